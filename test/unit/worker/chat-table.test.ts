@@ -85,17 +85,7 @@ test('where models and servers are not known, since other settings are wrong, th
 });
 
 test('nothing makes the reading fail, and every problem has a line of the file', async () => {
-  const key = fc.constantFrom(
-    '1001',
-    '*',
-    '__proto__',
-    'constructor',
-    'systemPrompt',
-    'tools',
-    'model',
-    'dailyUsd',
-    'x',
-  );
+  const key = fc.constantFrom(...'1001 * __proto__ constructor systemPrompt tools model dailyUsd x'.split(' '));
   const { tree } = fc.letrec((tie) => ({
     tree: fc.oneof(
       { maxDepth: 4 },

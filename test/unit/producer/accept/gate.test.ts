@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Gate } from '../../../../producer/accept/gate.ts';
 import { readUpdate } from '../../../../producer/accept/read-update.ts';
-import { richMention, richMessage } from '../../../stand-in/telegram/inbound-kinds.ts';
+import { richMessage } from '../../../stand-in/telegram/inbound-kinds.ts';
 
 const USER = 1001;
 const GUEST = 1002;
@@ -22,6 +22,7 @@ const inGroup = (over: object) => ({
 const mention = (text: string, name: string) => ({ type: 'mention', offset: text.indexOf(name), length: name.length });
 const naming = (text: string, name: string) => ({ text, entities: [mention(text, name)] });
 const paragraph = (...text: unknown[]) => ({ type: 'paragraph', text });
+const richMention = (username: string) => ({ type: 'mention', text: `@${username}`, username });
 const mentionInBold = () => paragraph('so ', { type: 'bold', text: ['ask ', richMention('spillway_bot')] });
 function nested(depth: number): object {
   let block: object = paragraph(richMention('spillway_bot'));

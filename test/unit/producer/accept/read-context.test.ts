@@ -1,15 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { contextOf } from '../../../../producer/accept/read-content.ts';
-import {
-  audio,
-  externalReply,
-  forwarded,
-  quote,
-  richMessage,
-  sticker,
-  video,
-  voice,
-} from '../../../stand-in/telegram/inbound-kinds.ts';
+import { audio, forwarded, richMessage, video, voice } from '../../../stand-in/telegram/inbound-kinds.ts';
 
 const BOT = 7;
 const ann = { id: 1, is_bot: false, first_name: 'Ann' };
@@ -31,7 +22,7 @@ test.each<[string, object, object]>([
   ],
   ['a message without text', replied({ text: undefined }), { answers: { by: 'Ann', text: '(no text)' } }],
   ['a long text', replied({ text: 'x'.repeat(5_000) }), { answers: { by: 'Ann', text: 'x'.repeat(1_000) } }],
-  ['a quote', { ...replied({}), ...quote('broke') }, { answers: { by: 'Ann', isQuote: true, text: 'broke' } }],
+  ['a quote', { ...replied({}), quote: { text: 'broke' } }, { answers: { by: 'Ann', isQuote: true, text: 'broke' } }],
   ['nothing', {}, {}],
   ['the message that opened a topic', replied({ forum_topic_created: { name: 'Ops' } }), {}],
   ['something that is no message', { reply_to_message: 'x', quote: 7, forward_origin: [] }, {}],
@@ -78,7 +69,7 @@ test.each<[string, object, object]>([
   ['a paid medium', { paid_media: {} }, { text: '(something to be paid for)' }],
   ['a story', { story: {} }, { text: '(a story)' }],
   ['a game', { game: {} }, { text: '(a game)' }],
-  ['a sticker', sticker('👍'), { text: '(a sticker: 👍)' }],
+  ['a sticker', { sticker: { emoji: '👍' } }, { text: '(a sticker: 👍)' }],
   ['a photo without a usable id', { photo: [{ file_id: '' }, null] }, { text: '(a photo)' }],
   ['a file that is none', { document: 'x', photo: 7 }, { text: '(no text)' }],
 ])('a message that answers %s has what that one brought', (_, content, answered) => {
@@ -100,7 +91,7 @@ test('a name is one line, whatever its owner wrote', () => {
 test('a message without a name has no author, and one of another chat names where it is from', () => {
   expect(contextOf(replied({ from: null }), BOT).answers).toEqual({ text: 'the deploy broke' });
   const { answers } = contextOf(
-    { ...externalReply({ type: 'channel', id: -5, title: 'News' }), ...quote(' so ') },
+    { external_reply: { origin: { type: 'channel', chat: { title: 'News' } } }, quote: { text: ' so ' } },
     BOT,
   );
   expect(answers).toEqual({ by: 'News', isQuote: true, text: 'so' });

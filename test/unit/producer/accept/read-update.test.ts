@@ -66,38 +66,59 @@ test('accepts a text message with its chat, sender, time and text', () => {
   expect(accepted(update({ chat: group }))).toMatchObject({ chatId: GROUP, chatType: 'supergroup', chatTitle: 'Ops' });
 });
 
-test('refuses a stranger in a private chat, also with an allowed id as name or with an id that is not an integer', () => {
-  const stranger = { from: person(666), chat: { id: 666, type: 'private' } };
-  expect(decide(update(stranger))).toEqual({ accept: false, reason: 'not_allowed' });
-  expect(decide(update(stranger), new Set())).toEqual({ accept: false, reason: 'not_allowed' });
-  expect(decide(update({ ...stranger, from: { ...person(666), username: '1001', first_name: '1001' } })).accept).toBe(
+const stranger = { from: person(666), chat: { id: 666, type: 'private' } };
+const bot = { id: USER, is_bot: true, first_name: 'Channel' };
+const anonymous = { id: 1_087_968_824, is_bot: true, first_name: 'Group' };
+const elsewhere = { id: -555, type: 'supergroup' };
+const strangerOf = (id: unknown) => ({ ...stranger, from: { ...person(666), id } });
+const noText = (content: object) => ({ text: undefined, ...content });
+
+test.each<[string, object, UpdateReading['accept'] | string]>([
+  ['of a stranger', stranger, 'not_allowed'],
+  ...['1001', [1001], { id: 1001 }, 1001.5, Number.NaN, null].map((id): [string, object, boolean] => [
+    `of a stranger with the id ${JSON.stringify(id)}`,
+    strangerOf(id),
     false,
-  );
-  for (const id of ['1001', [1001], { id: 1001 }, 1001.5, Number.NaN, null])
-    expect(decide(update({ ...stranger, from: { ...person(666), id } })).accept).toBe(false);
-  expect(decide(update(stranger), 'everyone').accept).toBe(true);
+  ]),
+  [
+    'of a stranger with an allowed id as name',
+    { ...stranger, from: { ...person(666), username: '1001', first_name: '1001' } },
+    'not_allowed',
+  ],
+  ['of an allowed person in another private chat', { chat: { id: 9, type: 'private' } }, true],
+  ['in an allowed group', { from: person(666), chat: group }, true],
+  ['in an allowed channel', { chat: { id: GROUP, type: 'channel' } }, true],
+  ['in a group that is not allowed', { chat: { id: -555, type: 'group' } }, 'not_allowed'],
+  ['of an anonymous admin of an allowed group', { from: anonymous, sender_chat: group, chat: group }, true],
+  [
+    'of a channel or an anonymous admin whose sender is a shared bot with an allowed id',
+    { from: bot, sender_chat: { id: -100_999, type: 'channel' }, chat: elsewhere },
+    'not_allowed',
+  ],
+  ['of such a bot without a chat', { from: bot, sender_chat: null, chat: elsewhere }, false],
+  // Two bots would talk in a loop.
+  ['of another bot', { from: bot, chat: group }, 'from_a_bot'],
+  ['of another bot, of no chat', { from: bot, chat: group, sender_chat: null }, 'from_a_bot'],
+  ['of another bot, of a chat that is none', { from: bot, chat: group, sender_chat: 7 }, 'from_a_bot'],
+  ['that says who is new', noText({ new_chat_members: [person(USER)] }), 'service_message'],
+  ['of a blank text', noText({ text: ' \n\t\u00a0\u3000' }), 'service_message'],
+  ['of NUL characters', noText({ text: '\0\0' }), 'service_message'],
+  ['of a text that is not a string', noText({ text: { toString: 1 } }), 'service_message'],
+])('that a message %s is accepted, or why not: %#', (_, over, expected) => {
+  const decided = decide(update(over));
+  if (typeof expected === 'boolean') expect(decided.accept).toBe(expected);
+  else expect(decided).toEqual({ accept: false, reason: expected });
 });
 
-test('a person opens their private chat, and a group opens itself', () => {
+test('the list of those who may write opens and closes, and a message keeps its chat and sender', () => {
+  expect(decide(update(stranger), new Set())).toEqual({ accept: false, reason: 'not_allowed' });
+  expect(decide(update(stranger), 'everyone').accept).toBe(true);
   expect(accepted(update({ from: person(666), chat: group })).from.id).toBe(666);
   expect(accepted(update({ chat: { id: 9, type: 'private' } })).chatId).toBe(9);
   expect(accepted(update({ chat: { id: GROUP, type: 'channel' } })).chatType).toBe('channel');
-  expect(decide(update({ chat: { id: -555, type: 'group' } }))).toEqual({ accept: false, reason: 'not_allowed' });
-});
-
-test('refuses a channel or an anonymous admin whose sender is a shared bot with an allowed id', () => {
-  const shared = { id: USER, is_bot: true, first_name: 'Channel' };
-  const borrowed = { from: shared, sender_chat: { id: -100_999, type: 'channel' } };
-  expect(decide(update({ ...borrowed, chat: { id: -555, type: 'supergroup' } }))).toEqual({
-    accept: false,
-    reason: 'not_allowed',
-  });
-  expect(decide(update({ ...borrowed, sender_chat: null, chat: { id: -555, type: 'group' } })).accept).toBe(false);
-});
-
-test('accepts an anonymous admin of an allowed group', () => {
-  const admin = { from: { id: 1_087_968_824, is_bot: true, first_name: 'Group' }, sender_chat: group, chat: group };
-  expect(accepted(update(admin))).toMatchObject({ chatId: GROUP, from: { id: 1_087_968_824, name: 'Group' } });
+  const admin = accepted(update({ from: anonymous, sender_chat: group, chat: group }));
+  expect(admin).toMatchObject({ chatId: GROUP, from: { id: anonymous.id, name: 'Group' } });
+  expect(decide({ update_id: 5, edited_message: message() })).toEqual({ accept: false, reason: 'not_a_message' });
 });
 
 test.each<[string, string, string | undefined, boolean]>([
@@ -108,28 +129,8 @@ test.each<[string, string, string | undefined, boolean]>([
   ['for any bot is accepted while our name is unknown', '/stop@other_bot', undefined, true],
   ['for another bot in the middle of a text is accepted', 'say /stop@other_bot', 'spillway_bot', true],
 ])('in a group, a command %s', (_what, text, ownName, isOurs) => {
-  const raw = update({ from: person(USER), chat: group, text });
-  const decided = readUpdate(raw, gateOf(ALLOWED, ownName), TEXT_MAX_CHARS);
+  const decided = readUpdate(update({ chat: group, text }), gateOf(ALLOWED, ownName), TEXT_MAX_CHARS);
   expect(decided).toMatchObject(isOurs ? { accept: true } : { accept: false, reason: 'for_another_bot' });
-});
-
-test('refuses a message from another bot, so that two bots never talk in a loop', () => {
-  const bot = { id: USER, is_bot: true, first_name: 'Other' };
-  for (const sender_chat of [undefined, null, 7])
-    expect(decide(update({ from: bot, chat: group, sender_chat }))).toEqual({ accept: false, reason: 'from_a_bot' });
-});
-
-test.each<[string, object]>([
-  ['a new member', { new_chat_members: [person(USER)] }],
-  ['a blank text', { text: ' \n\t\u00a0\u3000' }],
-  ['a text of NUL characters', { text: '\0\0' }],
-  ['a text that is not a string', { text: { toString: 1 } }],
-])('ignores %s as a service message', (_, content) => {
-  expect(decide(update({ text: undefined, ...content }))).toEqual({ accept: false, reason: 'service_message' });
-});
-
-test('ignores an update that is not a new message', () => {
-  expect(decide({ update_id: 5, edited_message: message() })).toEqual({ accept: false, reason: 'not_a_message' });
 });
 
 test.each<[string, unknown]>([

@@ -59,14 +59,6 @@ async function poll(
   return { accepted, offsets };
 }
 
-test('confirms an update only after it is stored, and requests it again after a failure', async () => {
-  const { accepted, offsets } = await poll(3, (id, tries) =>
-    id === 6 && tries === 2 ? new Error('Redis is away') : undefined,
-  );
-  expect(accepted).toEqual([5, 6, 7]);
-  expect(offsets).toEqual([undefined, 6, 8]);
-});
-
 test('skips an update that can never be stored, and accepts those after it', async () => {
   const { accepted, offsets } = await poll(2, (id) =>
     id === 6 ? new UnreadableMessageError('date: too large') : undefined,
@@ -131,20 +123,6 @@ function byHand() {
 type Polled = Awaited<ReturnType<Telegram['getUpdates']>>;
 const ABORTED = { kind: 'aborted', description: 'stopped' } as const;
 
-test('aborts its poll at once when it loses the lease, and starts the next term without its old offset', async () => {
-  const { telegram, inbox, accepted, nthPoll } = byHand();
-  const [first, second] = [term(), term()];
-  const poller = startPolling({ telegram, inbox, lease: terms(first.asTerm, second.asTerm) });
-  (await nthPoll(1)).end({ ok: true, value: UPDATES });
-  const open = await nthPoll(2);
-  expect([open.offset, open.signal.aborted]).toEqual([8, false]);
-  first.lose();
-  expect(open.signal.aborted).toBe(true);
-  expect((await nthPoll(3)).offset).toBeUndefined();
-  await poller.stop();
-  expect(accepted).toEqual([5, 6, 7]);
-});
-
 test('discards updates and ignores failures that it receives after its lease expired', async () => {
   const { telegram, inbox, accepted, polls, nthPoll } = byHand();
   const [frozen, next] = [term(), term()];
@@ -179,15 +157,6 @@ test('confirms nothing to Telegram while the lease cannot be renewed', async () 
   expect(polls).toHaveLength(1);
 });
 
-test('retries a refused token as soon as the token guard allows it', async () => {
-  const { telegram, inbox, nthPoll } = byHand();
-  const poller = startPolling({ telegram, inbox });
-  const refused = { kind: 'unauthorized', description: 'not called', retryAfterMs: 1 } as const;
-  for (const nth of [1, 2, 3]) (await nthPoll(nth)).end({ ok: false, failure: refused });
-  expect((await nthPoll(4)).offset).toBeUndefined();
-  await poller.stop();
-});
-
 test('removes a webhook that blocks polling at once, and reports it only if it returns or cannot be removed', async () => {
   const { telegram, inbox, accepted, nthPoll } = byHand();
   const did: string[] = [];
@@ -196,38 +165,19 @@ test('removes a webhook that blocks polling at once, and reports it only if it r
     ...telegram,
     async deleteWebhook() {
       did.push('removed');
-      return isRemovable ? { ok: true, value: undefined } : { ok: false, failure: { ...WEBHOOK_SET, kind: 'unknown' } };
+      return isRemovable ? { ok: true, value: undefined } : { ok: false, failure: { ...ABORTED, kind: 'unknown' } };
     },
   };
   const heartbeat = { answered: () => void did.push('answered'), failed: (kind: string) => void did.push(kind) };
   const poller = startPolling({ heartbeat, telegram: removing, inbox });
-  (await nthPoll(1)).end({ ok: false, failure: WEBHOOK_SET });
+  const refused: Polled = { ok: false, failure: { kind: 'webhook_set', description: 'Conflict', retryAfterMs: 1 } };
+  (await nthPoll(1)).end(refused);
   (await nthPoll(2)).end({ ok: true, value: UPDATES });
-  (await nthPoll(3)).end({ ok: false, failure: WEBHOOK_SET });
+  (await nthPoll(3)).end(refused);
   isRemovable = false;
-  (await nthPoll(4)).end({ ok: false, failure: WEBHOOK_SET });
+  (await nthPoll(4)).end(refused);
   await nthPoll(5);
   await poller.stop();
   expect(did).toEqual(['removed', 'answered', 'removed', 'webhook_set', 'removed', 'webhook_set']);
   expect(accepted).toEqual([5, 6, 7]);
-});
-
-const WEBHOOK_SET = { kind: 'webhook_set', description: 'Conflict', retryAfterMs: 1 } as const;
-
-test('polls again after an unexpected error', async () => {
-  const again = Promise.withResolvers<void>();
-  let polls = 0;
-  const telegram: Telegram = {
-    ...instantTelegram(),
-    async getUpdates() {
-      polls += 1;
-      if (polls === 1) throw new TypeError('a bug');
-      again.resolve();
-      return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
-    },
-  };
-  const inbox = inboxOf(async () => ({ entry: '1-0' as never, duplicate: false }));
-  const poller = startPolling({ telegram, inbox });
-  await again.promise;
-  await poller.stop();
 });

@@ -6,52 +6,32 @@ const OURS = 'https://example.org/hook';
 
 /** What Telegram says: how many wait, and when the last error was. */
 function info(pending: number, errorAtS?: number, url = OURS): WebhookInfo {
-  return {
-    url,
-    pending,
-    ...(errorAtS !== undefined && { lastError: { atS: errorAtS, description: 'Connection refused' } }),
-  };
+  const lastError = errorAtS === undefined ? {} : { lastError: { atS: errorAtS, description: 'Connection refused' } };
+  return { url, pending, ...lastError };
 }
 
-/** The states that a row of looks comes to. */
-function states(...looks: WebhookInfo[]): WebhookState[] {
-  let before: ReturnType<typeof judge> | undefined;
-  return looks.map((look) => {
-    before = judge(look, OURS, before);
-    return before.state;
-  });
-}
-
-test('delivers when there is no last_error, however many updates are pending', () => {
-  expect(states(info(0), info(7), info(7))).toEqual(['delivers', 'delivers', 'delivers']);
-});
-
-test('ignores last_error when pending is 0', () => {
-  expect(states(info(0, 100), info(0, 200))).toEqual(['delivers', 'delivers']);
-});
-
-test('undelivered while last_error stands and updates are pending, until pending falls or last_error is gone', () => {
-  expect(states(info(1, 100))).toEqual(['undelivered']);
-  expect(states(info(0), info(3, 100), info(3, 100), info(5, 100))).toEqual([
-    'delivers',
-    'undelivered',
-    'undelivered',
-    'undelivered',
-  ]);
-  for (const better of [info(4, 100), info(0, 100), info(9)])
-    expect(states(info(5, 100), better)).toEqual(['undelivered', 'delivers']);
-});
-
-test('a newer last_error is undelivered even when pending falls: some chats arrive and others do not', () => {
-  expect(states(info(5, 100), info(4, 200))).toEqual(['undelivered', 'undelivered']);
-});
-
-test('ignores a last_error that was judged with pending 0, also when updates are pending later', () => {
-  expect(states(info(0, 100), info(1, 100), info(2, 100))).toEqual(['delivers', 'delivers', 'delivers']);
-});
-
-test('taken when the URL is empty or another one; the same URL in another form is ours', () => {
-  expect(states(info(0, undefined, ''), info(0, undefined, 'https://example.org/other'))).toEqual(['taken', 'taken']);
-  expect(states(info(0, undefined, 'https://EXAMPLE.org:443/hook'))).toEqual(['delivers']);
-  expect(states(info(3, 100, 'no url'), info(0))).toEqual(['taken', 'delivers']);
+test.each<[string, WebhookInfo[], string]>([
+  ['delivers without an error, however many wait', [info(0), info(7), info(7)], 'delivers delivers delivers'],
+  ['delivers where nothing waits', [info(0, 100), info(0, 200)], 'delivers delivers'],
+  [
+    'does not while an error stands and some wait',
+    [info(0), info(3, 100), info(3, 100), info(5, 100)],
+    'delivers undelivered undelivered undelivered',
+  ],
+  ['delivers once fewer wait', [info(5, 100), info(4, 100)], 'undelivered delivers'],
+  ['delivers once nothing waits', [info(5, 100), info(0, 100)], 'undelivered delivers'],
+  ['delivers once the error is gone', [info(5, 100), info(9)], 'undelivered delivers'],
+  ['does not after a newer error, for some chats', [info(5, 100), info(4, 200)], 'undelivered undelivered'],
+  ['delivers in spite of an error of before', [info(0, 100), info(1, 100), info(2, 100)], 'delivers delivers delivers'],
+  ['is taken by none or another address', [info(0, undefined, ''), info(0, undefined, `${OURS}s`)], 'taken taken'],
+  ['is ours in another form of the address', [info(0, undefined, 'https://EXAMPLE.org:443/hook')], 'delivers'],
+  ['is ours again', [info(3, 100, 'no url'), info(0)], 'taken delivers'],
+])('a webhook %s', (_, looks, expected) => {
+  const states: WebhookState[] = [];
+  looks.reduce<ReturnType<typeof judge> | undefined>((before, look) => {
+    const judged = judge(look, OURS, before);
+    states.push(judged.state);
+    return judged;
+  }, undefined);
+  expect(states.join(' ')).toBe(expected);
 });

@@ -33,7 +33,3 @@ test('each metric is described once, and each sample names its process', () => {
     '',
   ]);
 });
-
-test('nothing is made of nothing', () => {
-  expect(joinMetrics(new Map())).toBe('');
-});

@@ -20,16 +20,7 @@ test('names, quotes, comments, export, a byte order mark and Windows line ends a
 });
 
 test('each line that programs would read differently is named by its number, without its content', () => {
-  const text = [
-    'A=1',
-    'sk-ant-secret',
-    '1X=secret',
-    "B='secret",
-    'C="secret"tail',
-    'D=pass#secret',
-    'F=`secret`',
-    'E=2',
-  ].join('\n');
+  const text = 'A=1\nsk-ant-secret\n1X=secret\nB=\'secret\nC="secret"tail\nD=pass#secret\nF=`secret`\nE=2';
   const { values, problems } = parseEnvFile(text, '.env');
   expect(values).toEqual({ A: '1', E: '2' });
   expect(problems.map((problem) => problem.replace(/: .*/, ''))).toEqual(

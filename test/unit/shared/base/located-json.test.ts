@@ -25,24 +25,7 @@ test('any document has the value that JSON.parse reads, however it is laid out',
 });
 
 test('any other text is refused wherever JSON.parse refuses it, and nothing throws', () => {
-  const piece = fc.constantFrom(
-    '{',
-    '}',
-    '[',
-    ']',
-    ',',
-    ':',
-    '"',
-    '"a"',
-    '1',
-    '-',
-    'true',
-    'nul',
-    '\n',
-    '\\',
-    ' ',
-    '__proto__',
-  );
+  const piece = fc.constantFrom(...'{·}·[·]·,·:·"·"a"·1·-·true·nul·\n·\\· ·__proto__'.split('·'));
   fc.assert(
     fc.property(
       fc.oneof(

@@ -1,56 +1,41 @@
-import { expect, test } from '@jest/globals';
-import { createLogger, loggingAbout } from '../../../../shared/base/log.ts';
-import { SPAN, traceIdsOnly } from '../../../../shared/base/telemetry.ts';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { createLogger, rareWarning } from '../../../../shared/base/log.ts';
+import { keptLog } from '../../../fixture/log.ts';
 
-const telemetry = traceIdsOnly();
-
-function logger() {
-  const lines: string[] = [];
-  const log = createLogger('info', { write: (line) => lines.push(line) });
-  return {
-    log,
-    lines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
-    text: () => lines.join(''),
-  };
-}
-
-/** As ioredis throws it: with the command, whose arguments hold what a user wrote. */
-function replyError(): Error {
-  const command = { name: 'xadd', args: ['{sw:0}:inbound', '*', 'message', 'my private words'] };
-  return Object.assign(new Error('OOM command not allowed'), { name: 'ReplyError', command });
-}
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
 
 test('an error is logged without its own fields, whatever its name in the line', () => {
-  const { log, lines, text } = logger();
-  log.warn({ err: replyError() }, 'as err');
-  log.warn({ reason: replyError() }, 'as reason');
-  log.warn(replyError());
-  expect(text()).not.toContain('private');
-  expect(lines().map((line) => (line.err ?? line.reason) as object)).toEqual(
-    lines().map(() => expect.objectContaining({ name: 'ReplyError', message: 'OOM command not allowed' })),
+  const lines: string[] = [];
+  const log = createLogger('info', { write: (line) => lines.push(line) });
+  // As ioredis throws it: with the command, whose arguments hold what a user wrote.
+  const command = { name: 'xadd', args: ['{sw:0}:inbound', '*', 'message', 'my private words'] };
+  const error = Object.assign(new Error('OOM command not allowed'), { name: 'ReplyError', command });
+  log.warn({ err: error }, 'as err');
+  log.warn({ reason: error }, 'as reason');
+  log.warn(error);
+  expect(lines.join('')).not.toContain('private');
+  const errors = lines.map((line) => JSON.parse(line)).map(({ err, reason }) => err ?? reason);
+  expect(errors).toEqual(
+    Array(3).fill(expect.objectContaining({ name: 'ReplyError', message: 'OOM command not allowed' })),
   );
 });
 
-test('each line within a turn names its trace, chat and entry, also after an await, and others do not', async () => {
-  const { log, lines } = logger();
-  const about = { traceId: 'abc', chat: '1001', entry: '1-0' };
-  await loggingAbout(about, async () => {
-    log.info('first');
-    await new Promise((resolve) => setTimeout(resolve, 1));
-    log.info({ entry: '2-0' }, 'of another message');
-  });
-  log.info('outside');
-  const [first, other, outside] = lines();
-  expect(first).toMatchObject(about);
-  expect(other).toMatchObject({ ...about, entry: '2-0' });
-  expect(outside).not.toHaveProperty('traceId');
-});
-
-test('a line within a span names its trace', async () => {
-  const { log, lines } = logger();
-  const traceId = await telemetry.span(SPAN.receive, {}, async (span) => {
-    log.info('received');
-    return span.spanContext().traceId;
-  });
-  expect(lines()[0]).toMatchObject({ traceId });
+test('of a rare warning the first is logged at once, the others once a minute with their number and the last of them', () => {
+  const { log, lines } = keptLog();
+  const note = rareWarning(log, 'refused');
+  for (let at = 0; at < 2_000; at += 1) note({ at });
+  expect(lines).toMatchObject([{ msg: 'refused', level: 40, count: 1, at: 0 }]);
+  jest.advanceTimersByTime(59_999);
+  expect(lines).toHaveLength(1);
+  jest.advanceTimersByTime(1);
+  expect(lines.slice(1)).toMatchObject([{ msg: 'refused', count: 1_999, at: 1_999 }]);
+  note({ at: 'again' });
+  expect(lines).toHaveLength(2);
+  jest.advanceTimersByTime(60_000);
+  expect(lines.slice(2)).toMatchObject([{ count: 1, at: 'again' }]);
+  // After a quiet minute the next one is logged at once again.
+  jest.advanceTimersByTime(300_000);
+  note();
+  expect(lines).toHaveLength(4);
 });

@@ -164,29 +164,11 @@ test('redact is idempotent and leaves prose unchanged', () => {
   );
 });
 
+const UNITS =
+  'eyJaaaaaaaaaa-·eyJaaaaaaaaaa.·sk-·12345:·bot1·a://·a://b:·abc+def.·-----BEGIN ·-----BEGIN PRIVATE KEY-----·-----BEGIN PRIVATE KEY-----a-·token: bearer ·password·password="·authorization:\n ·xoxb-·AKIA·a· ';
+
 test.each(
-  [
-    'eyJaaaaaaaaaa-',
-    'eyJaaaaaaaaaa.',
-    'sk-',
-    '12345:',
-    'bot1',
-    'a://',
-    'a://b:',
-    'abc+def.',
-    '-----BEGIN ',
-    '-----BEGIN PRIVATE KEY-----',
-    '-----BEGIN PRIVATE KEY-----a-',
-    `-----BEGIN PRIVATE KEY-----${'-a'.repeat(500_000)}`,
-    'token: bearer ',
-    'password',
-    'password="',
-    'authorization:\n ',
-    'xoxb-',
-    'AKIA',
-    'a',
-    ' ',
-  ].map((part) => [part.slice(0, 30), part]),
+  [...UNITS.split('·'), `-----BEGIN PRIVATE KEY-----${'-a'.repeat(500_000)}`].map((part) => [part.slice(0, 30), part]),
 )('redact takes linear time on a megabyte of %j', (_, part) => {
   const text = part.repeat(Math.ceil(1_000_000 / part.length));
   const start = cpuMs();

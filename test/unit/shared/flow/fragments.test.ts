@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { type InboundMessage, mayHavePieces, piecesOf, type Waiting } from '../../../../shared/flow/message.ts';
 import type { EntryId } from '../../../../shared/redis/keys.ts';
+import { expectedAfter, isExpected } from '../../../../shared/state/message/inbox.ts';
 
 const LONG = 'x'.repeat(4_096);
 const T0 = 1_800_000_000_000;
@@ -62,4 +63,28 @@ test.each<[string, string[], InboundMessage, InboundMessage[]]>([
 test('a comment takes at most a hundred forwards', () => {
   const many = waiting(...Array.from({ length: 130 }, () => forward()));
   expect(piecesOf(text('look'), many)).toHaveLength(100);
+});
+
+const at = (messageId: number, of: InboundMessage): InboundMessage => ({ ...of, messageId });
+const mention = (sentAtMs: number) => text('@bot', { sentAtMs });
+
+test.each<[string, boolean, InboundMessage, InboundMessage]>([
+  ['the next picture of its album', true, photo('a'), at(6, photo('a'))],
+  ['a picture of another album', false, photo('a'), at(6, photo('b'))],
+  ['a picture of an album behind a text', false, text('hi'), at(6, photo('a'))],
+  ['the message right behind a text that was cut', true, at(5, text(LONG)), at(6, text('end'))],
+  ['the same one again', false, at(5, text(LONG)), at(5, text('end'))],
+  ['the one behind that', false, at(5, text(LONG)), at(7, text('end'))],
+  ['the message behind a short text', false, at(50, text('x'.repeat(100))), at(51, text('end'))],
+  ...[10_000, 11_000, 12_000].map((sentAtMs): [string, boolean, InboundMessage, InboundMessage] => [
+    'a forward within two seconds',
+    true,
+    mention(10_000),
+    forward({ sentAtMs }),
+  ]),
+  ['a forward of before', false, mention(10_000), forward({ sentAtMs: 9_000 })],
+  ['a forward three seconds later', false, mention(10_000), forward({ sentAtMs: 13_000 })],
+  ['a text that is no forward', false, mention(10_000), text('and', { sentAtMs: 10_000 })],
+])('where a message addressed the bot, %s belongs to it: %s', (_what, expected, addressed, next) => {
+  expect(isExpected(next, expectedAfter(addressed))).toBe(expected);
 });

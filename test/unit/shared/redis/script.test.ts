@@ -60,8 +60,3 @@ test('readScript throws on an unknown piece and names the script and the piece',
   const file = await temporaryFile('-- What.\n-- include: time, wings\nreturn 1\n');
   expect(() => readScript(file)).toThrow(`${basename(file)} includes the piece "wings"`);
 });
-
-test('readScript inserts a piece at its include line, below the header', async () => {
-  const file = await temporaryFile('-- What.\n-- include: time\nreturn now_ms()\n');
-  expect(readScript(file)).toMatch(/^-- What\.\n[\s\S]*local function now_ms[\s\S]*\nreturn now_ms\(\)\n$/);
-});

@@ -108,15 +108,6 @@ test('whichever processes send when, a group gets 19 in 61 seconds at most, each
   );
 });
 
-test('a process that sends without end holds up another one for a window or two', async () => {
-  const { sent, processes } = fleet(2);
-  for (let each = 0; each < 40; each++) void processes[0]?.sendMessage({ chatId: GROUP }, 'x');
-  await jest.advanceTimersByTimeAsync(MINUTE_MS);
-  for (let each = 0; each < 6; each++) void processes[1]?.sendMessage({ chatId: GROUP }, 'x');
-  await jest.advanceTimersByTimeAsync(MINUTE_MS);
-  expect(sent.filter(({ process }) => process === 1)).toHaveLength(6);
-});
-
 test('an album larger than a window goes out, and takes a place for each picture', async () => {
   const { sent, processes } = fleet(2);
   const photos = Array.from({ length: 10 }, () => ({ name: 'a.png', bytes: Buffer.alloc(1), caption: '' }));

@@ -2,10 +2,14 @@ import { expect, test } from '@jest/globals';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
 import { guardToken } from '../../../../shared/telegram/rejected-token.ts';
+import { instantTelegram } from '../../../bench/instant.ts';
 
 const REFUSED: TelegramResult<never> = { ok: false, failure: { kind: 'unauthorized', description: 'Unauthorized' } };
 const BUSY: TelegramResult<never> = { ok: false, failure: { kind: 'throttled', description: 'Too Many Requests' } };
 const CHAT = { chatId: 1 };
+const METHODS = Object.entries(instantTelegram()).flatMap(([name, value]) =>
+  typeof value === 'function' ? [name as keyof Telegram] : [],
+);
 
 /** A port that answers from a variable, a clock that is moved by hand, and the guard between them. */
 function guarded() {
@@ -14,57 +18,17 @@ function guarded() {
     world.calls += 1;
     return (world.answer ?? { ok: true, value }) as never;
   };
-  const port: Telegram = {
-    botId: 1,
-    getMe: () => answer({ id: 1, username: 'b' }),
-    getUpdates: () => answer([]),
-    setWebhook: () => answer(undefined),
-    deleteWebhook: () => answer(undefined),
-    getWebhookInfo: () => answer({ url: '', pending: 0 }),
-    sendMessage: () => answer({ messageId: 7 }),
-    sendRichMessage: () => answer({ messageId: 7 }),
-    sendFile: () => answer({ messageId: 7 }),
-    sendAlbum: () => answer({ messageId: 7 }),
-    editMessage: () => answer(undefined),
-    removeButtons: () => answer(undefined),
-    deleteMessage: () => answer(undefined),
-    answerPress: () => answer(undefined),
-    answerSummons: () => answer({ inlineId: 'a' }),
-    editSummoned: () => answer(undefined),
-    sendDraft: () => answer(undefined),
-    setCommands: () => answer(undefined),
-    downloadFile: () => answer(Buffer.alloc(0)),
-    sendTyping: () => answer(undefined),
-  };
-  return { world, telegram: guardToken(port, () => world.nowMs) };
+  const port = { ...instantTelegram() } as Record<string, unknown>;
+  for (const name of METHODS) port[name] = () => answer(name);
+  return { world, telegram: guardToken(port as unknown as Telegram, () => world.nowMs) };
 }
 
 test('after a refused token, methods fail as unauthorized without a call until the backoff is over', async () => {
   const { world, telegram } = guarded();
   expect(await telegram.sendMessage(CHAT, 'a')).toEqual(REFUSED);
   world.nowMs += 4_999;
-  const { signal } = new AbortController();
-  const results = await Promise.all([
-    telegram.getMe(),
-    telegram.getUpdates(undefined, signal),
-    telegram.setWebhook('https://example.org/hook', 's', signal),
-    telegram.deleteWebhook(signal),
-    telegram.getWebhookInfo(signal),
-    telegram.sendMessage(CHAT, 'b'),
-    telegram.editMessage(CHAT, 7, 'c'),
-    telegram.downloadFile('f', 1, signal),
-    telegram.sendTyping(CHAT),
-    telegram.sendDraft(CHAT, 1, 'd'),
-    telegram.setCommands({ scope: 'all_private_chats', language: undefined, commands: [] }),
-    telegram.sendFile(CHAT, { name: 'a.md', bytes: Buffer.from('a'), caption: '' }),
-    telegram.sendAlbum(CHAT, []),
-    telegram.removeButtons(CHAT, 7),
-    telegram.deleteMessage(CHAT, 7),
-    telegram.answerPress('1'),
-    telegram.answerSummons('1', 'a'),
-    telegram.editSummoned('1', 'a'),
-    telegram.sendRichMessage(CHAT, []),
-  ]);
+  const results = await Promise.all(METHODS.map((name) => (telegram[name] as () => Promise<unknown>)()));
+  expect(results).toHaveLength(19);
   for (const result of results) expect(result).toMatchObject({ failure: { kind: 'unauthorized', retryAfterMs: 1 } });
   expect(world.calls).toBe(1);
 });

@@ -4,28 +4,21 @@ import { LANGUAGES, languageOf, TEXTS, textsFor } from '../../../../shared/texts
 import { ZH_HANT } from '../../../../shared/texts/zh-hant.ts';
 
 test.each([
-  ['zh-hant', 'zh-hant'],
-  ['zh-TW', 'zh-hant'],
-  ['zh_hk', 'zh-hant'],
-  ['zh', 'zh-hant'],
-  ['en', 'en'],
-  ['en-GB', 'en'],
-  ['de', 'en'],
-  ['', 'en'],
-  [undefined, 'en'],
-] as const)('the app language %s gets the texts of %s', (code, language) => {
+  ...['zh-hant', 'zh-TW', 'zh_hk', 'zh'].map((code) => [code, 'zh-hant'] as const),
+  ...['en', 'en-GB', 'de', '', undefined].map((code) => [code, 'en'] as const),
+])('the app language %s gets the texts of %s', (code, language) => {
   expect(languageOf(code)).toBe(language);
 });
 
-test("a chat's choice comes before the language of an app", () => {
-  expect(textsFor('zh-hant', 'en')).toBe(ZH_HANT);
-  expect(textsFor('en', 'zh-hant')).toBe(EN);
-  expect(textsFor(undefined, 'zh-tw')).toBe(ZH_HANT);
-});
-
-test('a stored choice that this version does not know counts as none', () => {
-  expect(textsFor('tlh', 'zh')).toBe(ZH_HANT);
-  expect(textsFor('toString', undefined)).toBe(EN);
+test.each([
+  ['zh-hant', 'en', ZH_HANT],
+  ['en', 'zh-hant', EN],
+  [undefined, 'zh-tw', ZH_HANT],
+  // What this version does not know counts as none.
+  ['tlh', 'zh', ZH_HANT],
+  ['toString', undefined, EN],
+])("a chat's choice %s comes before the language %s of an app", (choice, ofApp, texts) => {
+  expect(textsFor(choice, ofApp)).toBe(texts);
 });
 
 /** Every text of a table, by its path; a function is called with what stands for any value. */

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../../shared/flow/alert.ts';
-import type { ChatKey } from '../../../../shared/redis/keys.ts';
 import { BACK_SETTLED_MS, DRAIN_MS, type Incident, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
 import { messageOf } from '../../../../worker/alerts/message.ts';
 import { EDIT_EVERY_MS } from '../../../../worker/alerts/next-sending.ts';
@@ -128,20 +127,6 @@ test('an incident that no channel has is stored for a week after its end', () =>
   expect(incidents.book().size).toBe(0);
 });
 
-test('failures with the cause of a condition join its incident, which stays open between two of them', () => {
-  const incidents = opened();
-  const provider = condition({ cause: 'provider', level: 'auth', text: 'The endpoint: auth.', messages: 3 });
-  const refused: Alert = { cause: 'provider', level: 'auth', chat: '5' as ChatKey, text: 'A message failed.' };
-  incidents.at(0, { alerts: [refused] });
-  incidents.at(100, { conditions: [provider] });
-  incidents.at(200, { conditions: [] });
-  incidents.at(300, { alerts: [refused] });
-  incidents.at(400, { conditions: [] });
-  expect(incidents.rings()).toHaveLength(1);
-  incidents.at(20_000, { conditions: [] });
-  expect(incidents.rings()).toHaveLength(2);
-});
-
 test('the end says what became of the messages that failed, also when they are replayed later', () => {
   const incidents = opened();
   const refused = condition({ cause: 'provider', level: 'auth', text: 'The endpoint: auth.' });
@@ -231,15 +216,6 @@ test('a fact has one message, however many starts find it again, and is never re
   incidents.at(30 * 24 * HOUR_MS, {});
   expect(incidents.rings()).toHaveLength(1);
   expect(incidents.book().size).toBe(0);
-});
-
-test('nothing of an incident that is only for information rings', () => {
-  const incidents = opened();
-  const ahead = condition({ cause: 'model-retires', key: 'm 2027-03-01' });
-  incidents.at(0, { conditions: [ahead] });
-  incidents.at(HOUR_MS, { conditions: [] });
-  expect(incidents.all).toHaveLength(2);
-  expect(incidents.rings()).toEqual([]);
 });
 
 test('the book holds at most 1,000 incidents, and resolved ones are forgotten first', () => {

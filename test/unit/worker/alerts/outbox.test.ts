@@ -31,33 +31,26 @@ test('200 incidents at once are sent within the rate of Telegram, none of them d
   expect(sent.slice(0, 100).every((name) => name.startsWith('ledger'))).toBe(true);
 });
 
+const pace = (more: object = {}) => ({ nowMs: START + 30_000, sentMs: [] as number[], settleMs: 0, ...more });
+
 test('an incident that has ended before the chat took anything of it is one message, which rings', () => {
   const { book } = enter(new Map(), { alerts: [], conditions: [condition()], nowMs: START });
   const over = enter(book, { alerts: [], conditions: [], nowMs: START + 1_000 }).book;
-  const sending = nextSending(over, new Map(), { nowMs: START + 2_000, sentMs: [], settleMs: 0 }, {});
+  const sending = nextSending(over, new Map(), pace(), {});
   expect(sending).toMatchObject({ isSilent: false, message: { text: expect.stringMatching(/^Resolved: /) } });
   expect(sending?.reply).toBeUndefined();
 });
 
-test('edits never use up the rate that a page needs', () => {
+test('nothing is sent while nothing differs, and edits never use up the rate that a page needs', () => {
   const opened = enter(new Map(), { alerts: [failure(1)], nowMs: START }).book;
-  const pace = { nowMs: START + 30_000, sentMs: Array(8).fill(START + 29_000), settleMs: 0 };
-  const first = nextSending(opened, new Map(), { ...pace, sentMs: [] }, {});
+  const first = nextSending(opened, new Map(), pace(), {});
   const delivered = new Map([['failed', { ...first?.after, messageId: 1, sentMs: START } as Delivered]]);
+  expect(nextSending(opened, delivered, pace(), {})).toBeUndefined();
+  expect(nextSending(new Map(), new Map(), pace(), {})).toBeUndefined();
   const changed = enter(opened, { alerts: [failure(2)], nowMs: START + 20_000 }).book;
-  expect(nextSending(changed, delivered, pace, {})).toBeUndefined();
-  expect(nextSending(changed, delivered, { ...pace, sentMs: pace.sentMs.slice(1) }, {})).toMatchObject({
-    isSilent: true,
-  });
+  const sent = (count: number) => pace({ sentMs: Array(count).fill(START + 29_000) });
+  expect(nextSending(changed, delivered, sent(8), {})).toBeUndefined();
+  expect(nextSending(changed, delivered, sent(7), {})).toMatchObject({ isSilent: true });
   const { book } = enter(changed, { alerts: [], conditions: [condition()], nowMs: START + 20_000 });
-  expect(nextSending(book, delivered, pace, {})).toMatchObject({ incident: { cause: 'no-poll' }, isSilent: false });
-});
-
-test('sends nothing while nothing differs', () => {
-  const { book } = enter(new Map(), { alerts: [failure(1)], nowMs: START });
-  const pace = { nowMs: START + 60_000, sentMs: [], settleMs: 0 };
-  const first = nextSending(book, new Map(), pace, {});
-  if (first === undefined) throw new Error('nothing was to be sent');
-  expect(nextSending(book, new Map([['failed', { ...first.after, messageId: 1 }]]), pace, {})).toBeUndefined();
-  expect(nextSending(new Map(), new Map(), pace, {})).toBeUndefined();
+  expect(nextSending(book, delivered, sent(8), {})).toMatchObject({ incident: { cause: 'no-poll' }, isSilent: false });
 });

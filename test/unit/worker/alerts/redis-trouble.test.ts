@@ -48,22 +48,7 @@ test('trouble under 15 seconds causes no alert; longer trouble causes one alert,
   expect(lines.map(({ msg }) => msg)).toEqual(['alert', 'alert']);
 });
 
-test('an alert that no channel takes is kept in order and retried with the next write', async () => {
-  const { world, taken, trouble } = watching();
-  world.takes = false;
-  trouble.failed(new Error('connect ECONNREFUSED'));
-  world.nowMs += 20_000;
-  trouble.failed(new Error('connect ECONNREFUSED'));
-  await until('a try', () => world.tries || undefined);
-  world.takes = true;
-  await until('both', () => {
-    trouble.worked();
-    return taken[1];
-  });
-  expect(taken).toEqual([expect.stringMatching(/it does not answer/), expect.stringMatching(/^Resolved/)]);
-});
-
-test('the webhook gets the beginning and the end too, and what it does not take waits for it alone', async () => {
+test('what a channel or the webhook does not take waits for it alone, in order, and is retried with the next write', async () => {
   const there: string[] = [];
   let takes = false;
   const webhook: Webhook = {
@@ -74,19 +59,24 @@ test('the webhook gets the beginning and the end too, and what it does not take 
     },
   };
   const { taken, trouble, world } = watching(webhook);
+  const both = [expect.stringMatching(/read-only replica/), expect.stringMatching(/^Resolved/)];
+  world.takes = false;
   trouble.failed(READONLY);
   world.nowMs += 15_000;
   trouble.failed(READONLY);
   expect(trouble.current()).toMatchObject({ name: 'redis-writes', text: expect.stringMatching(/read-only replica/) });
-  trouble.worked();
-  expect(trouble.current()).toBeUndefined();
-  await until('both in the chat', () => taken[1]);
+  await until('a try', () => world.tries || undefined);
+  const worksUntil = (what: string, texts: readonly string[]) =>
+    until(what, () => {
+      trouble.worked();
+      return texts[1];
+    });
+  world.takes = true;
+  await worksUntil('both in the chat', taken);
+  expect([trouble.current(), taken, there]).toEqual([undefined, both, []]);
   takes = true;
-  await until('both there', () => {
-    trouble.worked();
-    return there[1];
-  });
-  expect(there).toEqual([expect.stringMatching(/read-only replica/), expect.stringMatching(/^Resolved/)]);
+  await worksUntil('both there', there);
+  expect(there).toEqual(both);
 });
 
 test.each([

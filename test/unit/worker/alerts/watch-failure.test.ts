@@ -2,32 +2,6 @@ import { expect, test } from '@jest/globals';
 import { QUIET_MS } from '../../../../worker/alerts/incident.ts';
 import { condition, failure, opened } from '../../../fixture/incidents.ts';
 
-test('what cannot be entered is an incident of its own, and everything else is entered', () => {
-  const incidents = opened();
-  const bad = condition({ cause: 'unanswered', messages: 3, sinceMs: Number.NaN });
-  incidents.at(0, { alerts: [failure(1)], conditions: [bad, condition()] });
-  incidents.at(1_000, { conditions: [bad, condition()] });
-  expect(incidents.all.map(({ incident }) => incident).sort()).toEqual(['failed', 'no-poll', 'watcher']);
-  expect(incidents.all.find(({ incident }) => incident === 'watcher')?.text).toMatch(
-    /^A part of the watch fails: "unanswered" goes unnoticed \(RangeError\)/m,
-  );
-  incidents.at(2_000, { conditions: [condition()] });
-  expect(incidents.all.at(-1)?.text).toMatch(/^Resolved: the watch is whole again/);
-});
-
-test('an incident is not over because its rule could not be checked', () => {
-  const incidents = opened();
-  incidents.at(0, { conditions: [condition()] });
-  const failures = [{ what: 'no-poll', error: new TypeError('…') }];
-  incidents.at(1_000, { conditions: [], failures });
-  incidents.at(2_000, {});
-  expect(incidents.rings()).toHaveLength(2);
-  expect(incidents.book().get('no-poll')).toMatchObject({ isOpen: true });
-  incidents.at(3_000, { conditions: [] });
-  const ended = incidents.all.slice(2).map(({ incident }) => incident);
-  expect(ended.sort()).toEqual(['no-poll', 'watcher']);
-});
-
 test('a look at the alerts alone opens the incident of the watch, and neither changes nor ends it', () => {
   const incidents = opened();
   const of = (what: string) => ({ what, error: new TypeError('…') });

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { fill, keptIn } from '../../../../worker/media/fill.ts';
 import type { Block } from '../../../../worker/model/block.ts';
 import type { MessageParam } from '../../../../worker/model/port.ts';
+import { image, marked, png, result, text } from '../../../fixture/content-blocks.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
-import { image, marked, png, result, text } from '../../../stand-in/claude/specimens.ts';
 
 const A = 'a'.repeat(64);
 const B = 'b'.repeat(64);

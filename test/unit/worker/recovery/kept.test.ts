@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { chooseKept, earlierFiles, recordTokens } from '../../../../worker/recovery/kept.ts';
 import { asShown } from '../../../../worker/session/overlay.ts';
 import { type LogRecord, startsTurn } from '../../../../worker/session/record.ts';
+import { call, result, text } from '../../../fixture/content-blocks.ts';
 import { records as anyRecords, assistantSays, STAMP, userSays } from '../../../fixture/records.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
-import { call, result, text } from '../../../stand-in/claude/specimens.ts';
 
 const TOKENS_MAX = 1_000;
 

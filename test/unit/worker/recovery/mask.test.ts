@@ -3,9 +3,9 @@ import { compact, maskResults } from '../../../../worker/recovery/window-compact
 import type { LogRecord, TrimRecord } from '../../../../worker/session/record.ts';
 import type { Window } from '../../../../worker/session/view.ts';
 import { compactionBy, roomFor } from '../../../fixture/compaction.ts';
+import { call, result } from '../../../fixture/content-blocks.ts';
 import { assistantSays, STAMP, userSays } from '../../../fixture/records.ts';
 import { scripted } from '../../../fixture/scripted-model.ts';
-import { call, result } from '../../../stand-in/claude/specimens.ts';
 
 const ROOM = roomFor(16_000);
 const BIG = 'found something '.repeat(900);

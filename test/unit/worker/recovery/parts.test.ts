@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { Block } from '../../../../worker/model/block.ts';
 import * as parts from '../../../../worker/recovery/parts.ts';
+import { call, result, text } from '../../../fixture/content-blocks.ts';
 import { assistantSays, userSays } from '../../../fixture/records.ts';
-import { call, result, text } from '../../../stand-in/claude/specimens.ts';
 
 const PICTURE = { type: 'image', source: { type: 'kept', sha256: 'aa', media_type: 'image/png', bytes: 48 * 1024 } };
 const SHOWN = '[image/png, 48 KB; the tool "recall" shows it with {"ref":"aa"}, left out]';

@@ -5,17 +5,7 @@ import { decide, FAILED_CALLS_MAX } from '../../../../worker/recovery/policy.ts'
 import type { RecoveryState, Step } from '../../../../worker/recovery/state.ts';
 import { failure, LIMITS, SIZES, STATE, token } from '../../../fixture/recovery-state.ts';
 
-const KINDS: readonly FailureKind[] = [
-  'media',
-  'poison',
-  'refusal',
-  'wire',
-  'fit',
-  'output',
-  'terminal',
-  'model',
-  'unknown',
-];
+const KINDS = 'media poison refusal wire fit output terminal model unknown'.split(' ') as FailureKind[];
 const down = failure('transient', { reason: 'overloaded' });
 const seen = fc.constantFrom(
   token,

@@ -4,9 +4,9 @@ import type { Block } from '../../../../worker/model/block.ts';
 import { estimateText } from '../../../../worker/model/estimate.ts';
 import { buildBareSeed, buildSeed, type SeedSource } from '../../../../worker/recovery/seed.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
+import { call, image, png, result, text } from '../../../fixture/content-blocks.ts';
 import { records as anyRecords, assistantSays, STAMP, userSays } from '../../../fixture/records.ts';
 import { cpuMs, graphemeTexts, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
-import { call, image, png, result, text } from '../../../stand-in/claude/specimens.ts';
 
 const BOUNDARY = 'Qm91bmRhcnk1';
 const LINE = `---- ${BOUNDARY} ----`;

@@ -4,9 +4,9 @@ import type { Block } from '../../../../worker/model/block.ts';
 import { estimateText } from '../../../../worker/model/estimate.ts';
 import { transcribe } from '../../../../worker/recovery/transcript.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
+import { call, image, pages, png, result, text, thinking } from '../../../fixture/content-blocks.ts';
 import { records as anyRecords, assistantSays, STAMP, userSays } from '../../../fixture/records.ts';
 import { cpuMs, GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, SEEDED } from '../../../fixture/texts.ts';
-import { call, image, pages, png, result, text, thinking } from '../../../stand-in/claude/specimens.ts';
 
 const WIDE_OPEN = 100_000;
 

@@ -9,9 +9,9 @@ const TO = { chatId: 1001 };
 const EVERY_MS = 2;
 const NEVER_MS = 3_600_000;
 const SHOWN: TelegramResult<void> = { ok: true, value: undefined };
-const failing = (kind: 'rejected' | 'not_offered'): TelegramResult<void> => ({
+const failing = (kind: 'rejected' | 'not_offered', description: string): TelegramResult<void> => ({
   ok: false,
-  failure: { kind, description: kind === 'not_offered' ? 'Not Found: method not found' : kind },
+  failure: { kind, description },
 });
 
 /** A Telegram whose drafts a test answers by hand. */
@@ -39,29 +39,23 @@ function byHand() {
 
 const keep = async () => {};
 const message = { chatType: 'private', messageId: 77 } as InboundMessage;
+const draftsOf = (telegram: Pick<Telegram, 'sendDraft'>, refreshMs = NEVER_MS) =>
+  createDrafts(telegram, { firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs });
 
-/** The draft of an answer; its first state comes after `everyMs`, too. */
-function beginning(
-  telegram: Pick<Telegram, 'sendDraft'>,
-  times: { everyMs?: number; refreshMs?: number } = {},
-  note = keep,
-) {
-  const { everyMs = EVERY_MS, refreshMs = NEVER_MS } = times;
-  return createDrafts(telegram, { firstAfterMs: everyMs, everyMs, refreshMs }).begin(message, TO, note);
-}
-
-test('sends one draft call at a time, always with the newest text and the same draft id', async () => {
+test('sends one draft call at a time, with the newest text and the same draft id, and the last part of a long one', async () => {
   const { telegram, calls, nth } = byHand();
-  const draft = beginning(telegram);
-  draft.write('One');
+  const draft = draftsOf(telegram).begin(message, TO, keep);
+  // White space alone is not shown.
+  for (const text of [' \n', 'One']) draft.write(text);
   const first = await nth(1);
-  for (const text of ['One, two', 'One, two, three']) draft.write(text);
+  for (const text of ['One, two', `${'a'.repeat(3_900)}\n\n${'b'.repeat(500)}`]) draft.write(text);
   expect(calls).toHaveLength(1);
   first.answer(SHOWN);
   const second = await nth(2);
-  expect([first, second].map(({ draftId, text }) => [draftId, text])).toEqual([
+  const sent = [first, second].map(({ draftId, text }) => [draftId, text]);
+  expect(sent).toEqual([
     [77, 'One'],
-    [77, 'One, two, three'],
+    [77, 'b'.repeat(500)],
   ]);
   second.answer(SHOWN);
   await draft.end();
@@ -69,7 +63,7 @@ test('sends one draft call at a time, always with the newest text and the same d
 
 test('end() waits for the draft call in progress, and no draft is sent after it', async () => {
   const { telegram, calls, nth } = byHand();
-  const draft = beginning(telegram, { refreshMs: EVERY_MS });
+  const draft = draftsOf(telegram, EVERY_MS).begin(message, TO, keep);
   draft.write('One');
   const first = await nth(1);
   const order: string[] = [];
@@ -79,32 +73,20 @@ test('end() waits for the draft call in progress, and no draft is sent after it'
   order.push('answered');
   first.answer(SHOWN);
   await ended;
-  await new Promise((resolve) => setTimeout(resolve, 5 * EVERY_MS));
-  expect([order, calls.length]).toEqual([['answered', 'ended'], 1]);
-});
-
-test('an answer that ends before the first interval has no draft', async () => {
-  const { telegram, calls } = byHand();
-  const draft = beginning(telegram, { everyMs: NEVER_MS });
-  draft.write('Done.');
-  await draft.end();
-  expect(calls).toEqual([]);
-});
-
-test('does not show white space alone, and shows only the last part of a long text', async () => {
-  const { telegram, nth } = byHand();
-  const draft = beginning(telegram);
-  draft.write(' \n');
-  draft.write(`${'a'.repeat(3_900)}\n\n${'b'.repeat(500)}`);
-  const first = await nth(1);
-  expect(first.text).toBe('b'.repeat(500));
-  first.answer(SHOWN);
-  await draft.end();
+  // One that begins later elsewhere is shown, so this one had its time.
+  const other = draftsOf(telegram).begin(message, TO, keep);
+  other.write('other');
+  (await nth(2)).answer(SHOWN);
+  await other.end();
+  expect([order, calls.map(({ text }) => text)]).toEqual([
+    ['answered', 'ended'],
+    ['One', 'other'],
+  ]);
 });
 
 test('sends an unchanged text again at each refresh interval', async () => {
   const { telegram, nth } = byHand();
-  const draft = beginning(telegram, { refreshMs: EVERY_MS });
+  const draft = draftsOf(telegram, EVERY_MS).begin(message, TO, keep);
   draft.write('One');
   for (const at of [1, 2, 3]) {
     const shown = await nth(at);
@@ -114,73 +96,48 @@ test('sends an unchanged text again at each refresh interval', async () => {
   await draft.end();
 });
 
-test('an attempt that lost its fencing token shows nothing', async () => {
-  const { telegram, calls } = byHand();
-  const asked = Promise.withResolvers<void>();
-  const fenced = async () => {
-    asked.resolve();
-    throw new FencedError();
-  };
-  const draft = beginning(telegram, { refreshMs: EVERY_MS }, fenced);
-  draft.write('One');
-  await asked.promise;
-  await draft.end();
-  expect(calls).toEqual([]);
-});
-
-test('a failure ends the draft of one answer, and not_offered ends all later drafts', async () => {
+test('a text is kept before it is shown, and an attempt that lost its fencing token shows nothing', async () => {
   const { telegram, calls, nth } = byHand();
-  const drafts = createDrafts(telegram, { firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS });
-  for (const [at, kind] of [
-    [1, 'rejected'],
-    [2, 'not_offered'],
-  ] as const) {
-    const draft = drafts.begin(message, TO, keep);
+  for (const isFenced of [true, false]) {
+    const [asked, kept] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const draft = draftsOf(telegram).begin(message, TO, () => {
+      asked.resolve();
+      return kept.promise;
+    });
     draft.write('One');
-    (await nth(at)).answer(failing(kind));
-    draft.write('One, two');
+    await asked.promise;
+    expect(calls).toEqual([]);
+    if (isFenced) kept.reject(new FencedError());
+    else kept.resolve();
+    if (!isFenced) (await nth(1)).answer(SHOWN);
     await draft.end();
   }
-  const last = drafts.begin(message, TO, keep);
-  last.write('last');
-  // One that begins later elsewhere is shown, so this one had its time.
-  const other = beginning(telegram);
-  other.write('other');
-  const third = await nth(3);
-  third.answer(SHOWN);
-  await Promise.all([last.end(), other.end()]);
-  expect(calls.map(({ text }) => text)).toEqual(['One', 'One', 'other']);
+  expect(calls).toHaveLength(1);
 });
 
-test('a bare 404, as a proxy says it while it restarts, ends all later drafts only when it comes twice in a row', async () => {
+const METHODLESS = failing('not_offered', 'Not Found: method not found');
+// As a proxy says it while it restarts.
+const BARE = failing('not_offered', 'Not Found');
+
+test.each([
+  ['a refusal ends the draft of one answer', [failing('rejected', 'rejected')], ['last', 'other']],
+  ['a server without drafts ends all later ones', [METHODLESS], ['other']],
+  ['a bare 404 does so only when it comes twice in a row', [BARE, SHOWN, BARE, BARE], ['other']],
+])('%s', async (_, results, later) => {
   const { telegram, calls, nth } = byHand();
-  const bare: TelegramResult<void> = { ok: false, failure: { kind: 'not_offered', description: 'Not Found' } };
-  const drafts = createDrafts(telegram, { firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS });
-  for (const [at, result] of [bare, SHOWN, bare, bare].entries()) {
+  const drafts = draftsOf(telegram);
+  for (const [at, result] of results.entries()) {
     const draft = drafts.begin(message, TO, keep);
     draft.write('One');
     (await nth(at + 1)).answer(result);
+    if (!result.ok) draft.write('One, two');
     await draft.end();
   }
   const last = drafts.begin(message, TO, keep);
-  last.write('One');
-  await last.end();
-  expect(calls).toHaveLength(4);
-});
-
-test('a text is kept before it is shown', async () => {
-  const { telegram, calls, nth } = byHand();
-  const kept = Promise.withResolvers<void>();
-  const asked = Promise.withResolvers<void>();
-  const slowly = () => {
-    asked.resolve();
-    return kept.promise;
-  };
-  const draft = beginning(telegram, {}, slowly);
-  draft.write('One');
-  await asked.promise;
-  expect(calls).toEqual([]);
-  kept.resolve();
-  (await nth(1)).answer(SHOWN);
-  await draft.end();
+  const other = draftsOf(telegram).begin(message, TO, keep);
+  last.write('last');
+  other.write('other');
+  for (const at of later.keys()) (await nth(results.length + at + 1)).answer(SHOWN);
+  await Promise.all([last.end(), other.end()]);
+  expect(calls.slice(results.length).map(({ text }) => text)).toEqual(later);
 });

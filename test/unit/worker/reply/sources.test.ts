@@ -1,4 +1,3 @@
-import type { ToolUnion } from '@anthropic-ai/sdk/resources/messages';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Block } from '../../../../worker/model/block.ts';
@@ -19,14 +18,13 @@ function said(...citations: unknown[]): Block {
 }
 
 test('serverTools returns the enabled web tools, always in the same order', () => {
-  const names = (WEB_SEARCH: boolean, WEB_FETCH: boolean) =>
-    serverTools({ WEB_SEARCH, WEB_FETCH }).map(({ name }) => name);
-  expect(names(false, false)).toEqual([]);
-  expect(names(true, false)).toEqual(['web_search']);
-  expect(names(false, true)).toEqual(['web_fetch']);
-  expect(names(true, true)).toEqual(['web_search', 'web_fetch']);
-  const tools = serverTools({ WEB_SEARCH: true, WEB_FETCH: true }) as unknown as ToolUnion[];
-  for (const tool of tools) expect(tool).toMatchObject({ max_uses: expect.any(Number), allowed_callers: ['direct'] });
+  const of = (WEB_SEARCH: boolean, WEB_FETCH: boolean) => serverTools({ WEB_SEARCH, WEB_FETCH });
+  const names = [of(false, false), of(true, false), of(false, true), of(true, true)].map((all) =>
+    all.map(({ name }) => name),
+  );
+  expect(names).toEqual([[], ['web_search'], ['web_fetch'], ['web_search', 'web_fetch']]);
+  for (const tool of of(true, true))
+    expect(tool).toMatchObject({ max_uses: expect.any(Number), allowed_callers: ['direct'] });
 });
 
 test('each cited page is listed once, in the order of the citations', () => {
@@ -65,18 +63,9 @@ test('a citation of a fetched page has the address that was fetched', () => {
 });
 
 test('an address that is not a plain web address is not a source', () => {
-  const addresses = [
-    'javascript:alert(1)',
-    'data:text/html,x',
-    'tg://user?id=1',
-    'https://user:password@example.org',
-    'example.org',
-    '',
-    7,
-    null,
-    `https://example.org/${'a'.repeat(600)}`,
-    `https://example.org/${'('.repeat(400)}`,
-  ];
+  const texts = 'javascript:alert(1) data:text/html,x tg://user?id=1 https://user:password@example.org example.org';
+  const long = [`https://example.org/${'a'.repeat(600)}`, `https://example.org/${'('.repeat(400)}`];
+  const addresses = [...texts.split(' '), '', 7, null, ...long];
   expect(sourcesOf([said(...addresses.map((address) => found(address)))])).toEqual([]);
   expect(withSources('Text', [{ title: 'x', url: 'javascript:alert(1)' }])).toBe('Text');
 });

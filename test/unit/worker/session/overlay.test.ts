@@ -4,9 +4,9 @@ import type { Block } from '../../../../worker/model/block.ts';
 import { asShown, withScrubs } from '../../../../worker/session/overlay.ts';
 import type { LogRecord, ScrubRecord, TrimRecord } from '../../../../worker/session/record.ts';
 import { viewWithOrigins } from '../../../../worker/session/view.ts';
+import { call, image, png, result, text, thinking } from '../../../fixture/content-blocks.ts';
 import { assistantSays, heads, records, STAMP, userSays } from '../../../fixture/records.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
-import { call, image, png, result, text, thinking } from '../../../stand-in/claude/specimens.ts';
 
 const SIGNED = { signature: 'EuYBCkQYAiJA0123456789==' };
 
@@ -22,33 +22,32 @@ function contentsOf(shown: readonly LogRecord[]): unknown[] {
   return shown.flatMap((record) => (record.t === 'user' || record.t === 'assistant' ? [record.content] : []));
 }
 
-test('a scrub of one block leaves the other blocks unchanged', () => {
-  const said = userSays([text('look'), image(png(9, 9)), text('and this')], { entry: '1-0' });
-  const [content] = contentsOf(asShown([said, scrub({ entry: '1-0', block: 1 })]));
-  expect(content).toEqual([text('look'), text('left out'), text('and this')]);
-});
+const ASKED = userSays('asked', { entry: '1-0', id: 'a' });
+const OTHER = userSays('other', { id: 'b' });
+const BLOCKS = userSays([text('a'), image(png(9, 9)), text('c')], { entry: '1-0' });
+const RESULTS = userSays([result('t1', 'x'.repeat(99)), result('t2')], { id: 'results' });
 
-test('a scrub of a result keeps it a result, so that its call stays paired', () => {
-  const said = userSays([result('t1', 'x'.repeat(99)), result('t2')], { id: 'results' });
-  const [content] = contentsOf(asShown([said, scrub({ record: 'results', block: 0 })]));
-  expect(content).toEqual([{ ...result('t1'), content: 'left out' }, result('t2')]);
-});
-
-test('a scrub by entry replaces the message of that entry, and a scrub by record id only that record', () => {
-  const asked = userSays('asked', { entry: '1-0', id: 'a' });
-  const other = userSays('other', { id: 'b' });
-  expect(contentsOf(asShown([asked, other, scrub({ entry: '1-0' })]))).toEqual(['left out', 'other']);
-  expect(contentsOf(asShown([asked, other, scrub({ record: 'b' })]))).toEqual(['asked', 'left out']);
-  expect(contentsOf(asShown([asked, other, scrub({ entry: '9-9' }), scrub({ record: 'c' })]))).toEqual([
-    'asked',
-    'other',
-  ]);
-});
-
-test('the newer of two scrubs of one block wins', () => {
-  const asked = userSays([text('a'), text('b')], { entry: '1-0' });
-  const twice = [asked, scrub({ entry: '1-0', block: 0 }, 'first'), scrub({ entry: '1-0', block: 0 }, 'second')];
-  expect(contentsOf(asShown(twice))).toEqual([[text('second'), text('b')]]);
+test.each<[string, LogRecord[], unknown[]]>([
+  [
+    'of one block leaves the others',
+    [BLOCKS, scrub({ entry: '1-0', block: 1 })],
+    [[text('a'), text('left out'), text('c')]],
+  ],
+  [
+    'of a result keeps it a result, so that its call stays paired',
+    [RESULTS, scrub({ record: 'results', block: 0 })],
+    [[{ ...result('t1'), content: 'left out' }, result('t2')]],
+  ],
+  ['by entry replaces its message', [ASKED, OTHER, scrub({ entry: '1-0' })], ['left out', 'other']],
+  ['by record replaces that record', [ASKED, OTHER, scrub({ record: 'b' })], ['asked', 'left out']],
+  ['of nothing changes nothing', [ASKED, OTHER, scrub({ entry: '9-9' }), scrub({ record: 'c' })], ['asked', 'other']],
+  [
+    'that is newer wins',
+    [BLOCKS, scrub({ entry: '1-0', block: 1 }, 'first'), scrub({ entry: '1-0', block: 1 }, 'second')],
+    [[text('a'), text('second'), text('c')]],
+  ],
+])('a scrub %s', (_, log, contents) => {
+  expect(contentsOf(asShown(log))).toEqual(contents);
 });
 
 test('the mask of an old result names its call, its size and how it began', () => {
@@ -94,11 +93,8 @@ test('a mask never replaces a shorter result, and always replaces a picture', ()
 
 test('a mask is well-formed and never blank, also when it is cut inside an emoji', () => {
   for (const begin of [`${'a'.repeat(119)}😀😀`, '\ud83d', '', '\n\n\n']) {
-    const shown = asShown([
-      userSays([result('t1', `${begin}${' '.repeat(900)}`)], { id: 'old' }),
-      trim('results', 'old'),
-    ]);
-    const [[block]] = contentsOf(shown) as [[Block]];
+    const old = userSays([result('t1', `${begin}${' '.repeat(900)}`)], { id: 'old' });
+    const [[block]] = contentsOf(asShown([old, trim('results', 'old')])) as [[Block]];
     expect(String(block.content).isWellFormed()).toBe(true);
     expect(String(block.content).trim()).not.toBe('');
   }

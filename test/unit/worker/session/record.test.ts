@@ -10,9 +10,9 @@ import {
   textOf,
 } from '../../../../worker/session/record.ts';
 import { view } from '../../../../worker/session/view.ts';
+import { call, result, text } from '../../../fixture/content-blocks.ts';
 import { assistantSays, records, STAMP, userSays } from '../../../fixture/records.ts';
 import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
-import { call, result, text } from '../../../stand-in/claude/specimens.ts';
 
 const USER = userSays('Hello', { entry: '1-0', channel: 'Telegram private chat 5', from: 'Ann' });
 

@@ -1,14 +1,11 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { estimateText } from '../../../../worker/model/estimate.ts';
 import { findViolation } from '../../../../worker/model/rules/validate.ts';
 import { view } from '../../../../worker/session/view.ts';
 import { FACTS, GROUNDS } from '../../../fixture/requests.ts';
 import { type Event, lives, SessionLife } from '../../../fixture/session-life.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 import { firstViolation } from '../../../stand-in/claude/rules.ts';
-
-const SEED_TOKENS_MAX = 2_000;
 
 /** A life in which a message waits: what was sent at each step is given to `look`. */
 function lived(events: readonly Event[], binds: boolean, look: (life: SessionLife, event: Event) => void): void {
@@ -70,25 +67,5 @@ test('earlier messages change only after a reshaping, so that the prefix is read
       });
     }),
     { ...SEEDED, numRuns: 120 },
-  );
-});
-
-test('a seed has at most 2,000 tokens and quotes no earlier one, also after 50 fresh sessions', () => {
-  fc.assert(
-    fc.property(lives, (events) => {
-      const life = new SessionLife(false);
-      life.live({ do: 'say', words: 'first', picture: false });
-      for (let round = 0; round < 50; round++) {
-        for (const event of events.slice(0, 4)) life.live(event);
-        life.live({ do: 'say', words: 'go on', picture: false });
-        life.live({ do: 'fresh session' });
-      }
-      for (const seed of life.seeds) {
-        expect(estimateText(seed)).toBeLessThanOrEqual(SEED_TOKENS_MAX);
-        expect(seed.split('[Recovery note').length).toBeLessThanOrEqual(2);
-      }
-      expect(life.seeds.length).toBeGreaterThanOrEqual(50);
-    }),
-    { ...SEEDED, numRuns: 8 },
   );
 });

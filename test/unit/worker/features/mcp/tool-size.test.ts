@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { boundTools } from '../../../../worker/features/mcp/toolbox.ts';
-import type { ToolSpec } from '../../../../worker/tools/toolbox.ts';
-import { graphemeTexts, SEEDED } from '../../../fixture/texts.ts';
+import { boundTools } from '../../../../../worker/features/mcp/toolbox.ts';
+import type { ToolSpec } from '../../../../../worker/tools/toolbox.ts';
+import { graphemeTexts, SEEDED } from '../../../../fixture/texts.ts';
 
 function spec(name: string, description: string): ToolSpec {
   return { name, description, inputSchema: { type: 'object' }, repeatable: false };

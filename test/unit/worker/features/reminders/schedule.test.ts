@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Repeat, Schedule } from '../../../../shared/state/reminder/book.ts';
-import { rhythmEn, rhythmZh } from '../../../../shared/texts/times.ts';
-import { cronProblem, nextDueMs, rhythmOf } from '../../../../worker/features/reminders/schedule.ts';
+import type { Repeat, Schedule } from '../../../../../shared/state/reminder/book.ts';
+import { rhythmEn, rhythmZh } from '../../../../../shared/texts/times.ts';
+import { cronProblem, nextDueMs, rhythmOf } from '../../../../../worker/features/reminders/schedule.ts';
 
 const at = (text: string) => Date.parse(`${text}Z`);
 

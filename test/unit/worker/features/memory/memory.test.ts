@@ -1,16 +1,16 @@
 import { expect, test } from '@jest/globals';
-import type { ChatKey } from '../../../../shared/redis/keys.ts';
-import type { MemoryLine } from '../../../../shared/state/memory/book.ts';
-import { memoryFeature } from '../../../../worker/features/memory/feature.ts';
+import type { ChatKey } from '../../../../../shared/redis/keys.ts';
+import type { MemoryLine } from '../../../../../shared/state/memory/book.ts';
+import { memoryFeature } from '../../../../../worker/features/memory/feature.ts';
 import {
   CHARS_MAX,
   LINE_CHARS_MAX,
   LINES_MAX,
   plainLine,
   snapshotOf,
-} from '../../../../worker/features/memory/memory.ts';
-import { planOf } from '../../../../worker/features/memory/tool.ts';
-import { systemOf } from '../../../../worker/session/fixed-text.ts';
+} from '../../../../../worker/features/memory/memory.ts';
+import { planOf } from '../../../../../worker/features/memory/tool.ts';
+import { systemOf } from '../../../../../worker/session/fixed-text.ts';
 
 const chat = '1' as ChatKey;
 const FRESH = { id: 'new', chat, notedAtMs: 9 };

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { fileName } from '../../../../worker/features/files/feature.ts';
+import { fileName } from '../../../../../worker/features/files/feature.ts';
 
 test.each([
   ['table.csv', 'table.csv'],

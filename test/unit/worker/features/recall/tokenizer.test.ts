@@ -6,9 +6,9 @@ import { createSearch } from '../../../../../worker/features/recall/search.ts';
 import { snippet } from '../../../../../worker/features/recall/snippet.ts';
 import { eachWord, near, soughtIn } from '../../../../../worker/features/recall/tokenizer.ts';
 import type { LogRecord } from '../../../../../worker/session/record.ts';
+import { call, result, text, thinking } from '../../../../fixture/content-blocks.ts';
 import { assistantSays, records, userSays } from '../../../../fixture/records.ts';
 import { cpuMs, GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
-import { call, result, text, thinking } from '../../../../stand-in/claude/specimens.ts';
 
 const REF = 'ab'.repeat(32);
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });

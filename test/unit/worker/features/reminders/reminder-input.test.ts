@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { readReminderInput } from '../../../../worker/features/reminders/reminder-input.ts';
+import { readReminderInput } from '../../../../../worker/features/reminders/reminder-input.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 22, 14, 20, 30);
 const FACTS = { nowMs: NOW_MS, timeZone: 'Asia/Taipei', leastMinutes: 1, repeatMinutesMin: 10 };

@@ -1,10 +1,10 @@
 import type { MessageEntity } from '@grammyjs/types';
 import { expect, test } from '@jest/globals';
-import { reportButtons } from '../../../../worker/features/desk/offers.ts';
-import { onPhone } from '../../../../worker/features/desk/phone.ts';
-import { withEntities } from '../../../../worker/reply/format/entities.ts';
-import { entityParts } from '../../../../worker/reply/format/layout.ts';
-import { chatName, type Fact, messageName, type Report, type Section } from '../../../../worker/report/report.ts';
+import { reportButtons } from '../../../../../worker/features/desk/offers.ts';
+import { onPhone } from '../../../../../worker/features/desk/phone.ts';
+import { withEntities } from '../../../../../worker/reply/format/entities.ts';
+import { entityParts } from '../../../../../worker/reply/format/layout.ts';
+import { chatName, type Fact, messageName, type Report, type Section } from '../../../../../worker/report/report.ts';
 
 const NOW_MS = Date.parse('2026-11-25T04:13:59Z');
 const TRACE = 'a'.repeat(32);

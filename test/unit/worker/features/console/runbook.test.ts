@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { CAUSES } from '../../../../worker/alerts/causes.ts';
-import { markdownHtml } from '../../../../worker/features/console/pages/markdown.ts';
-import { readRunbook, sectionsOf } from '../../../../worker/features/console/runbook.ts';
-import { temporaryFile } from '../../../fixture/temporary-file.ts';
+import { CAUSES } from '../../../../../worker/alerts/causes.ts';
+import { markdownHtml } from '../../../../../worker/features/console/pages/markdown.ts';
+import { readRunbook, sectionsOf } from '../../../../../worker/features/console/runbook.ts';
+import { temporaryFile } from '../../../../fixture/temporary-file.ts';
 
-const FILE = join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'runbook.md');
+const FILE = join(import.meta.dirname, '..', '..', '..', '..', '..', 'docs', 'runbook.md');
 
 const shown = (markdown: string) => String(markdownHtml(markdown, (href) => (href === '#ok' ? '/there' : undefined)));
 

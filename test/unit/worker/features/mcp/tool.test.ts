@@ -17,42 +17,34 @@ function whyNot(inputSchema: unknown): string {
   return read !== undefined && 'why' in read ? read.why : 'taken';
 }
 
-test('toolName joins server and tool with __ if the result is legal and unambiguous', () => {
-  expect(toolName('files', 'read_file')).toBe('files__read_file');
-  expect(toolName('my-server', 'a__b')).toBe('my-server__a__b');
-  expect(toolName('a', 'b'.repeat(61))).toBe(`a__${'b'.repeat(61)}`);
+test.each([
+  ['files', 'read_file', /^files__read_file$/],
+  ['my-server', 'a__b', /^my-server__a__b$/],
+  ['a', 'b'.repeat(61), /^a__b{61}$/],
+  ['s'.repeat(200), 'read_file', /^s{24}__read_file_[0-9a-f]{8}$/],
+])('toolName joins %s and %s where that is legal and unambiguous, and cuts a long server', (server, name, joined) => {
+  expect(toolName(server, name)).toMatch(joined);
 });
 
 test('toolName gives different names to pairs that would otherwise collide', () => {
   const pairs = [
-    ['a', 'b__c'],
-    ['a__b', 'c'],
-    ['a', '_b'],
-    ['a_', 'b'],
-    ['a', 'get.it'],
-    ['a', 'get_it'],
-    ['a', 'get/it'],
-    ['a', 'погода'],
-    ['a', 'погоды'],
-    ['a', '\ud800'],
-    ['a', '\ud801'],
-    ['a', 'b'.repeat(100)],
-    ['a', 'b'.repeat(101)],
-    ['a'.repeat(100), 'b'],
-    ['a'.repeat(100), 'c'],
-    ['', 'b'],
-    ['b', ''],
-  ] as const;
+    ...['b__c', '_b', 'get.it', 'get_it', 'get/it', 'погода', 'погоды', '\ud800', '\ud801'].map((name) => ['a', name]),
+    ...['b'.repeat(100), 'b'.repeat(101)].map((name) => ['a', name]),
+    ...[
+      ['a__b', 'c'],
+      ['a_', 'b'],
+      ['a'.repeat(100), 'b'],
+      ['a'.repeat(100), 'c'],
+      ['', 'b'],
+      ['b', ''],
+    ],
+  ] as [string, string][];
   const names = pairs.map(([server, name]) => toolName(server, name));
   expect(new Set(names).size).toBe(pairs.length);
   for (const name of names) expect(name).toMatch(LEGAL);
   // A server may call its tool by the name that another one was given.
   const given = toolName('a', 'get.it');
   expect(toolName('a', given.slice('a__'.length))).not.toBe(given);
-});
-
-test('toolName cuts a long server name to 24 characters and keeps the name of the tool', () => {
-  expect(toolName('s'.repeat(200), 'read_file')).toMatch(/^s{24}__read_file_[0-9a-f]{8}$/);
 });
 
 test('toolName is legal, deterministic and unique for any pairs', () => {
@@ -71,21 +63,21 @@ test('toolName is legal, deterministic and unique for any pairs', () => {
   );
 });
 
-test('the description of a tool is its own, else its title, else its name', () => {
-  expect(tool({ description: 'does it', title: 'T' }).description).toBe('does it');
-  expect(tool({ description: ' \n', title: 'T' }).description).toBe('T');
-  expect(tool({ annotations: { title: 'A' } }).description).toBe('A');
-  expect(tool({}).description).toBe('x');
-  expect(tool({ name: '' }).description).not.toBe('');
-  expect(tool({ description: 'a\ud800b\0c' }).description).toBe('a\ufffdbc');
-  expect(tool({ description: '👩‍👩‍👧‍👦'.repeat(1_000) }).description.length).toBeLessThanOrEqual(4_000);
+test.each([
+  [{ description: 'does it', title: 'T' }, 'does it'],
+  [{ description: ' \n', title: 'T' }, 'T'],
+  [{ annotations: { title: 'A' } }, 'A'],
+  [{}, 'x'],
+  [{ description: 'a\ud800b\0c' }, 'a\ufffdbc'],
+])('the description of %j is %j: its own, else its title, else its name', (listed, description) => {
+  expect(tool(listed).description).toBe(description);
 });
 
-test('a tool is repeatable only if readOnlyHint or idempotentHint is true', () => {
-  expect(tool({}).repeatable).toBe(false);
-  expect(tool({ annotations: { readOnlyHint: true } }).repeatable).toBe(true);
-  expect(tool({ annotations: { idempotentHint: true } }).repeatable).toBe(true);
-  expect(tool({ annotations: { readOnlyHint: false, idempotentHint: false } }).repeatable).toBe(false);
+test('a tool is repeatable only if readOnlyHint or idempotentHint is true; a long description is cut', () => {
+  const hints = [{}, { readOnlyHint: true }, { idempotentHint: true }, { readOnlyHint: false, idempotentHint: false }];
+  expect(hints.map((annotations) => tool({ annotations }).repeatable)).toEqual([false, true, true, false]);
+  expect(tool({ name: '' }).description).not.toBe('');
+  expect(tool({ description: '👩‍👩‍👧‍👦'.repeat(1_000) }).description.length).toBeLessThanOrEqual(4_000);
 });
 
 test('passes a schema on unchanged, patterns included, except for the name of its draft', () => {
