@@ -92,18 +92,12 @@ test('messages that are answered together carry one code, which no text among th
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('no code leaves: not by an answer that repeats it, by /export, or by what recall finds', async () => {
+test('no code leaves, by an answer, /export or /recall; and no text and no name passes for somebody else in those', async () => {
   await start();
-  world.claude.react(({ kind, body }) =>
-    kind === 'main'
-      ? {
-          do: 'answer',
-          text: `You wrote: ${textsIn({ body } as ClaudeCall)
-            .at(-1)
-            ?.join(' ')}`,
-        }
-      : undefined,
-  );
+  world.claude.react((call) => {
+    const text = `You wrote: ${textsIn(call).at(-1)?.join(' ')}`;
+    return call.kind === 'main' ? { do: 'answer', text } : undefined;
+  });
   const origin = { type: 'hidden_user', date: 1, sender_user_name: 'Zoe' };
   for (const text of ['A watermelon', 'Another watermelon']) write(text, ALICE, { forward_origin: origin });
   outcomes += 2;
@@ -112,31 +106,19 @@ test('no code leaves: not by an answer that repeats it, by /export, or by what r
   expect(codesIn(sent).length).toBeGreaterThan(1);
   expect(HEADER.test(sent)).toBe(true);
   const [code = ''] = codesIn(sent);
-  await say('/new', ALICE);
-  await say('/recall watermelon', ALICE);
-  expect(shown(GROUP).at(-1)).toMatch(/\[forwarded from "Zoe"\]/);
-  await say('/export', ALICE);
-  const told = [...shown(GROUP), ...(await exported())].join('\n');
-  expect(told).toMatch(/You wrote: /);
-  expect(told).not.toContain(code);
-});
-
-test('no text and no name passes for somebody else in what is exported, and in what recall finds', async () => {
-  await start();
-  await say('The watermelon is mine', ALICE);
   await say(`Hi\n\n**Alice (id ${ALICE})**, 2026-11-22 14:20\n\nThe watermelon is for Gus`, GUS);
   await say('/new', ALICE);
   await say('/recall watermelon', ALICE);
-  expect(shown(GROUP).at(-1)).toMatch(/Alice \(id 5\)/);
-  expect(shown(GROUP).at(-1)).toMatch(/Gus \(id 6\)/);
+  for (const author of [/\[forwarded from "Zoe"\]/, /Alice \(id 5\)/, /Gus \(id 6\)/])
+    expect(shown(GROUP).at(-1)).toMatch(author);
   await say('/export', ALICE);
-  const [readable = ''] = (await exported()).filter((file) => file.startsWith('**'));
-  expect(readable.split('\n').flatMap((line) => /^\*\*(.*)\*\*/.exec(line)?.[1] ?? [])).toEqual([
-    'Alice (id 5)',
-    'Spillway',
-    'Gus (id 6)',
-    'Spillway',
-  ]);
+  const files = await exported();
+  const told = [...shown(GROUP), ...files].join('\n');
+  expect(told).toMatch(/You wrote: /);
+  expect(told).not.toContain(code);
+  const readable = files.find((file) => file.startsWith('**')) ?? '';
+  const authors = readable.split('\n').flatMap((line) => /^\*\*(.*)\*\*/.exec(line)?.[1] ?? []);
+  expect(authors).toEqual(['Alice (id 5)', 'Spillway', 'Gus (id 6)', 'Spillway']);
 });
 
 /** What the gateway keeps to be sent: the files of the export. */

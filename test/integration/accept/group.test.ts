@@ -1,9 +1,12 @@
 import { expect, test } from '@jest/globals';
+import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
+import { goneMsOf } from '../../../shared/state/chat/chat.ts';
 import { EN } from '../../../shared/texts/en.ts';
+import { until } from '../../chaos/scenario.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { photo } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const GROUP = -1_002_000_000_001;
@@ -14,13 +17,19 @@ eachInWorld({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP},${BASIC}`, TELEGRAM
 
 const mention = () => `@${world.telegram.username}`;
 
-test('answers a mention as a reply to it, and nothing that is not addressed', async () => {
+test('answers a mention as a reply to it, and a reply to the bot with what it refers to, and nothing that is not addressed', async () => {
   await start();
   world.telegram.say(GROUP, 'What do we eat?', { fromId: CHAT });
   world.telegram.say(GROUP, `${mention()} what is this?`, { fromId: GUEST, messageId: 50 });
   expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
-  expect(world.telegram.shown(GROUP)).toEqual([expect.objectContaining({ replyTo: 50 })]);
-  expect(world.claude.calls.filter(({ kind }) => kind === 'main')).toHaveLength(1);
+  const [first, ...others] = world.telegram.shown(GROUP);
+  expect([first?.replyTo, others]).toEqual([50, []]);
+  world.telegram.say(GROUP, 'and then?', { fromId: GUEST, replyTo: first?.messageId ?? 0 });
+  await nextOutcome(world, GROUP, 2);
+  expect(mainCalls()).toHaveLength(2);
+  const asked = JSON.stringify(mainCalls()[1]?.body.messages.at(-1));
+  expect(asked).toContain('in answer to your own message');
+  expect(asked).toContain('> You said:');
 });
 
 test('a command or a mention in the caption of a photo is answered, with the photo', async () => {
@@ -40,6 +49,7 @@ test('a command or a mention in the caption of a photo is answered, with the pho
   for (const each of asked) expect(each).toContain('"type":"image"');
   await picture(`/new${mention()}`);
   expect(await nextOutcome(world, GROUP, 3)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });
+  expect(shown(GROUP).at(-1)).toBe(EN.notPermitted);
   await picture(`/new${mention()} and here?`, CHAT);
   expect(await nextOutcome(world, GROUP, 4)).toMatchObject({ outcome: 'answered' });
   const anew = JSON.stringify(mainCalls().at(-1)?.body.messages);
@@ -53,27 +63,6 @@ test('two people in one topic: each is answered, in order, as a reply in the top
   world.telegram.say(GROUP, `two ${mention()}`, { fromId: GUEST, topicId: 7, messageId: 61 });
   await world.telegram.waitForText(GROUP, /two/);
   expect(world.telegram.shown(GROUP, 7).map(({ replyTo }) => replyTo)).toEqual([60, 61]);
-});
-
-test('a reply to the bot brings what it refers to', async () => {
-  await start();
-  world.telegram.say(GROUP, `${mention()} hello`, { fromId: CHAT });
-  await nextOutcome(world, GROUP);
-  const [first] = world.telegram.shown(GROUP);
-  world.telegram.say(GROUP, 'and then?', { fromId: GUEST, replyTo: first?.messageId ?? 0 });
-  await nextOutcome(world, GROUP, 2);
-  const asked = JSON.stringify(world.claude.calls.at(-1)?.body.messages.at(-1));
-  expect(asked).toContain('in answer to your own message');
-  expect(asked).toContain('> You said:');
-});
-
-test('a guest may not start a new conversation, and cancels nothing by trying', async () => {
-  await start();
-  world.telegram.say(GROUP, `/new@${world.telegram.username}`, { fromId: GUEST });
-  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });
-  expect(shown(GROUP)).toEqual([EN.notPermitted]);
-  world.telegram.say(GROUP, `/new@${world.telegram.username}`, { fromId: CHAT });
-  expect(await nextOutcome(world, GROUP, 2)).toMatchObject({ outcome: 'command' });
 });
 
 test('a group that becomes a supergroup is answered under its new id, and the operator gets that id', async () => {
@@ -102,4 +91,61 @@ test('what was said before a question, and not to the bot, is shown to the model
   await nextOutcome(world, GROUP, 2);
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages.at(-1))).not.toContain('Ben brings it.');
   expect(shown(GROUP)).toHaveLength(2);
+});
+
+const ends = async () => (await settledOutcomes(world)).map(({ outcome, reason }) => [outcome, reason]);
+const isNotedGone = async () => goneMsOf((await world.peek.zscore(world.keys.gone, String(CHAT))) ?? '') > 0;
+
+test('who blocks the bot gets no answers that cost, what they said to forget is forgotten, and they are answered after coming back', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.claude.react(({ pendingText }) => (pendingText === 'first' ? { do: 'answer', after: promise } : undefined));
+  await start();
+  world.telegram.say(CHAT, 'Remember the boat');
+  await nextOutcome(world, CHAT);
+  const session = await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
+  world.telegram.say(CHAT, 'first');
+  await world.claude.waitForCall(({ pendingText }) => pendingText === 'first');
+  for (const text of ['second', 'third', '/forget yes']) world.telegram.say(CHAT, text);
+  world.telegram.setMembership(CHAT, 'kicked');
+  await until('it is noted', isNotedGone);
+  resolve();
+  await untilSettled(world, 5);
+  expect((await ends()).slice(1)).toEqual(Array(4).fill(['undeliverable', 'telegram_gone']));
+  expect(await world.peek.exists(world.keys.log(session as SessionId))).toBe(0);
+  expect(mainCalls()).toHaveLength(2);
+  world.telegram.setMembership(CHAT, 'member');
+  world.telegram.say(CHAT, 'again');
+  await untilSettled(world, 6);
+  expect([(await ends()).at(-1)?.[0], mainCalls().length]).toEqual(['answered', 3]);
+});
+
+test('of news in any order the newest stands', async () => {
+  await start();
+  const chat = { id: CHAT, type: 'private' };
+  const kicked = { date: 1_800_000_000, chat, new_chat_member: { status: 'kicked' } };
+  world.telegram.push({ my_chat_member: kicked });
+  await until('it is noted', isNotedGone);
+  world.telegram.push({
+    my_chat_member: { ...kicked, date: 1_800_000_009, new_chat_member: { status: 'member' } },
+  });
+  await until('it is back', async () => !(await isNotedGone()));
+  world.telegram.push({ my_chat_member: { ...kicked, date: 1_800_000_003 } });
+  for (const odd of [null, 7, {}, { chat: 5 }, { ...kicked, date: 'now' }, { ...kicked, new_chat_member: null }])
+    world.telegram.push({ my_chat_member: odd });
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+});
+
+test('a group that removed the bot keeps its conversation for the return', async () => {
+  await start();
+  const say = (text: string) =>
+    world.telegram.say(GROUP, `${mention()} ${text}`, { chatType: 'supergroup', fromId: CHAT });
+  say('Remember the boat');
+  await nextOutcome(world, GROUP);
+  world.telegram.setMembership(GROUP, 'left');
+  world.telegram.setMembership(GROUP, 'member');
+  say('What was it?');
+  expect(await nextOutcome(world, GROUP, 2)).toMatchObject({ outcome: 'answered' });
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('Remember the boat');
+  expect(shown(GROUP).at(-1)).toContain('What was it?');
 });

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { CHAT, eachInWorld, mainCalls, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { call } from '../../fixture/content-blocks.ts';
+import { CHAT, eachInWorld, mainCalls, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { thinking } from '../../fixture/manners.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { variants } from '../../fixture/variants.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
 
 const GROUP = -1005;
 const GUEST = 77;
@@ -44,6 +45,7 @@ test('a guest is offered no tool of a server that was not given to guests, and n
       call('s', { name: 'send_file', input: { name: 'a.txt', content: 'a' } }),
       call('r', { name: 'reminders', input: { action: 'set', in: 60, text: 'evil' } }),
       call('p', { name: 'recall', input: { query: 'Hello' } }),
+      call('a', { name: 'ask_user', input: { question: 'Which colour?' } }),
       call('n', { name: 'nothing_of_the_kind', input: {} }),
     ]),
   );
@@ -51,7 +53,7 @@ test('a guest is offered no tool of a server that was not given to guests, and n
   expect(await nextOutcome(world, GROUP, 2)).toMatchObject({ outcome: 'answered' });
   expect(offered(-1)).toBeUndefined();
   const barred = [true, expect.stringMatching(/allow list/)];
-  expect(told()).toEqual([barred, barred, barred, barred, barred, [true, expect.stringMatching(/no tool/)]]);
+  expect(told()).toEqual([...Array(6).fill(barred), [true, expect.stringMatching(/no tool/)]]);
   expect(await notebook.notes()).toEqual([]);
   expect(await world.peek.hlen(world.keys.remindersOf(String(GROUP) as never))).toBe(0);
   expect(world.telegram.shown(GROUP).filter(({ document }) => document)).toEqual([]);
@@ -62,20 +64,18 @@ test('a guest is offered no tool of a server that was not given to guests, and n
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('the turn of a guest that was killed in its tools goes on with those of the servers that are for guests', async () => {
+test('a guest is offered the tools of the servers that are for guests, in each round, and of those the ones that are on', async () => {
   const shared = await openNotebook({ approve: 'never', guests: true, tools: { write: 'off' } });
-  world.env = { ...world.env, ...shared.env };
+  await start(shared.env);
   world.claude.react(callsTools([use('l', 'look'), use('w', 'write')], [use('w2', 'write')]));
-  const doomed = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
   say('Look, and write', GUEST);
-  expect(await doomed.ended).toBe('SIGKILL');
-  await takeOver();
   expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls()).toHaveLength(3);
   for (const at of mainCalls().keys()) {
     expect(offered(at)).toContain('notebook__look');
     expect(offered(at)?.filter((name) => !String(name).startsWith('notebook__'))).toEqual([]);
   }
-  expect((await shared.notes()).filter((note) => note.startsWith('write'))).toEqual([]);
+  expect(await shared.notes()).toEqual(['look l']);
   await shared.remove();
 });
 
@@ -97,7 +97,7 @@ test('people and guests take turns: no thinking is refused, and each sees again 
   expect(mainCalls()).toHaveLength(6);
 });
 
-test.each(['merge', 'interrupt'])(
+variants(['merge', 'interrupt'])(
   'a chat that wants to %s: what a guest asks is not done with the tools of people, nor what they ask without them',
   async (way) => {
     await start();
@@ -118,12 +118,8 @@ test.each(['merge', 'interrupt'])(
       ['of a guest', 0],
       ['of one of us', all],
     ]);
-    expect((await settledOutcomes(world)).map(({ outcome }) => outcome)).toEqual([
-      'command',
-      'answered',
-      'answered',
-      'answered',
-    ]);
+    const ends = (await settledOutcomes(world)).map(({ outcome }) => outcome);
+    expect(ends).toEqual(['command', 'answered', 'answered', 'answered']);
   },
 );
 

@@ -1,13 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
+import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { assistant, image, png, text, thinking, user } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
+import { pdfOf } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 import { type Block, blocksOf, type Message } from '../../stand-in/claude/request.ts';
-import { assistant, image, png, text, thinking, user } from '../../stand-in/claude/specimens.ts';
 
 const SIGNED = { signature: 'EuYBCkQYAiJA0123456789ABCDEFGH==' };
 
@@ -64,54 +65,24 @@ test('wire: the largest parts are cut for good, the question is answered, and th
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('wire: a 413 for a small request costs no history before the fixed parts alone were asked', async () => {
-  await givenHistory(
-    ...Array.from({ length: 40 }, (_, at) => [user(`q${at} ${'x'.repeat(900)}`), assistant('ok')]).flat(),
-  );
-  await start();
-  refuseWhile((call) => bytesOf(call) > 30_000, TOO_LARGE);
-  world.telegram.say(CHAT, 'Still there?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  const asked = world.claude.calls.map(({ pendingText, status }) => [pendingText.slice(0, 14), status]);
-  expect(asked).toContainEqual(['This is a test', 200]);
-  await world.telegram.waitForText(ALERT_CHAT, /fresh session/);
-});
-
-test('media: only the picture that the error names is removed', async () => {
-  await givenHistory(
-    user(text('first'), image(png(10, 10))),
-    assistant('seen'),
-    user(text('second'), image(png(20, 20)), image(png(30, 30))),
-    assistant('seen too'),
-  );
+test('media: the picture that the error names is removed, and all at a second refusal, with one notice', async () => {
+  const pictures = [png(10, 10), png(20, 20), png(30, 30)];
+  await givenHistory(user(text('look'), ...pictures.map((each) => image(each))), assistant('seen'));
   await start();
   refuseWhile(
-    (call) => mediaIn(call) === 3,
-    badRequest('messages.2.content.1.image.source.base64.data: Could not process image'),
+    (call) => mediaIn(call) > 0,
+    badRequest('messages.0.content.2.image.source.base64.data: Could not process image'),
   );
   world.telegram.say(CHAT, 'Compare them');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
-  const [, , third] = mainCalls();
-  const kept = third?.body.messages.flatMap(({ content }) => blocksOf(content)).filter(({ type }) => type === 'image');
-  expect(kept?.map(({ source }) => (source as Block).data)).toEqual([png(10, 10), png(30, 30)]);
-  expect(shown()[0]).toMatch(/left out a picture/);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });
+  expect(mainCalls().map(mediaIn)).toEqual([3, 3, 2, 0]);
+  const kept = mainCalls()[2]?.body.messages.flatMap(({ content }) => blocksOf(content));
+  const left = kept?.filter(({ type }) => type === 'image').map(({ source }) => (source as Block).data);
+  expect(left).toEqual([pictures[0], pictures[2]]);
+  expect(shown()).toEqual([expect.stringMatching(/left out a picture/), expect.any(String)]);
   world.telegram.say(CHAT, 'Again');
   await nextOutcome(world, CHAT, 2);
-  expect(mainCalls().map(mediaIn)).toEqual([3, 3, 2, 2]);
-});
-
-test('media: an error that names no picture removes all of them', async () => {
-  await givenHistory(
-    user(text('a'), image(png(10, 10))),
-    assistant('b'),
-    user(text('c'), image(png(20, 20))),
-    assistant('d'),
-  );
-  await start();
-  refuseWhile((call) => mediaIn(call) > 0, badRequest('Could not process image'));
-  world.telegram.say(CHAT, 'What did you see?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
-  expect(mainCalls().map(mediaIn)).toEqual([2, 2, 0]);
+  expect(mainCalls().map(mediaIn)).toEqual([3, 3, 2, 0, 0]);
 });
 
 test('poison: refused thinking is removed in one step and for good', async () => {
@@ -128,75 +99,143 @@ test('poison: refused thinking is removed in one step and for good', async () =>
   expect(mainCalls().map(({ status }) => status)).toEqual([400, 400, 200, 200]);
 });
 
-test('poison: trouble other than thinking leads to a fresh session, and the notice does not mention size', async () => {
-  await givenHistory(user('the poisoned one'), assistant('b'));
-  await start();
-  refuseWhile(
-    ({ body }) => JSON.stringify(body.messages[0]).includes('"text":"the poisoned one"'),
-    badRequest('messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: toolu_1'),
-  );
-  world.telegram.say(CHAT, 'Go on');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
-  expect(shown()[0]).toMatch(/started a new one/);
-  expect(shown()[0]).not.toMatch(/too large/);
-  world.telegram.say(CHAT, 'And on');
-  await nextOutcome(world, CHAT, 2);
-  expect(mainCalls().map(({ status }) => status)).toEqual([400, 400, 200, 200, 200]);
-});
-
-test('unknown: a 400 that a session always gets occurs at most three times a message', async () => {
-  await givenHistory(user('a'), assistant('b'));
-  await start();
-  refuseWhile(({ body }) => body.messages.length > 2, badRequest('something that nobody has ever seen'));
-  world.telegram.say(CHAT, 'One');
-  await nextOutcome(world, CHAT);
-  world.telegram.say(CHAT, 'Two');
-  await nextOutcome(world, CHAT, 2);
-  expect(mainCalls().filter(({ status }) => status === 400).length).toBeLessThanOrEqual(6);
-});
-
-test('media: a second refusal removes all pictures at once, with one notice in all', async () => {
-  await givenHistory(user(text('a'), image(png(10, 10)), image(png(20, 20)), image(png(30, 30))), assistant('b'));
-  await start();
-  refuseWhile(
-    (call) => mediaIn(call) > 0,
-    badRequest('messages.0.content.1.image.source.base64.data: Could not process image'),
-  );
-  world.telegram.say(CHAT, 'Look');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });
-  expect(mainCalls().map(mediaIn)).toEqual([3, 3, 2, 0]);
-  expect(shown()).toEqual([expect.stringMatching(/left out a picture/), expect.any(String)]);
-});
-
-test('a model that binds its thinking accepts the requests after a compaction', async () => {
-  await moveToWorld({ claude: { bindThinking: true, windowTokens: 60_000 } });
-  await start();
-  world.claude.react((call) =>
-    call.kind === 'main' ? { do: 'answer', content: [thinking(`about ${call.index}`), text('b')] } : undefined,
-  );
-  const long = 'lorem ipsum '.repeat(300);
-  for (let n = 1; n <= 14; n++) {
-    if (n === 10) world.claude.windowTokens = 9_000;
-    world.telegram.say(CHAT, `${n} ${long}`);
-    expect(await nextOutcome(world, CHAT, n)).toMatchObject({ outcome: 'answered' });
-  }
-  expect(world.claude.calls.some(({ kind }) => kind === 'compaction')).toBe(true);
-  const events = JSON.stringify(await world.peek.xrange(world.keys.events, '-', '+'));
-  expect(events).toMatch(/context\.compacted/);
-  expect(events).not.toMatch(/thinking-dropped|request\.invalid/);
-  expect(world.claude.violations()).toEqual([]);
-});
-
 test('the press of a button that names no command, such as one of an earlier bot, is answered', async () => {
   await start();
   const { url, token } = world.telegram;
   world.telegram.openChat(CHAT);
   const reply_markup = { inline_keyboard: [[{ text: 'Old', callback_data: 'of another program' }]] };
   const sent = await fetch(`${url}/bot${token}/sendMessage`, {
-    ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ chat_id: CHAT, text: 'From before', reply_markup }),
   });
   const { result } = (await sent.json()) as { result: { message_id: number } };
   const queryId = world.telegram.press(CHAT, result.message_id, 'of another program');
   await until('an answer', () => world.telegram.answers.find((answer) => answer.queryId === queryId), 20_000);
+});
+
+const EXCHANGES = 30;
+
+/** A world whose model has this window and says so. */
+const moveTo = (windowTokens: number, more: object = {}) =>
+  moveToWorld({ claude: { windowTokens, ...more }, env: { MODEL: 'claude-sonnet-4-6' } });
+
+async function givenConversation(): Promise<SessionId> {
+  const lines = Array.from({ length: EXCHANGES }, (_, at) => [
+    JSON.stringify({ role: 'user', content: `Question number ${at} about the house` }),
+    JSON.stringify({ role: 'assistant', content: `Answer number ${at}: it is built with care` }),
+  ]).flat();
+  return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
+}
+
+const exchangesShown = () => {
+  const body = JSON.stringify(mainCalls().at(-1)?.body);
+  return Array.from({ length: EXCHANGES }, (_, at) => at).filter((at) => body.includes(`Answer number ${at}:`)).length;
+};
+/** Summaries for which somebody waited. */
+const summariesBefore = () => {
+  const { calls } = world.claude;
+  const answer = calls.findIndex(({ kind, status }) => kind === 'main' && status === 200);
+  return calls.slice(0, answer).filter(({ kind }) => kind === 'compaction').length;
+};
+const counts = () => world.claude.otherRequests.filter((request) => request.includes('count_tokens'));
+
+/** The conversation is whole, and goes on. */
+async function expectWhole(session: SessionId): Promise<void> {
+  expect(exchangesShown()).toBe(EXCHANGES);
+  expect(summariesBefore()).toBe(0);
+  expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session });
+}
+
+const sendFile = async (name: string, bytes: Buffer) => {
+  const id = world.telegram.addFile(bytes, `documents/${name}`);
+  const document = { file_id: id, file_unique_id: id, file_name: name, file_size: bytes.length };
+  world.telegram.say(CHAT, '', { extra: { document } });
+  return nextOutcome(world, CHAT);
+};
+
+test('a PDF that exceeds only the budget is read whole, beside the whole conversation', async () => {
+  await moveTo(1_000_000);
+  const session = await givenConversation();
+  await start();
+  expect(await sendFile('report.pdf', pdfOf(90))).toMatchObject({ outcome: 'answered', session, recoveries: 0 });
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).toContain('application/pdf');
+  expect(shown()).toHaveLength(1);
+  await expectWhole(session);
+});
+
+test('pages are counted without the factor of a text: a PDF that fits is not shortened', async () => {
+  await moveTo(200_000);
+  world.env.MODEL = 'claude-opus-5-5';
+  const session = await givenConversation();
+  await start({ CONTEXT_WINDOW_TOKENS: '200000' });
+  expect(await sendFile('report.pdf', pdfOf(56))).toMatchObject({ outcome: 'answered', session, recoveries: 0 });
+  expect(shown()).toHaveLength(1);
+  expect(exchangesShown()).toBe(EXCHANGES);
+});
+
+test('a PDF that is too large for the window is read as the text of the pages that fit', async () => {
+  await moveTo(60_000);
+  const session = await givenConversation();
+  await start();
+  const words = 'lorem ipsum dolor sit amet '.repeat(200);
+  expect(await sendFile('report.pdf', pdfOf(60, { words }))).toMatchObject({ outcome: 'answered', session });
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).toMatch(/page 1\]\\nlorem ipsum[\s\S]*page 2\]/);
+  expect(shown()).toEqual([
+    expect.stringMatching(/^“report.pdf” is too large .* the first \d+ pages of 60, without pictures/),
+    expect.any(String),
+  ]);
+  await expectWhole(session);
+});
+
+test('a scan that is too large is named, and nobody says that it was read', async () => {
+  await moveTo(60_000);
+  const session = await givenConversation();
+  await start();
+  expect(await sendFile('scan.pdf', pdfOf(60, { words: ' ' }))).toMatchObject({ outcome: 'answered', session });
+  expect(shown()).toEqual([expect.stringMatching(/^“scan.pdf” .* no text on its pages/), expect.any(String)]);
+  await expectWhole(session);
+});
+
+test('a text file in Chinese that is too long is shortened, and the conversation stays whole', async () => {
+  await moveTo(120_000);
+  const session = await givenConversation();
+  await start();
+  const text = '龍鳳呈祥，國泰民安。'.repeat(18_000);
+  expect(await sendFile('log.txt', Buffer.from(text))).toMatchObject({ outcome: 'answered', session });
+  expect(shown()).toEqual([expect.stringMatching(/^“log.txt” is too long .* I read \d\d% of it/), expect.any(String)]);
+  await expectWhole(session);
+});
+
+test.each([
+  ['that it fits: it is sent whole', true],
+  ['nothing: it is shortened', false],
+])('of a message that our count takes for too long the endpoint says %s', async (_, countsTokens) => {
+  await moveTo(60_000, { countsTokens });
+  const session = await givenConversation();
+  await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'calibration', '2.5');
+  await start();
+  const log = Buffer.from('word '.repeat(26_000));
+  const { recoveries, ...settled } = await sendFile('log.txt', log);
+  expect(settled).toMatchObject({ outcome: 'answered', session });
+  if (countsTokens) expect(recoveries).toBe(0);
+  expect(counts()).not.toEqual([]);
+  expect(shown()).toHaveLength(countsTokens ? 1 : 2);
+  expect(shown()[0]).toMatch(countsTokens ? /./ : /^“log.txt” is too long/);
+  expect(exchangesShown()).toBe(EXCHANGES);
+});
+
+test('a message that only the endpoint counts as too large is shortened by its count, and the conversation stays', async () => {
+  await moveTo(60_000, { countsTokens: false, ratio: 1.6 });
+  const session = await givenConversation();
+  await start();
+  // About 40,000 tokens by our count, and 64,000 by the endpoint's.
+  const log = Buffer.from('lorem ipsum dolor sit amet '.repeat(6_200));
+  expect(await sendFile('log.txt', log)).toMatchObject({ outcome: 'answered', session });
+  expect(shown()[0]).toMatch(/^“log.txt” is too long .* I read \d\d% of it/);
+  expect(exchangesShown()).toBe(EXCHANGES);
+  expect(summariesBefore()).toBe(0);
 });

@@ -1,11 +1,9 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { createLogger } from '../../../shared/base/log.ts';
 import type { Alert } from '../../../shared/flow/alert.ts';
 import { chatKey, type EntryId, type SessionId } from '../../../shared/redis/keys.ts';
 import type { OutcomeRecord } from '../../../shared/state/lane/record-streams.ts';
 import { createInbox, type Inbox } from '../../../shared/state/message/inbox.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
-import { reconcile } from '../../../worker/lane/dispatcher.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
 import { eachWithQueue, lane } from '../../fixture/each-queue.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
@@ -16,6 +14,7 @@ import { nextOutcome } from '../../fixture/ledger.ts';
 const CHAT = chatKey(1001);
 const SESSION = 's-1' as SessionId;
 const NOW = 1_800_000_000_000;
+const REMEMBERED_S = 48 * 3600;
 
 let inbox: Inbox;
 
@@ -38,10 +37,6 @@ function recordOf(entry: EntryId, outcome: OutcomeRecord['outcome'] = 'answered'
   return { entry, chat: CHAT, outcome, traceId: 't', settledAtMs: 1, attempts: 1, recoveries: 0 };
 }
 
-async function settled(entry: EntryId): Promise<void> {
-  await lane.settle(await begun(entry), recordOf(entry));
-}
-
 async function alerts(): Promise<Alert[]> {
   return (await redis.xrange(keys.alerts, '-', '+')).map(([, fields]) => JSON.parse(fields[1] ?? ''));
 }
@@ -51,87 +46,56 @@ const numbers = async () => {
   return [came, ended, pending, unaccounted];
 };
 
-test('an update accepted twice and a message settled twice count once', async () => {
+test('an update accepted twice, a message settled twice and an entry discarded twice count once', async () => {
   const entry = await accepted(1);
   await accepted(1);
   expect(await numbers()).toEqual([1, 0, 1, 0]);
+  const broken = (await redis.xadd(keys.inbound, '*', 'nonsense', 'x')) as EntryId;
+  await redis.hincrby(keys.counts, 'accepted', 1);
   await lane.admit(100);
   const turn = await begun(entry);
   expect(await lane.settle(turn, recordOf(entry, 'failed'))).toMatchObject({ result: 'settled' });
   expect(await lane.settle(turn, recordOf(entry, 'failed'))).toMatchObject({ result: 'repeated' });
-  expect(await numbers()).toEqual([1, 1, 0, 0]);
-});
-
-test('an entry that is discarded twice counts once', async () => {
-  await accepted(1);
-  const broken = (await redis.xadd(keys.inbound, '*', 'nonsense', 'x')) as EntryId;
-  await redis.hincrby(keys.counts, 'accepted', 1);
-  await lane.admit(100);
-  expect(await lane.discard(broken, recordOf(broken, 'failed'), '{}')).toBe(true);
-  expect(await lane.discard(broken, recordOf(broken, 'failed'), '{}')).toBe(false);
-  expect(await numbers()).toEqual([2, 1, 1, 0]);
-});
-
-test('the next check finds an entry deleted from the stream and queues an alert with the numbers', async () => {
-  const [first, second] = [await accepted(1), await accepted(2)];
-  await lane.admit(100);
-  await settled(first);
-  await redis.xdel(keys.inbound, second);
-  const reading = await lane.ledger.check(NOW);
-  expect(reading).toMatchObject({ accepted: 2, settled: 1, pending: 0, unaccounted: 1 });
-  expect(await alerts()).toEqual([
-    {
-      cause: 'ledger',
-      key: keys.counts,
-      level: '1',
-      text: expect.stringMatching(/^The ledger does not add up: 2 .* 1 settled, 0 waiting, 1 unaccounted for/m),
-    },
-  ]);
-});
-
-test('the check finds a stream that was deleted, and an entry that was never accepted', async () => {
-  for (const id of [1, 2, 3]) await accepted(id);
-  await redis.del(keys.inbound);
-  expect(await lane.ledger.check(NOW)).toMatchObject({ unaccounted: 3 });
-  await redis.hincrby(keys.counts, 'settled', 3);
-  await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
-  expect(await lane.ledger.check(NOW)).toMatchObject({ unaccounted: -1, alert: { cause: 'ledger', level: '-1' } });
+  for (const isFirst of [true, false])
+    expect(await lane.discard(broken, recordOf(broken, 'failed'), '{}')).toBe(isFirst);
+  expect(await numbers()).toEqual([2, 2, 0, 0]);
 });
 
 test('alerts once on a gap, again when it grows, and once on its end, also when two processes check at once', async () => {
   const [first, second] = [await accepted(1), await accepted(2)];
   await redis.xdel(keys.inbound, first);
-  await lane.ledger.check(NOW);
+  const reading = { accepted: 2, settled: 0, pending: 1, unaccounted: 1 };
+  expect(await lane.ledger.check(NOW)).toMatchObject(reading);
   await lane.ledger.check(NOW + 1);
-  expect(await alerts()).toHaveLength(1);
+  const text = expect.stringMatching(/^The ledger does not add up: 2 .* 0 settled, 1 waiting, 1 unaccounted for/m);
+  expect(await alerts()).toEqual([{ cause: 'ledger', key: keys.counts, level: '1', text }]);
   await redis.xdel(keys.inbound, second);
-  await Promise.all([lane.ledger.check(NOW + 2), createLane(redis, keys).ledger.check(NOW + 2)]);
+  const checkTwice = (nowMs: number) =>
+    Promise.all([lane, createLane(redis, keys)].map(({ ledger }) => ledger.check(nowMs)));
+  await checkTwice(NOW + 2);
   expect((await alerts()).map(({ level }) => level)).toEqual(['1', '2']);
   await redis.hincrby(keys.counts, 'settled', 2);
-  await Promise.all([lane.ledger.check(NOW + 3), createLane(redis, keys).ledger.check(NOW + 3)]);
+  await checkTwice(NOW + 3);
   await lane.ledger.check(NOW + 4);
-  expect((await alerts()).slice(2)).toEqual([
-    {
-      cause: 'ledger',
-      key: keys.counts,
-      isOver: true,
-      text: expect.stringMatching(/^Resolved: the ledger adds up again/),
-    },
-  ]);
+  const over = expect.stringMatching(/^Resolved: the ledger adds up again/);
+  expect((await alerts()).slice(2)).toEqual([{ cause: 'ledger', key: keys.counts, isOver: true, text: over }]);
+  // An entry that was never accepted.
+  await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
+  expect(await lane.ledger.check(NOW + 5)).toMatchObject({ unaccounted: -1, alert: { level: '-1' } });
 });
 
 test('data of a version without counts starts with the entries that wait, without an alert', async () => {
   for (let n = 0; n < 3; n++) await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
   expect(await lane.ledger.read()).toMatchObject({ isCounted: false, unaccounted: 0 });
   expect(await redis.exists(keys.counts)).toBe(0);
-  expect(await lane.ledger.check(NOW)).toMatchObject({ accepted: 3, settled: 0, pending: 3, isCounted: false });
-  expect(await lane.ledger.check(NOW)).toMatchObject({ accepted: 3, settled: 0, pending: 3, isCounted: true });
+  for (const isCounted of [false, true])
+    expect(await lane.ledger.check(NOW)).toMatchObject({ accepted: 3, settled: 0, pending: 3, isCounted });
   expect(await alerts()).toEqual([]);
 });
 
 test.each<[string, (old: EntryId) => Promise<unknown>]>([
   ['an update is accepted', () => accepted(9)],
-  ['a message is settled', settled],
+  ['a message is settled', async (old) => lane.settle(await begun(old), recordOf(old))],
   ['an entry is discarded', (old) => lane.discard(old, recordOf(old, 'failed'), '{}')],
 ])(
   '%s before the first check of data without counts: the entries that waited are counted too',
@@ -160,7 +124,7 @@ test.each(['set', 'text'])(
   },
 );
 
-test('counts that went back queue one lost-data alert, and counting goes on from there', async () => {
+test('counts that went back queue one lost-data alert, retried where it cannot be queued, and counting goes on from there', async () => {
   for (const id of [1, 2, 3]) await accepted(id);
   expect(await lane.ledger.check(NOW)).not.toHaveProperty('lostData');
   await redis.flushall();
@@ -168,50 +132,86 @@ test('counts that went back queue one lost-data alert, and counting goes on from
   // Another process takes messages in, and has seen nothing of this.
   inbox = createInbox(redis, 1);
   await accepted(4);
+  await redis.set(keys.alerts, 'not a stream');
+  await expect(lane.ledger.check(NOW)).rejects.toThrow('WRONGTYPE');
+  await redis.del(keys.alerts);
   const { lostData } = await lane.ledger.check(NOW);
   expect(lostData?.text).toMatch(/^Redis lost data: 3 messages had been accepted, and now it knows of 1 /m);
   expect(await alerts()).toEqual([lostData]);
   expect(await lane.ledger.check(NOW)).not.toHaveProperty('lostData');
 });
 
-test('a lost-data alert that cannot be queued is retried by the next check', async () => {
-  for (const id of [1, 2]) await accepted(id);
-  await lane.ledger.check(NOW);
-  await redis.flushall();
-  await redis.set(keys.alerts, 'not a stream');
-  await expect(lane.ledger.check(NOW)).rejects.toThrow('WRONGTYPE');
-  await redis.del(keys.alerts);
-  expect(await lane.ledger.check(NOW)).toMatchObject({ lostData: { cause: 'lost-data' } });
+test.each([
+  ['a repeated update', 1, 2, 2],
+  ['the next update', 3, 4, 1],
+])('%s shows that messages were lost: one alert, with how many', async (_, lost, updateId, known) => {
+  for (const id of [1, 2, 3]) await accepted(id);
+  await redis.hincrby(keys.counts, 'accepted', -lost);
+  for (const id of [updateId, 5]) await accepted(id);
+  const text = `Redis lost data: 3 messages had been accepted, and now it knows of ${known} `;
+  expect(await alerts()).toMatchObject([{ text: expect.stringContaining(text) }]);
 });
 
-test('a pass of the reconciler adds missing jobs and checks the ledger', async () => {
-  await accepted(1);
-  const gone = await accepted(2);
-  await lane.admit(100);
-  await redis.xdel(keys.inbound, gone);
-  const added: EntryId[] = [];
-  const queue = {
-    missing: async (heads: unknown) => ({ heads, broken: 0 }),
-    add: async (heads: readonly { entry: EntryId }[]) => void added.push(...heads.map((h) => h.entry)),
-    endDelays: async () => 0,
-  };
-  const parts = { lane, queue: queue as never, discard: async () => {}, log: createLogger('silent') };
-  await reconcile(parts);
-  expect(added).toHaveLength(1);
-  expect(await alerts()).toEqual([expect.objectContaining({ cause: 'ledger' })]);
+test('a message is accepted even when the alert of a loss cannot be queued; the next message queues it', async () => {
+  for (const id of [1, 2, 3]) await accepted(id);
+  await redis.hincrby(keys.counts, 'accepted', -3);
+  await redis.set(keys.alerts, 'not a stream');
+  await accepted(4);
+  await redis.del(keys.alerts);
+  await accepted(5);
+  expect(await alerts()).toMatchObject([{ text: expect.stringMatching(/^Redis lost data: 3 .* now it knows of 2 /m) }]);
+});
+
+test('several inboxes, repeated updates and data without counts cause no alert', async () => {
+  await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
+  const other = createInbox(redis, 1);
+  const accept = (id: number, at: number) => (at % 2 === 0 ? inbox : other).accept(7, inboundText(id), '00-a-b-01');
+  await Promise.all([1, 2, 3, 4, 5, 6, 3, 2, 6, 7, 7].map(accept));
+  expect(await alerts()).toEqual([]);
 });
 
 test('a gateway whose ledger does not add up alerts the operator and goes on answering', async () => {
   const world = await createWorld();
+  await world.peek.hset(world.keys.counts, 'accepted', 5, 'settled', 3);
+  const gateway = await startGateway(world);
   try {
-    await world.peek.hset(world.keys.counts, 'accepted', 5, 'settled', 3);
-    const gateway = await startGateway(world);
     await world.telegram.waitForText(ALERT_CHAT, /The ledger does not add up: 5 .* 3 settled, 0 waiting, 2 un/);
     world.telegram.say(1001, 'and now?');
     expect(await nextOutcome(world, 1001)).toMatchObject({ outcome: 'answered' });
-    await gateway.stop();
     expect(await world.peek.hgetall(world.keys.counts)).toMatchObject({ accepted: '6', settled: '4' });
   } finally {
+    await gateway.stop();
     await world.close();
   }
+});
+
+test('updates are remembered for 48 hours after the last one of their bucket', async () => {
+  await accepted(512);
+  await redis.expire(keys.updates(7, 512), 60);
+  await accepted(513);
+  expect(keys.updates(7, 513)).toBe(keys.updates(7, 512));
+  expect(await redis.ttl(keys.updates(7, 512))).toBeGreaterThan(REMEMBERED_S - 10);
+  // Two bots with the same update ids do not take away from each other.
+  expect((await inbox.accept(8, inboundText(512), '')).duplicate).toBe(false);
+});
+
+test('an edit that became a message of its own is known as an update, too', async () => {
+  const edit = () => inbox.edit(7, inboundText(77), '', true);
+  const { entry } = await edit();
+  expect(await edit()).toEqual({ result: 'repeated', entry });
+  expect(await inbox.accept(7, inboundText(77), '')).toEqual({ entry, duplicate: true });
+});
+
+test('an update is remembered in a quarter of what a key of its own takes', async () => {
+  const updates = 1_024;
+  for (let each = 0; each < updates; each++) await accepted(4_096 + each);
+  const bytesOf = async (key: string) => Number(await redis.memory('USAGE', key));
+  const buckets = new Set(Array.from({ length: updates }, (_, each) => keys.updates(7, 4_096 + each)));
+  await redis.set('a-key-of-its-own:4096', '1700000000000-0', 'EX', REMEMBERED_S);
+  let bytes = 0;
+  for (const bucket of buckets) {
+    expect(await redis.object('ENCODING', bucket)).toMatch(/listpack|ziplist/);
+    bytes += await bytesOf(bucket);
+  }
+  expect((bytes / updates) * 4).toBeLessThan(await bytesOf('a-key-of-its-own:4096'));
 });

@@ -1,51 +1,28 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
-import { createWorld, type World } from '../../fixture/gateway.ts';
+import { eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
-import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
 
 const OLD = -2001;
 const NEW = -1_002_001;
-const GROUPS = { TELEGRAM_ALLOWED_IDS: `1,${OLD},${NEW}` };
+
 const UPGRADED = {
   status: 400,
   description: 'Bad Request: group chat was upgraded to a supergroup chat',
   parameters: { migrate_to_chat_id: NEW },
 };
 
-let world: World;
-let gateways: GatewayProcess[] = [];
+eachInWorld({ env: { TELEGRAM_ALLOWED_IDS: `1,${OLD},${NEW}` } });
 
-beforeEach(async () => {
-  world = await createWorld({ env: GROUPS });
+beforeEach(() => {
   world.telegram.openChat(NEW);
   world.telegram.fail('sendMessage', UPGRADED, 1_000, ({ chat_id }) => String(chat_id) === String(OLD));
 });
 
-afterEach(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.stop()));
-  gateways = [];
-  await world.close();
-});
-
-const start = async (env: Record<string, string> = {}) => {
-  const gateway = await spawnGateway(world, env);
-  gateways.push(gateway);
-  return gateway;
-};
 const asksOld = (text: string) => world.telegram.say(OLD, text, { chatType: 'group' });
 const asksNew = (text: string) => world.telegram.say(NEW, text, { chatType: 'supergroup' });
-const shown = () => world.telegram.shown(NEW).map(({ text }) => text);
-const sessionOf = (chat: number) => world.peek.hget(world.keys.chat(chatKey(chat)), 'session');
 
-/** What was asked in which order; an error where two calls were under way at once. */
-function oneAtATime(): string[] {
-  const calls = world.claude.calls.filter(({ kind }) => kind === 'main');
-  for (const [at, call] of calls.entries())
-    if (at > 0 && call.at < (calls[at - 1]?.endedAt ?? Number.POSITIVE_INFINITY))
-      throw new Error(`at once: ${call.pendingText}`);
-  return calls.map(({ pendingText }) => pendingText.split('\n').at(-1) ?? '');
-}
+const sessionOf = (chat: number) => world.peek.hget(world.keys.chat(chatKey(chat)), 'session');
 
 function slowly(): void {
   world.claude.react((call) =>
@@ -60,8 +37,11 @@ test('messages under the old id of a group come first, and no two turns run at o
   await world.telegram.waitForText(NEW, /re a/);
   for (const text of ['x', 'y']) asksNew(text);
   await untilSettled(world, 5);
-  expect(oneAtATime()).toEqual(['a', 'b', 'c', 'x', 'y']);
-  expect(shown()).toEqual(['a', 'b', 'c', 'x', 'y'].map((text) => expect.stringContaining(`re ${text}`)));
+  const calls = mainCalls();
+  expect(calls.map(({ pendingText }) => pendingText.split('\n').at(-1))).toEqual(['a', 'b', 'c', 'x', 'y']);
+  const isAtOnce = calls.some(({ at }, nth) => nth > 0 && at < (calls[nth - 1]?.endedAt ?? Number.POSITIVE_INFINITY));
+  expect(isAtOnce).toBe(false);
+  expect(shown(NEW)).toEqual(['a', 'b', 'c', 'x', 'y'].map((text) => expect.stringContaining(`re ${text}`)));
   expect(await world.peek.llen(world.keys.log((await sessionOf(NEW)) as SessionId))).toBe(10);
 });
 
@@ -98,18 +78,18 @@ test('a turn that started under the new id before the move was known ends before
   await untilSettled(world, 4);
   const order = (await settledOutcomes(world)).map(({ chat }) => Number(chat));
   expect(order).toEqual([OLD, NEW, OLD, NEW]);
-  const calls = world.claude.calls.filter(({ kind }) => kind === 'main');
+  const calls = mainCalls();
   expect(calls.map(({ pendingText }) => pendingText)).toEqual(['x', 'a', 'b', 'y']);
   expect((calls[2]?.at ?? 0) >= (calls[0]?.endedAt ?? Number.POSITIVE_INFINITY)).toBe(true);
 });
 
 test('killed while the old lane is handed on to the new one: all messages of both are answered', async () => {
   for (const text of ['a', 'b']) asksOld(text);
-  const victim = await start({ SPILLWAY_FAIL_AT: 'settled:2' });
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'settled:2' });
   await world.telegram.waitForText(NEW, /You said: a/);
   asksNew('x');
   expect(await victim.ended).toBe('SIGKILL');
-  await start();
+  await takeOver();
   await untilSettled(world, 3);
   expect((await settledOutcomes(world)).map(({ chat, outcome }) => [Number(chat), outcome])).toEqual([
     [OLD, 'answered'],

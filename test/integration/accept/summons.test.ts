@@ -1,17 +1,12 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { summonsKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
+import { call } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, hold, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { chatsOfShard } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
-import type { SayOptions } from '../../stand-in/telegram/inbound.ts';
-
-/** A group that the bot is not part of, and somebody who may call it there. */
-const ABROAD = -100_555;
-const CALLER = 2_002;
-const HERE = summonsKey(CALLER, ABROAD);
+import { ABROAD, abroad, CALLER, callsOf, HERE, summon } from '../../fixture/summons.ts';
 
 let notebook: Notebook;
 
@@ -30,16 +25,21 @@ eachInWorld(() => ({
 
 afterEach(() => notebook.remove());
 
-const summon = (text: string, options: SayOptions = {}, from = CALLER) =>
-  world.telegram.summon(from, ABROAD, text, { firstName: 'Friends', ...options });
-const abroad = () => world.telegram.shownAbroad(ABROAD).map(({ text }) => text);
-const callsOf = (method: string) => world.telegram.calls.filter((each) => each.method === method);
 const allowed = () => callsOf('getUpdates').at(-1)?.params.allowed_updates;
 
-test('something stands there at once, the answer is edited into it, and nothing is sent anywhere', async () => {
+/** What a call answers, as somebody else wrote it. */
+const BOBS = {
+  message_id: 3,
+  date: 1,
+  chat: { id: ABROAD, type: 'supergroup' },
+  from: { id: 9, is_bot: false, first_name: 'Bob' },
+  text: 'Buy now',
+};
+
+test('something stands there at once, the answer is edited into it, once, and nothing is sent anywhere', async () => {
   const answer = hold('It is a lane.');
   await start();
-  summon('@spillway_stand_in_bot what is this?');
+  const update = summon('@spillway_stand_in_bot what is this?', { extra: { reply_to_message: BOBS } });
   const { messageId } = await world.telegram.waitAbroad(ABROAD, EN.oneMoment);
   answer();
   expect(await nextOutcome(world, HERE)).toMatchObject({
@@ -47,26 +47,32 @@ test('something stands there at once, the answer is edited into it, and nothing 
     chat: HERE,
     delivery: { parts: 1, confirmed: 1, unsure: 0 },
   });
+  world.telegram.redeliver(update);
+  world.telegram.say(CHAT, 'Hello');
+  await nextOutcome(world, CHAT);
   expect(world.telegram.shownAbroad(ABROAD)).toMatchObject([{ messageId, text: 'It is a lane.', edits: 1 }]);
   expect(callsOf('answerGuestQuery').map(({ status }) => status)).toEqual([200]);
-  for (const method of ['sendMessage', 'sendChatAction', 'sendMessageDraft', 'sendRichMessage'])
-    expect(callsOf(method)).toEqual([]);
-  expect(mainCalls()[0]?.pendingText).toBe('@spillway_stand_in_bot what is this?');
+  const sent = callsOf('sendMessage').map(({ params }) => Number(params.chat_id));
+  expect([sent, callsOf('sendRichMessage'), shown(CALLER)]).toEqual([[CHAT], [], []]);
+  for (const method of ['sendChatAction', 'sendMessageDraft'])
+    expect(callsOf(method).filter(({ params }) => Number(params.chat_id) !== CHAT)).toEqual([]);
+  expect(mainCalls()[0]?.pendingText).toContain('@spillway_stand_in_bot what is this?');
   const header = JSON.stringify(mainCalls()[0]?.body.messages.at(-1));
   expect(header).toContain('\\"Friends\\" (id 2002) calls you in the group \\"Friends\\"');
+  expect(header).toContain('in answer to a message of \\"Bob\\"');
 });
 
-test('several calls at once: each has its place before the first is answered, and they are answered in order', async () => {
+test('several calls at once: each has its place before the first is answered, in order; one too many is told so there', async () => {
   const answer = hold('It is a lane.');
-  await start();
-  for (const text of ['one', 'two', 'three']) summon(text);
-  await world.telegram.waitForCall(() => abroad().length === 3);
-  expect(abroad()).toEqual(Array(3).fill(EN.oneMoment));
+  await start({ LANE_MAX_MESSAGES: '3' });
+  for (const text of ['one', 'two', 'three', 'four', 'five']) summon(text);
+  await world.telegram.waitForCall(() => abroad().length === 5);
+  expect(abroad().filter((text) => text === EN.oneMoment).length).toBeGreaterThanOrEqual(3);
   world.telegram.expireSummonses();
   answer();
-  await untilSettled(world, 3);
+  await untilSettled(world, 5);
   expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['one', 'two', 'three']);
-  expect(abroad()).toEqual(Array(3).fill('It is a lane.'));
+  expect(abroad().sort()).toEqual([...Array(3).fill('It is a lane.'), ...Array(2).fill(EN.laneFull(1))]);
 });
 
 test('nothing of other chats gets there, and nothing from there gets into them', async () => {
@@ -149,18 +155,6 @@ test('without a list of guests nobody may, Telegram is not asked for it, and it 
   expect(allowed()).toContain('guest_message');
 });
 
-test('an update that comes twice is answered once', async () => {
-  await start();
-  const update = summon('Once, please');
-  await nextOutcome(world, HERE);
-  world.telegram.redeliver(update);
-  world.telegram.say(CHAT, 'Hello');
-  await nextOutcome(world, CHAT);
-  expect(callsOf('answerGuestQuery')).toHaveLength(1);
-  expect(abroad()).toEqual([expect.stringContaining('Once, please')]);
-  expect(await settledOutcomes(world)).toHaveLength(2);
-});
-
 test('commands are words there, and nobody is asked what was meant', async () => {
   await start();
   for (const [at, text] of ['/new', '/forget yes', '/nwe', '/stop'].entries()) {
@@ -191,51 +185,21 @@ test('of tools there are those that read, and of servers those that guests may h
   for (const chat of [HERE, String(CALLER)]) {
     expect(await world.peek.exists(world.keys.memory(chat as never), world.keys.remindersOf(chat as never))).toBe(0);
   }
-});
-
-test('a server that is not given to guests is not there, also where it only reads', async () => {
+  // A server that is not given to guests is not there, also where it only reads.
+  await stopGateways();
   const own = await openNotebook();
-  try {
-    await start(own.env);
-    summon('Look it up');
-    await nextOutcome(world, HERE);
-    expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).toEqual(['recall']);
-  } finally {
-    await own.remove();
-  }
+  await start(own.env);
+  summon('Look it up');
+  await nextOutcome(world, HERE, 2);
+  expect(
+    mainCalls()
+      .at(-1)
+      ?.body.tools?.map(({ name }) => name),
+  ).toEqual(['recall']);
+  await own.remove();
 });
 
-test('too many at once: each that was not taken is told so in its own place', async () => {
-  const answer = hold('It is a lane.');
-  await start({ LANE_MAX_MESSAGES: '2' });
-  for (const text of ['one', 'two', 'three', 'four', 'five']) summon(text);
-  await world.telegram.waitForCall(() => abroad().length === 5);
-  answer();
-  await untilSettled(world, 5);
-  const refused = EN.laneFull(1);
-  // They are taken at the same time.
-  expect(abroad().sort()).toEqual(['It is a lane.', 'It is a lane.', refused, refused, refused]);
-});
-
-test('what answers somebody else is quoted as theirs', async () => {
-  await start();
-  summon('What about it?', {
-    extra: {
-      reply_to_message: {
-        message_id: 3,
-        date: 1,
-        chat: { id: ABROAD, type: 'supergroup' },
-        from: { id: 9, is_bot: false, first_name: 'Bob' },
-        text: 'Buy now',
-      },
-    },
-  });
-  await nextOutcome(world, HERE);
-  expect(JSON.stringify(mainCalls()[0]?.body.messages)).toContain('in answer to a message of \\"Bob\\"');
-  expect(mainCalls()[0]?.pendingText).toContain('What about it?');
-});
-
-test('among strangers nothing is said of what a person has spent', async () => {
+test("what a call costs counts as the person's, of which strangers read nothing but that it is used up", async () => {
   await start({ PERSON_DAILY_USD: '1' });
   const book = world.keys.spent(new Date().toISOString().slice(0, 10));
   await world.peek.hset(book, `person:${CALLER}:usd`, 0.85 * 1e9);
@@ -245,6 +209,11 @@ test('among strangers nothing is said of what a person has spent', async () => {
   world.telegram.say(CALLER, 'Hello');
   await nextOutcome(world, CALLER);
   expect(shown(CALLER).at(-1)).toMatch(/Your budget for today is nearly used up/);
+  await world.peek.hset(book, `person:${CALLER}:usd`, 1e9);
+  summon('How much?');
+  expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'refused' });
+  expect(abroad()[1]).toMatch(/Your budget for today is used up/);
+  expect(mainCalls()).toHaveLength(2);
 });
 
 test('a process that is stopped notes what it has put there before it ends', async () => {
@@ -271,12 +240,4 @@ test('with several shards all of it is in that of the person', async () => {
     expect.arrayContaining([expect.stringMatching(/^\{sw:1\}:chat:/)]),
   );
   expect(await world.peek.keys(`{sw:0}*@*`)).toEqual([]);
-});
-
-test('what a call of a person costs counts as theirs, and a used up budget is told in its place', async () => {
-  await start({ PERSON_DAILY_USD: '0.000001' });
-  summon('How much?');
-  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'refused' });
-  expect(abroad()).toEqual([expect.stringMatching(/Your budget for today is used up/)]);
-  expect(mainCalls()).toEqual([]);
 });

@@ -49,15 +49,3 @@ test('a forum whose replies wait for their pace holds up nobody, and an end of t
   expect(shown).toEqual(shown.map(() => 'Yes.'));
   expect(shown).toHaveLength(3 * TOPICS.length);
 });
-
-test('one person in many topics leaves half of the slots to others', async () => {
-  world.claude.react(() => ({ do: 'answer', text: 'Here.', afterMs: TURN_MS }));
-  await start();
-  const alone = await usualWaitOfBo();
-  for (const topicId of TOPICS.slice(0, 24)) world.telegram.say(GROUP, 'hello', { topicId, fromId: ANN });
-  await until('turns of the other one', () => mainCalls().length >= 3 + 2 || undefined);
-  const beside = (await waitOfBo()) + (await waitOfBo()) + (await waitOfBo());
-  // A neighbour that takes all slots makes it 2.8.
-  expect(beside / (3 * alone)).toBeLessThan(2);
-  await untilSettled(world, 6 + 24);
-});

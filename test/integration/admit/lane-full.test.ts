@@ -8,7 +8,6 @@ import { CHAT, eachInWorld, hold, spawn, start, takeOver, world } from '../../fi
 import { inboundText } from '../../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
-import { variants } from '../../fixture/variants.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const TAKEN = 3;
@@ -64,37 +63,15 @@ test('messages over a full lane end without a job, the next reply counts them, a
   expect(await nextOutcome(world, CHAT, WRITTEN + 1)).toMatchObject({ outcome: 'answered' });
 });
 
-variants([
-  ['answer stored:1', 1],
-  ['part sent:2', 2],
-  ['settled:1', 1],
-])(
-  'killed at "%s" of the reply that counts them: the refused messages stand in %d message(s), of which the second is a repeat',
-  async (step, count) => {
-    await acceptMany();
-    const victim = await spawn({ SPILLWAY_FAIL_AT: step });
-    expect(await victim.ended).toBe('SIGKILL');
-    await takeOver();
-    await untilSettled(world, WRITTEN);
-    expect(await reasons()).toEqual(EXPECTED);
-    expect(notices()).toHaveLength(count);
-    expect(notices().filter((text) => !text.startsWith('↻')).length).toBeLessThanOrEqual(1);
-  },
-);
-
-test('a refusal after the last message of its lane has begun is counted by the next reply', async () => {
-  const answer = hold();
-  await start({ LANE_MAX_MESSAGES: '1' });
-  world.telegram.say(CHAT, 'one');
-  await world.claude.waitForCall(() => true);
-  for (const text of ['two', 'three']) world.telegram.say(CHAT, text);
-  await untilSettled(world, 2);
-  answer();
-  await untilSettled(world, 3);
-  expect(notices()).toEqual([]);
-  world.telegram.say(CHAT, 'four');
-  await untilSettled(world, 4);
-  expect(notices()).toEqual([expect.stringContaining('2 of them')]);
+test('killed after the reply that counts them was sent: the refused messages stand in a second one, which is a repeat', async () => {
+  await acceptMany();
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'part sent:2' });
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  await untilSettled(world, WRITTEN);
+  expect(await reasons()).toEqual(EXPECTED);
+  expect(notices()).toHaveLength(2);
+  expect(notices().filter((text) => !text.startsWith('↻'))).toHaveLength(1);
 });
 
 test('a message that version 0.3 marked as refused, and left in its lane, is answered', async () => {
@@ -121,7 +98,7 @@ function writeInterleaved(): number {
   return 9;
 }
 
-test('messages over a full lane that stand apart are counted together', async () => {
+test('messages over a full lane that stand apart are counted together, and by the reply to a /stop', async () => {
   const written = writeInterleaved();
   await start();
   await untilSettled(world, written);
@@ -130,39 +107,14 @@ test('messages over a full lane that stand apart are counted together', async ()
     ...['lane_full', 'lane_full', 'answered', 'merged', 'lane_full', 'lane_full'],
   ]);
   expect(counted()).toBe(4);
-});
-
-test('the replies to a flood of hundreds together count all messages that were refused', async () => {
-  for (let number = 1; number <= 300; number++) world.telegram.say(CHAT, `message ${number}`);
-  await start();
-  await untilSettled(world, 300);
-  const answered = (await reasons()).filter((reason) => reason === 'answered').length;
-  expect(counted()).toBe(300 - answered);
-});
-
-test('the reply to a /stop counts what the full lane refused before it', async () => {
-  const date = Math.floor(Date.now() / 1000);
-  for (const text of ['1', '2', '3', 'r1', '/stop', 'r2']) world.telegram.say(CHAT, text, { date });
-  await start();
-  await untilSettled(world, 6);
-  expect((await reasons()).slice(-2)).toEqual(['stop', 'lane_full']);
+  const answer = hold();
   world.telegram.say(CHAT, 'again');
-  await untilSettled(world, 7);
-  expect(counted()).toBe(2);
-});
-
-test('when the bot is blocked every message that was taken ends as undeliverable, and the refused ones take no job', async () => {
-  world.telegram.fail(
-    'sendMessage',
-    { status: 403, description: 'Forbidden: bot was blocked by the user' },
-    100,
-    ({ chat_id }) => String(chat_id) === String(CHAT),
-  );
-  await acceptMany();
-  await start();
-  await untilSettled(world, WRITTEN);
-  expect(await reasons()).toEqual([...Array(TAKEN).fill('telegram_gone'), ...Array(WRITTEN - TAKEN).fill('lane_full')]);
-  expect(await jobsAdded()).toBe(TAKEN);
+  await world.claude.waitForCall(({ pendingText }) => pendingText === 'again');
+  for (const text of ['5', '6', 'r5', '/stop']) world.telegram.say(CHAT, text);
+  await untilSettled(world, written + 5);
+  answer();
+  expect((await reasons()).slice(-2)).toEqual(['lane_full', 'stop']);
+  expect(counted()).toBe(5);
 });
 
 test('10,000 messages to a paused chat each have an outcome once it is resumed, and another chat is answered meanwhile', async () => {

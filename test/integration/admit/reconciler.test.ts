@@ -1,15 +1,17 @@
 import { expect, test } from '@jest/globals';
 import { Worker } from 'bullmq';
 import { createLogger } from '../../../shared/base/log.ts';
-import { type EntryId, jobIdOf, TURNS_QUEUE } from '../../../shared/redis/keys.ts';
+import { traceIdsOnly } from '../../../shared/base/telemetry.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import { chatKey, type EntryId, jobIdOf, TURNS_QUEUE } from '../../../shared/redis/keys.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
-import { reconcile, startReconciler } from '../../../worker/lane/dispatcher.ts';
-import type { Lane } from '../../../worker/lane/lane.ts';
+import { reconcile, startDispatcher, startReconciler } from '../../../worker/lane/dispatcher.ts';
+import { createLane, type Lane } from '../../../worker/lane/lane.ts';
 import { openWorker } from '../../../worker/lane/queue.ts';
 import { createSlots } from '../../../worker/lane/slots.ts';
 import { LIMITS } from '../../../worker/limits.ts';
 import { eachWithQueue, lane, queue, seen } from '../../fixture/each-queue.ts';
-import { keys, redis } from '../../fixture/each-redis.ts';
+import { keys, redis, server } from '../../fixture/each-redis.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 import { until } from '../../fixture/root.ts';
 
@@ -32,25 +34,6 @@ const waiting = () => redis.lrange(seen.toKey('wait'), 0, -1);
 const eventsOf = async (event: string) =>
   (await redis.xrange(seen.toKey('events'), '-', '+')).filter(([, fields]) => fields.includes(event)).length;
 
-test('a job that is in no list of the queue is recreated, and the others are left alone', async () => {
-  const entries = await heads(3);
-  const lost = jobIdOf(entries[1] as EntryId);
-  await redis.lrem(seen.toKey('wait'), 0, lost);
-  await reconcile(flow());
-  expect((await waiting()).sort()).toEqual(entries.map(jobIdOf).sort());
-  expect(await (await seen.getJob(lost))?.getState()).toBe('waiting');
-});
-
-test.each(['completed', 'failed'])('a head whose job ended as %s becomes a job again', async (state) => {
-  const [entry] = await heads(1);
-  const id = jobIdOf(entry as EntryId);
-  await redis.lrem(seen.toKey('wait'), 0, id);
-  await redis.zadd(seen.toKey(state), 1, id);
-  await reconcile(flow());
-  expect(await waiting()).toEqual([id]);
-  expect(await redis.zcard(seen.toKey(state))).toBe(0);
-});
-
 test('a head that somebody is about to make a job is announced once', async () => {
   await createInbox(redis, 1).accept(7, inboundText(1, 1001), '');
   const admitted = await lane.admit(1);
@@ -69,37 +52,37 @@ test('a head that somebody is about to make a job is announced once', async () =
   expect(await eventsOf('duplicated')).toBe(0);
 });
 
-test('an id without its job and a job without its data end at once, and are recreated', async () => {
-  const ids = (await heads(2)).map(jobIdOf) as [string, string];
-  await redis.del(seen.toKey(ids[0]));
-  await redis.hdel(seen.toKey(ids[1]), 'data');
+test('a job that ended, lost its place or its data, or runs nowhere, is recreated, and runs', async () => {
+  const ids = (await heads(5)).map(jobIdOf) as [string, string, string, string, string];
+  const [completed, failed, bare, empty, running] = ids;
+  for (const [id, state] of [[completed, 'completed'] as const, [failed, 'failed'] as const]) {
+    await redis.lrem(seen.toKey('wait'), 0, id);
+    await redis.zadd(seen.toKey(state), 1, id);
+  }
+  await redis.del(seen.toKey(bare));
+  await redis.hdel(seen.toKey(empty), 'data');
+  // The one that runs, and whose lock nobody holds any more, is in no list.
+  await redis.lrem(seen.toKey('wait'), 0, running);
+  await redis.set(`${seen.toKey(running)}:lock`, 'token');
   const ran: string[] = [];
   const options = { share: createSlots(2).share(), limits: LIMITS };
-  const worker = openWorker(redis, keys, options, async ({ data }) => void ran.push(data.entry));
+  const worker = openWorker(redis, keys, options, async ({ data }) => void ran.push(jobIdOf(data.entry)));
   void worker.run();
-  await until('an empty queue', async () => (await seen.count()) + (await seen.getActiveCount()) === 0 || undefined);
+  const untilEmpty = () =>
+    until('an empty queue', async () => (await seen.count()) + (await seen.getActiveCount()) === 0 || undefined);
+  await untilEmpty();
+  // An id without its job and a job without its data end at once.
   expect(ran).toEqual([]);
   await reconcile(flow());
-  await until('two that ran', () => ran.length === 2 || undefined);
-  expect(ran.map((entry) => jobIdOf(entry as EntryId)).sort()).toEqual(ids.sort());
+  await until('four that ran', () => ran.length === 4 || undefined);
+  expect(ran.toSorted()).toEqual([completed, failed, bare, empty].sort());
+  await redis.del(`${seen.toKey(running)}:lock`);
+  await reconcile(flow());
+  await until('the last one', () => ran.includes(running) || undefined);
   await worker.close();
 });
 
-test('a running job that lost its place in the active list is recreated once nobody holds its lock', async () => {
-  const [entry] = await heads(1);
-  const id = jobIdOf(entry as EntryId);
-  const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
-  await worker.getNextJob('token', { block: false });
-  await redis.lrem(seen.toKey('active'), 0, id);
-  await reconcile(flow());
-  expect(await waiting()).toEqual([]);
-  await redis.del(`${seen.toKey(id)}:lock`);
-  await reconcile(flow());
-  expect(await waiting()).toEqual([id]);
-  await worker.close();
-});
-
-test('waiting, active and delayed jobs are left where they are', async () => {
+test('waiting, active and delayed jobs are left where they are, however many passes there are', async () => {
   const entries = await heads(3);
   const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
   const [running, delayed] = [
@@ -108,24 +91,12 @@ test('waiting, active and delayed jobs are left where they are', async () => {
   ];
   if (delayed) await queue.postpone(delayed, 'b', Date.now(), LONG_MS);
   const before = await Promise.all(entries.map((entry) => redis.hgetall(seen.toKey(jobIdOf(entry)))));
-  await reconcile(flow());
+  for (let pass = 0; pass < 3; pass++) await reconcile(flow());
+  expect(await eventsOf('duplicated')).toBe(0);
   expect(await Promise.all(entries.map((entry) => redis.hgetall(seen.toKey(jobIdOf(entry)))))).toEqual(before);
   expect(await seen.getJobCounts('waiting', 'active', 'delayed')).toEqual({ waiting: 1, active: 1, delayed: 1 });
   expect(await running?.isActive()).toBe(true);
   await worker.close();
-});
-
-test('a pass does not add heads that are jobs already', async () => {
-  await heads(5);
-  for (let pass = 0; pass < 3; pass++) await reconcile(flow());
-  expect(await eventsOf('duplicated')).toBe(0);
-});
-
-test('a head without a job becomes one', async () => {
-  await createInbox(redis, 1).accept(7, inboundText(1), '');
-  const { heads: admitted } = await lane.admit(1);
-  await reconcile(flow());
-  expect(await waiting()).toEqual(admitted.map(({ entry }) => jobIdOf(entry)));
 });
 
 /** Counts the passes of the reconcilers whose lane it is. */
@@ -151,7 +122,6 @@ test('each process makes a pass at its start; then two share the passes, and one
   expect(await lane.takePass(LONG_MS)).toBeGreaterThan(LONG_MS / 2);
   await first.stop();
   await second.stop();
-
   const [third, fourth] = [counted(lane), counted(lane)];
   await redis.del(keys.pass);
   const regular = [third, fourth].map((each) => startReconciler({ ...flow(), lane: each }, 200));
@@ -166,3 +136,95 @@ test('each process makes a pass at its start; then two share the passes, and one
   await until('a pass of the other', () => (fourth.passes > left ? true : undefined));
   await regular[1]?.stop();
 });
+
+test('a dispatcher that waits for news ends when it is asked to, although Redis is away', async () => {
+  const blocking = connectRedis(server.url, 'patient');
+  const silent = { telemetry: traceIdsOnly(), reach: () => {} };
+  const dispatcher = startDispatcher({ ...flow(), ...silent }, keys, blocking);
+  await until('blocking read', async () => /blocked_clients:1/.test(await redis.info('clients')) || undefined);
+  server.kill9();
+  await until('connection that is to be tried again', async () => blocking.status === 'reconnecting' || undefined);
+  await dispatcher.stop();
+});
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+
+/**
+ * A head that was put off for `delayMs`, `agoMs` ago, by a process whose clock is ahead by `aheadMs`. Answers the id of its
+ * job.
+ */
+async function delayed(number: number, delayMs: number, { agoMs = 0, aheadMs = 0 } = {}): Promise<string> {
+  const entry = `${number}-0` as EntryId;
+  const jobId = jobIdOf(entry);
+  const data = { entry, chat: chatKey(1001), untilMs: Date.now() - agoMs + delayMs, delayMs };
+  await seen.add('turn', data, { jobId, delay: delayMs, timestamp: Date.now() - agoMs + aheadMs });
+  return jobId;
+}
+
+async function dueInMs(jobId: string): Promise<number> {
+  const score = await redis.zscore(seen.toKey('delayed'), jobId);
+  return Number(score) / 0x1000 - Date.now();
+}
+
+/** Does something while the clock of this process is off, as that of another machine may be. */
+async function withClockOff<T>(byMs: number, act: () => Promise<T>): Promise<T> {
+  const right = Date.now;
+  Date.now = () => right() + byMs;
+  try {
+    return await act();
+  } finally {
+    Date.now = right;
+  }
+}
+
+const scoreOf = (jobId: string) => redis.zscore(seen.toKey('delayed'), jobId);
+
+const stateOf = async (jobId: string) => (await seen.getJob(jobId))?.getState();
+
+test('endDelays ends the delays that are over, whatever clock set them, and no other', async () => {
+  const ahead = await delayed(1, 5_000, { aheadMs: HOUR_MS });
+  const [long, short] = [await delayed(2, 5 * MINUTE_MS), await delayed(3, 1_000)];
+  expect(await dueInMs(ahead)).toBeGreaterThan(HOUR_MS);
+  const before = await Promise.all([long, short].map(scoreOf));
+  expect(await queue.endDelays(Date.now())).toBe(0);
+  expect(await Promise.all([long, short].map(scoreOf))).toEqual(before);
+  // The clock of Redis has stepped back since it set this delay.
+  const setLater = await delayed(4, 5_000, { agoMs: -HOUR_MS });
+  // A delay of BullMQ lasts a second, whenever that seems to end.
+  const data = { entry: '5-0', chat: chatKey(1001) };
+  await seen.add('turn', data, { jobId: 'm-5-0', delay: 1_000, timestamp: Date.now() + HOUR_MS });
+  expect(await queue.endDelays(Date.now())).toBe(2);
+  expect(await Promise.all([setLater, 'm-5-0'].map(stateOf))).toEqual(['waiting', 'waiting']);
+  expect(await queue.endDelays(Date.now() + 10_000)).toBe(2);
+  expect(await Promise.all([ahead, long, short].map(stateOf))).toEqual(['waiting', 'delayed', 'waiting']);
+});
+
+test('endDelays leaves alone a job that was deleted or promoted meanwhile', async () => {
+  const [gone, running] = [
+    await delayed(1, 1_000, { agoMs: MINUTE_MS }),
+    await delayed(2, 1_000, { agoMs: MINUTE_MS }),
+  ];
+  await redis.del(`${seen.toKey('')}${gone}`);
+  const correcting = queue.endDelays(Date.now());
+  const job = await seen.getJob(running);
+  await Promise.all([correcting, job?.promote()]);
+  expect(await job?.isDelayed()).toBe(false);
+});
+
+test.each([-HOUR_MS, 0, HOUR_MS])(
+  'a process whose clock is %i ms off postpones a job by the right time',
+  async (offMs) => {
+    const lane = createLane(redis, keys);
+    await lane.prepare();
+    await lane.admit(1);
+    const jobId = await delayed(1, 0);
+    const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
+    const job = await worker.getNextJob('token', { block: false });
+    await withClockOff(offMs, async () => job && queue.postpone(job, 'token', lane.nowMs(), MINUTE_MS));
+    expect(await dueInMs(jobId)).toBeGreaterThan(MINUTE_MS - 5_000);
+    expect(await queue.endDelays(Date.now() + MINUTE_MS - 5_000)).toBe(0);
+    expect(await queue.endDelays(Date.now() + MINUTE_MS + 5_000)).toBe(1);
+    await worker.close();
+  },
+);

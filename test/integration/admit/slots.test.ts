@@ -1,27 +1,15 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { keysOf } from '../../../shared/redis/keys.ts';
 import { createSlots } from '../../../worker/lane/slots.ts';
-import { chatsOfShard, createWorld, startGateway, type World } from '../../fixture/gateway.ts';
+import { eachInWorld, start as startInWorld, world } from '../../fixture/each-test.ts';
+import { chatsOfShard } from '../../fixture/gateway.ts';
 import { until } from '../../fixture/root.ts';
 
 const SHARDS = 4;
 
-let world: World;
-let gateways: Service[] = [];
+eachInWorld({ env: { SHARDS: String(SHARDS), WORKER_CONCURRENCY: '1' } });
 
-afterEach(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.stop()));
-  gateways = [];
-  await world.close();
-});
-
-beforeEach(async () => {
-  world = await createWorld({ env: { SHARDS: String(SHARDS), WORKER_CONCURRENCY: '1' } });
-});
-
-const start = async (env: Record<string, string> = {}) =>
-  void gateways.push(await startGateway({ ...world, env: { ...world.env, ...env } }, { drainMs: 100 }));
+const start = (env: Record<string, string> = {}) => startInWorld(env, { drainMs: 100 });
 
 /** So many allowed chats of a shard. */
 function chatsOf(shard: number, count: number): number[] {
@@ -47,15 +35,6 @@ const settled = async () => {
   return counts.reduce((sum, count) => sum + count, 0);
 };
 
-test('WORKER_CONCURRENCY=1 answers one message at a time across 4 shards', async () => {
-  const most = holdCalls(60);
-  await start();
-  const chats = Array.from({ length: SHARDS }, (_, shard) => chatsOf(shard, 3)).flat();
-  for (const chat of chats) world.telegram.say(chat, 'hello');
-  await until('all answers', async () => ((await settled()) === chats.length ? true : undefined));
-  expect(most()).toBe(1);
-});
-
 test('WORKER_CONCURRENCY=3 answers at most 3 messages of two shards at once, and uses all 3 slots', async () => {
   const most = holdCalls(100);
   await start({ WORKER_CONCURRENCY: '3' });
@@ -65,51 +44,38 @@ test('WORKER_CONCURRENCY=3 answers at most 3 messages of two shards at once, and
   expect(most()).toBe(3);
 });
 
-test('a shard with a long turn gets a slot that another shard releases', async () => {
-  const [long, next] = chatsOf(0, 2);
-  const [other] = chatsOf(1, 1);
-  world.claude.react((call) => (call.pendingText === 'long' ? { do: 'hang' } : undefined));
+test('a shard with a long turn gets a slot that another shard releases, and a second process runs what a busy one cannot', async () => {
+  const [long = 0, next = 0] = chatsOf(0, 2);
+  const [other = 0] = chatsOf(1, 1);
+  world.claude.react(({ pendingText }) => {
+    if (pendingText === 'long') return { do: 'hang' };
+    return pendingText === 'other' ? { do: 'answer', text: 'other', afterMs: 500 } : undefined;
+  });
   await start({ WORKER_CONCURRENCY: '2' });
-  world.telegram.say(long ?? 0, 'long');
-  await world.claude.waitForCall((call) => call.pendingText === 'long');
-  world.claude.react((call) =>
-    call.pendingText === 'other' ? { do: 'answer', text: 'other', afterMs: 500 } : undefined,
-  );
-  world.telegram.say(other ?? 0, 'other');
-  await world.claude.waitForCall((call) => call.pendingText === 'other');
+  const ask = async (chat: number, text: string) => {
+    world.telegram.say(chat, text);
+    await world.claude.waitForCall((call) => call.pendingText === text);
+  };
+  await ask(long, 'long');
+  await ask(other, 'other');
   // Both slots are taken, so nobody fetches it now.
-  world.telegram.say(next ?? 0, 'next');
-  await world.claude.waitForCall((call) => call.pendingText === 'next');
-  await world.telegram.waitForText(next ?? 0, /next/);
-});
-
-test('a second process runs what a busy one cannot', async () => {
-  const busy = chatsOf(0, 1)[0] ?? 0;
-  world.claude.react((call) => (call.pendingText === 'long' ? { do: 'hang' } : undefined));
-  await start();
-  world.telegram.say(busy, 'long');
-  await world.claude.waitForCall((call) => call.pendingText === 'long');
+  await ask(next, 'next');
+  await world.telegram.waitForText(next, /next/);
+  await ask(chatsOf(2, 1)[0] ?? 0, 'long');
+  await until('two that hang', () => world.claude.inFlight() === 2 || undefined);
   await start();
   const chats = Array.from({ length: SHARDS }, (_, shard) => chatsOf(shard, 3)[2] ?? 0);
   for (const chat of chats) world.telegram.say(chat, 'short');
-  await until('the other answers', async () => ((await settled()) === SHARDS ? true : undefined));
+  await until('the other answers', async () => (await settled()) === SHARDS + 2 || undefined);
 });
 
-test('whenFree resolves at the release of a slot, or at its timeout', async () => {
+test('slots are granted in the order of the requests, a request times out, and whoever waits for a free one learns of it', async () => {
   const slots = createSlots(1);
   const [one, other] = [slots.share(), slots.share()];
   await one.whenFree(60_000);
   const slot = await one.take(0);
   await other.whenFree(5);
   const freed = other.whenFree(60_000);
-  slot?.end();
-  await freed;
-});
-
-test('slots are granted in the order of the requests, and a request times out', async () => {
-  const slots = createSlots(1);
-  const [one, other] = [slots.share(), slots.share()];
-  const slot = await one.take(0);
   expect([one.allowed(), other.allowed(), one.inHand()]).toEqual([1, 1, 1]);
   const order: string[] = [];
   const second = other.take(10_000).then((give) => {
@@ -122,7 +88,7 @@ test('slots are granted in the order of the requests, and a request times out', 
   });
   expect(await other.take(5)).toBeUndefined();
   slot?.end();
-  await Promise.all([second, third]);
+  await Promise.all([second, third, freed]);
   expect(order).toEqual(['other', 'one']);
   expect([one.inHand(), other.inHand(), one.allowed()]).toEqual([0, 0, 1]);
 });

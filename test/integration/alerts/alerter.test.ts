@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
+import { deliveryTurn } from '../../../shared/state/incident/delivery.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import type { AlertChannel } from '../../../worker/alerts/channel.ts';
 import { webhookChannel } from '../../../worker/alerts/webhook.ts';
@@ -77,23 +78,6 @@ test('killed between writing the book and removing the alerts: each alert still 
   expect(book.get('tool-server:1')).toMatchObject({ messages: 2 });
 });
 
-test('40 alerts that the chat refuses wait for it, and are six messages then', async () => {
-  let isDown = true;
-  const operator = chat(() => (isDown ? refusing() : { ok: true }));
-  alerter({ telegram: operator.telegram });
-  for (let n = 0; n < 40; n++) {
-    await entered(alertOf(n));
-  }
-  await until('many tries', () => (operator.sends() > 5 ? true : undefined));
-  expect(await waiting()).toBe(6);
-  expect(Number(await redis.hget(keys.alerting, 'failingSinceMs'))).toBeGreaterThan(0);
-  isDown = false;
-  await allSent();
-  expect(operator.taken).toHaveLength(6);
-  expect(operator.taken[5]).toMatch(/^The server 5 is down\./m);
-  expect(await redis.hget(keys.alerting, 'failingSinceMs')).toBeNull();
-});
-
 test.each([
   ['for the retry-after of Telegram', { retryAfterMs: 60_000 }, 20, 60_000],
   ['five minutes at most', {}, 3_600_000, 300_000],
@@ -134,19 +118,6 @@ test('a message that cannot be changed any more is replaced by a new one, withou
     expect.stringMatching(/^The server 1 is down/m),
     expect.stringMatching(/^Resolved: the server 1 .*\n🟡 Needs attention: .*\n.*\nThe server 1 is down\.$/),
   ]);
-});
-
-test('a change whose fate is unknown is repeated, and its reply comes once', async () => {
-  const operator = chat();
-  alerter({ telegram: operator.telegram });
-  await sent(alertOf(1));
-  operator.failEdits(refusing());
-  await entered(over(1));
-  await until('many tries', () => (operator.edits.length > 2 ? true : undefined));
-  expect(operator.replies).toEqual([]);
-  operator.failEdits({ ok: true });
-  await allSent();
-  expect(operator.replies).toHaveLength(1);
 });
 
 test('a message that a channel refuses for good holds up no other one', async () => {
@@ -269,4 +240,34 @@ test('sends an alert of another version unchanged, and shows one that is not JSO
   ])
     expect(operator.taken).toContainEqual(text);
   expect(await redis.xlen(keys.alerts)).toBe(0);
+});
+
+/** An alerter over a state that another version, or another clock, has written. */
+
+test('what the channels have and cannot be read is sent again, and an incident of version 0.3 keeps its occurrences', async () => {
+  const operator = chat();
+  await entered(alertOf(1));
+  const {
+    occurrences: _,
+    occurrencesMore: __,
+    ...incident
+  } = JSON.parse((await redis.hget(keys.incidents, 'incident:tool-server:1')) ?? '');
+  const before = { ...incident, unnamed: ['Second.'], unnamedMore: 0, named: ['First.'] };
+  await redis.hset(keys.incidents, 'incident:tool-server:1', JSON.stringify(before));
+  await redis.hset(keys.incidents, 'delivered:tool-server:1', '{"opening":');
+  alerter(operator);
+  await allSent();
+  expect(operator.taken).toEqual([expect.stringMatching(/First\.\nSecond\.$/)]);
+  expect((await createBookStore(redis).read()).delivered.get('tool-server:1')).toMatchObject({ stage: 1, copied: 1 });
+});
+
+test('a process whose turn was taken over records nothing: the next one knows better', async () => {
+  await entered(alertOf(1));
+  const turn = deliveryTurn(redis);
+  await turn.begin('frozen', 5);
+  await until('the next turn', () => turn.begin('next', 60_000));
+  await turn.end('frozen', [['tool-server:1', '{}']], { sentMs: [] });
+  expect(await redis.hexists(keys.incidents, 'delivered:tool-server:1')).toBe(0);
+  await turn.end('next', [['tool-server:1', '{}']], { sentMs: [] });
+  expect(await redis.hexists(keys.incidents, 'delivered:tool-server:1')).toBe(1);
 });

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
-import { eachInWorld, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
 import { type AlertReceiver, type PostedAlert, startAlertmanagerStandIn } from '../../stand-in/alert-receiver.ts';
 
 /** What a gateway sends to Alertmanager, which is held to its API. */
@@ -68,7 +69,7 @@ test('an Alertmanager that fails delays no alert in the chat, and has all that i
   await posted('tool-server:web', false);
 });
 
-test('while Redis takes no writes, that is sent too, with what was open before', async () => {
+test('while Redis takes no writes, that is sent here and to the chat, without Redis, with what was open before', async () => {
   await gateway();
   await queue();
   await posted('tool-server:web', false);
@@ -76,5 +77,10 @@ test('while Redis takes no writes, that is sent too, with what was open before',
   const { labels } = await posted('redis-writes', false);
   expect(labels).toMatchObject({ alertname: 'redis-writes', severity: 'critical' });
   expect(alertmanager.taken.at(-1)).toHaveLength(2);
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^Redis takes no writes: it has too few replicas/m);
+  expect(text).toMatch(/since \d{4}-\d\d-\d\d .* UTC, as process \d+ on /);
   await world.peek.config('SET', 'min-replicas-to-write', '0');
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: Redis takes writes again/);
+  world.telegram.say(CHAT, 'hello');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });

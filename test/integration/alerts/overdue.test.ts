@@ -1,5 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { createHeartbeat } from '../../../shared/state/process/receiver.ts';
+import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
+import { telegramState } from '../../../shared/state/telegram/telegram.ts';
+import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import { findFor, runAct } from '../../../worker/operator/act.ts';
 import { ACTS } from '../../../worker/operator/acts.ts';
 import type { ReportSource } from '../../../worker/report/report.ts';
@@ -78,21 +81,6 @@ test('an answered message hides none that waits behind it, and one that is in no
   expect((await snapshot()).shards[0]?.overdue).toMatchObject({ messages: 1, oldest: { chat: '9' } });
 });
 
-test("Redis' clock steps back by an hour: what waits is overdue once it was seen for long enough, and no sooner", async () => {
-  await given('7', 2, -HOUR_MS);
-  await given('8', 1, -HOUR_MS);
-  await givenRead();
-  await redis.hset(keys.paused, '8', '{}');
-  const fromMs = performance.now();
-  watch();
-  const text = await reported(/unanswered/);
-  expect(performance.now() - fromMs).toBeGreaterThan(UNANSWERED_MS);
-  expect(text).toMatch(
-    /^2 messages of 1 chat since .*\nThe oldest message has waited [0-9] seconds?;(?:.*\n)*Oldest message: .* of chat 7\n/m,
-  );
-  await reported(/^Waiting because .* 1 message of 1 chat\./m);
-});
-
 test("Redis' clock steps forward by 50 minutes: nothing is overdue that was not, and no poll seems to be missing", async () => {
   const stepMs = 3_000_000;
   await given('7', 1, 0);
@@ -146,4 +134,40 @@ test('a message that comes while the clock is behind is not taken for one that w
   await givenRead();
   expect(await overdue()).toBe(0);
   await until('age', async () => ((await overdue()) === 1 ? true : undefined));
+});
+
+/** The endpoint refuses the key, which is an outage at the second call. */
+async function refused(): Promise<void> {
+  const note = bindProviderNote(redis, keys);
+  await note('auth', '401');
+  await note('auth', '401');
+}
+
+const answered = () => bindProviderNote(redis, keys)('', '200');
+
+test('what waits is a line under its outage, also in the look that sees the end of that', async () => {
+  await given('8', 3);
+  await givenRead();
+  await refused();
+  watch();
+  await reported(/Every message fails/);
+  await answered();
+  await reported(/^Resolved: the model endpoint/);
+  // Another incident shows that looks were made since.
+  await redis.hset(keys.paused, '9', '{}');
+  await given('9', 1);
+  await givenRead();
+  await reported(/paused/);
+  const { book } = await createBookStore(redis).read();
+  expect(book.get('unanswered')).toMatchObject({ under: 'provider' });
+});
+
+test('a Telegram that was away too briefly for an incident hides no message that waits', async () => {
+  const telegram = telegramState(redis, keptLog().log, { telegramPauseMs: 1_000, telegramPauseMsMax: 1_000 });
+  for (let doubt = 1; doubt <= 3; doubt++) await telegram.doubted('no answer');
+  expect((await telegram.confirmed()).awayMs).toBe(0);
+  await given('8', 3);
+  await givenRead();
+  watch();
+  expect(await reported(/unanswered/)).toContain('3 messages of 1 chat');
 });

@@ -1,15 +1,19 @@
 import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../shared/flow/alert.ts';
+import { createHeartbeat } from '../../../shared/state/process/receiver.ts';
+import { openQueue } from '../../../worker/lane/queue.ts';
 import { createStateReader, gaugesOf } from '../../../worker/watch/gauges.ts';
 import { clockAheadMs } from '../../../worker/watch/watchdog.ts';
-import { keys, redis } from '../../fixture/each-redis.ts';
+import { keys, redis, server } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
 import {
+  atEnd,
   bookField,
   eachWithWatchdog,
   given,
   HOUR_MS,
+  listener,
   messages,
   queue,
   reported,
@@ -20,17 +24,6 @@ const FAILED: Alert = { cause: 'failed', text: 'A message failed. Chat 5.' };
 
 eachWithWatchdog();
 
-test('a process whose clock is an hour ahead of that of Redis says so once', async () => {
-  const right = Date.now;
-  Date.now = () => right() + HOUR_MS;
-  try {
-    watch();
-    expect(await reported(/Clocks differ/)).toMatch(/3600 seconds ahead of that of Redis/);
-  } finally {
-    Date.now = right;
-  }
-});
-
 test.each([
   ['agrees, as far as the reply says', 1_000, 1_500, 2_000, 0],
   ['is ahead', 5_000, 1_500, 6_000, 3_500],
@@ -39,33 +32,34 @@ test.each([
   expect(clockAheadMs(askedMs, redisMs, answeredMs)).toBe(aheadMs);
 });
 
-test.each<[string, string, string]>([
-  ['a cause of a later version', 'from-the-future', JSON.stringify({ cause: 'from-the-future', wings: 2 })],
-  [
-    'a whole incident of a later version',
-    'from-the-future:7',
-    JSON.stringify({
-      ...{ cause: 'from-the-future', key: '7', isOpen: true, openedMs: 1, lastMs: 2, reopenings: 0 },
-      ...{ first: 'a', latest: 'b', level: '', messages: 1, chats: 1, chatNames: ['5'], unnamed: [], unnamedMore: 0 },
-    }),
-  ],
-  ['an ended one', 'from-the-future', JSON.stringify({ cause: 'from-the-future', isOpen: false, endedMs: 1 })],
-  ['a cause that every object has', 'toString', JSON.stringify({ cause: 'toString', isOpen: true, openedMs: 1 })],
-  ['a known cause in a later version', 'no-poll', JSON.stringify({ v: 2, cause: 'no-poll', isOpen: true })],
-  ['a known cause without what we need', 'memory', JSON.stringify({ cause: 'memory', isOpen: true })],
-  ['times that are none', 'idle', '{"cause":"idle","key":"","isOpen":true,"openedMs":"now","lastMs":1e99}'],
-  ['no object', 'paused', 'null'],
-  ['no JSON', 'budget', '{"cause":'],
-])('the book holds %s: alerts go on, it is reported once, and it stays as it is', async (_, name, json) => {
-  await redis.hset(keys.incidents, `incident:${name}`, json);
+/** What other versions have left in the book: names and JSON. */
+const UNKNOWN: Record<string, string> = {
+  'from-the-future': JSON.stringify({ cause: 'from-the-future', wings: 2 }),
+  'from-the-future:7': JSON.stringify({
+    ...{ cause: 'from-the-future', key: '7', isOpen: true, openedMs: 1, lastMs: 2, reopenings: 0 },
+    ...{ first: 'a', latest: 'b', level: '', messages: 1, chats: 1, chatNames: ['5'], unnamed: [], unnamedMore: 0 },
+  }),
+  'from-the-future:ended': JSON.stringify({ cause: 'from-the-future', isOpen: false, endedMs: 1 }),
+  // A name that every object has.
+  toString: JSON.stringify({ cause: 'toString', isOpen: true, openedMs: 1 }),
+  'no-poll': JSON.stringify({ v: 2, cause: 'no-poll', isOpen: true }),
+  // A known cause without what we need.
+  memory: JSON.stringify({ cause: 'memory', isOpen: true }),
+  idle: '{"cause":"idle","key":"","isOpen":true,"openedMs":"now","lastMs":1e99}',
+  paused: 'null',
+  budget: '{"cause":',
+};
+
+test('the book holds what this version does not know: alerts go on, it is reported once, and it stays as it is', async () => {
+  for (const [name, json] of Object.entries(UNKNOWN)) await redis.hset(keys.incidents, `incident:${name}`, json);
   await given('7', 1);
   watch();
   await queue(FAILED);
   await reported(/^A message failed/m);
   await reported(/^The oldest message has waited 3[56]\d\d seconds/m);
   const message = await reported(/^The book of incidents holds what this version does not know/m);
-  expect(message).toContain(name);
-  expect(await bookField(`incident:${name}`)).toBe(json);
+  expect(message).toContain('budget, from-the-future, from-the-future:7, from-the-future:ended, idle, and 4 more.');
+  for (const [name, json] of Object.entries(UNKNOWN)) expect(await bookField(`incident:${name}`)).toBe(json);
 });
 
 test('an incident that cannot be read makes way for ours of the same name, and is kept beside it', async () => {
@@ -114,23 +108,67 @@ test('what of the state cannot be read is one incident; the rest is watched, and
   await reported(/^Resolved: the model endpoint answers again/);
 });
 
-test('dead letters that cannot be read keep no alert from being entered', async () => {
+test('times that are none and dead letters that cannot be read blind nobody for the rest', async () => {
+  await redis.hset(keys.telegram, { awaySinceMs: 'yesterday' });
+  await redis.hset(keys.poll, { firstMs: 'x', lastAnswerMs: 'y' });
   await redis.set(keys.dead, 'no stream');
+  await given('7', 1);
   watch();
   await queue(FAILED);
   await reported(/^A message failed/m);
   await reported(/^A part of the watch fails/m);
+  await reported(/unanswered/);
 });
 
-test.each([
-  ['telegram', { awaySinceMs: 'yesterday' }],
-  ['poll', { firstMs: 'x', lastAnswerMs: 'y' }],
-] as const)('times of %s that are none blind nobody for the rest', async (part, fields) => {
-  await redis.hset(keys[part], fields);
-  await given('7', 1);
+test('a refused token, a webhook that blocks polls, a failing alert channel and jobs that nobody runs are reported', async () => {
+  const beat = createHeartbeat(redis, keys, keptLog().log, 0);
+  beat.failed('unauthorized');
+  beat.failed('webhook_set');
+  await redis.hset(keys.alerting, 'failingSinceMs', Date.now() - 200_000, 'why', 'gone: chat not found');
+  const jobs = openQueue(redis, keys);
+  atEnd({ stop: () => jobs.close() });
+  await jobs.add([{ entry: '1-1' as never, chat: '1001' as never, traceparent: '' }]);
   watch();
-  await reported(/^A part of the watch fails/m);
-  await reported(/unanswered/);
+  await reported(/The bot token is not accepted/);
+  await reported(/^Telegram refuses our polls/m);
+  await reported(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
+  await reported(/Jobs wait and none is active: 1 job of/);
+});
+
+test('a Redis that is nearly full is reported', async () => {
+  // What is written, and what is still given back of the test before, is little beside it.
+  await redis.setrange('ballast', 20_000_000, 'x');
+  const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+  await redis.config('SET', 'maxmemory', Math.round(used * 1.1));
+  watch();
+  await reported(/Redis is nearly full\n.*\n\d+ of \d+ MB are used/);
+  await redis.config('SET', 'maxmemory', '0');
+});
+
+test('the dead-man is not pinged while nobody polls, and at most once per interval', async () => {
+  const outside = await listener();
+  const { snapshot } = watch({ deadManUrl: outside.url, deadManEveryMs: 60_000 });
+  const fiveLooks = async () => {
+    const seen = new Set<unknown>();
+    await until('five looks', () => seen.add(snapshot()).size > 5 || undefined);
+  };
+  await fiveLooks();
+  expect(outside.pings()).toBe(0);
+  createHeartbeat(redis, keys, keptLog().log, 0).answered();
+  await until('a ping', () => outside.pings() > 0 || undefined);
+  await fiveLooks();
+  expect(outside.pings()).toBe(1);
+});
+
+test('in an outage of Redis the watchdog forgets what it saw, and checks again after it', async () => {
+  const { log, lines } = keptLog();
+  const { snapshot } = watch({ log });
+  await until('a look', snapshot);
+  server.kill9();
+  await until('warning', () => lines.find((line) => line.level === 40 && /could not look/.test(line.msg)));
+  await until('nothing seen', () => snapshot() === undefined || undefined);
+  await server.restart();
+  await until('a look', snapshot);
 });
 
 test('gauges that cannot be read are left out, and the others are shown', async () => {

@@ -1,15 +1,10 @@
 import { createServer } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
 import { webhookChannel } from '../../../worker/alerts/webhook.ts';
-import { alerter, alertOf, chat, eachWithAlerter, entered, over, sent } from '../../fixture/each-alerter.ts';
-import { keptLog } from '../../fixture/log.ts';
-import { until } from '../../fixture/root.ts';
 import { startAlertReceiver } from '../../stand-in/alert-receiver.ts';
 import { closeServer, listen } from '../../stand-in/loopback.ts';
 
 /** What `ALERT_WEBHOOK_URL` is sent, held to a strict receiver. */
-
-eachWithAlerter();
 
 const ends: (() => Promise<void>)[] = [];
 
@@ -81,30 +76,4 @@ test('asked to wait, it tries nothing for so long; a day at once is too much', a
   const patient = await receiving();
   patient.receiver.fail({ status: 429, headers: { 'retry-after': '86400' } });
   expect(await patient.webhook.send('It fails.')).toEqual({ ...refused, retryAfterMs: 900_000 });
-});
-
-test('the webhook gets a text when an incident opens and when it ends, beside the chat', async () => {
-  const operator = chat();
-  const { receiver, webhook } = await receiving();
-  alerter({ telegram: operator.telegram, webhook });
-  await sent(alertOf(1));
-  await sent(alertOf(1));
-  await sent(over(1));
-  const texts = receiver.taken.map(({ text }) => text);
-  expect(texts).toEqual([
-    expect.stringMatching(/^🟡 Needs attention: .*server 1 is down/s),
-    'Resolved: the server 1 is up again.',
-  ]);
-  expect(operator.taken).toEqual(texts);
-});
-
-test('a webhook that fails holds up no alert in the chat, and is spared for a while', async () => {
-  const operator = chat();
-  const { receiver, webhook } = await receiving();
-  const { log, lines } = keptLog();
-  receiver.fail({ status: 503 }, 1_000);
-  alerter({ telegram: operator.telegram, webhook }, log);
-  await entered(...[1, 2, 3, 4, 5].map((n) => alertOf(n)));
-  await until('all of them', () => operator.taken[4]);
-  await until('a refusal', () => lines.find(({ msg }) => /^the webhook took no alert/.test(msg)));
 });

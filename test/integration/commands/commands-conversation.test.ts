@@ -24,7 +24,7 @@ beforeEach(() => {
   script = scriptCommands();
 });
 
-test('/busy merge answers all messages that wait together, and each has its outcome', async () => {
+test('/busy merge answers all that wait together, each with its outcome; /busy queue one after the other', async () => {
   await start();
   await say('/busy merge', 1);
   expect(newest()?.text).toBe(EN.busy.merge);
@@ -44,18 +44,13 @@ test('/busy merge answers all messages that wait together, and each has its outc
     ['first', 'second', 'third'].map((text) => asked.indexOf(text)).sort((one, other) => one - other),
   );
   expect(shown()).toHaveLength(3);
-  expect(world.claude.violations()).toEqual([]);
-});
-
-test('/busy queue answers one message after the other, as every chat begins', async () => {
-  await start();
-  await say('/busy merge', 1);
-  await say('/busy queue', 2);
+  await say('/busy queue', 7);
   await stopGateways();
   for (const text of ['first', 'second']) world.telegram.say(CHAT, text);
   await start();
-  await nextOutcome(world, CHAT, 4);
-  expect((await outcomes()).slice(2)).toEqual(['answered', 'answered']);
+  await nextOutcome(world, CHAT, 9);
+  expect((await outcomes()).slice(7)).toEqual(['answered', 'answered']);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('/busy interrupt cuts the running turn short, and answers both messages together', async () => {
@@ -86,31 +81,24 @@ test('killed while it interrupts: both messages have one outcome each, and one a
   expect(shown()).toHaveLength(2);
 });
 
-test.each([
-  ['makes a summary now', undefined],
-  ['repeats only its reply after a crash', 'compaction stored:1'],
-])('/compact %s, and the next answer does not say it again', async (_what, killedAt) => {
-  const victim = killedAt === undefined ? undefined : await spawn({ SPILLWAY_FAIL_AT: killedAt });
-  const taking = victim?.ended.then(() => start());
-  if (!victim) await start();
-  for (let n = 1; n <= 6; n++) await say(`${n}: ${'many words about boats '.repeat(400)}`, n);
-  await say('/compact', 7);
-  await taking;
+test('/compact makes a summary, killed then repeats only its reply, and the next answer does not say it again', async () => {
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'compaction stored:1' });
+  await say('/compact', 1);
+  expect(newest()?.text).toBe(EN.nothingToCompact);
+  for (let n = 2; n <= 7; n++) await say(`${n}: ${'many words about boats '.repeat(400)}`, n);
+  world.telegram.say(CHAT, '/compact');
+  await victim.ended;
+  await start();
+  await nextOutcome(world, CHAT, 8);
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toHaveLength(1);
   expect(newest()?.text).toMatch(
     /^Done: older messages are a summary now; \/recall finds them\. Context: \d+% full\.$/,
   );
-  await say('go on', 8);
+  await say('go on', 9);
   expect(newest()?.text).toBe('You said: go on');
-  await say('/status', 9);
+  await say('/status', 10);
   expect(newest()?.text).toMatch(/\nOlder messages last summarized: \d{4}-/);
   expect(world.claude.violations()).toEqual([]);
-});
-
-test('/compact has nothing to do in a new chat', async () => {
-  await start();
-  await say('/compact', 1);
-  expect(newest()?.text).toBe(EN.nothingToCompact);
 });
 
 test('/recall finds what a new conversation has left behind', async () => {
@@ -131,7 +119,7 @@ test('/recall finds what a new conversation has left behind', async () => {
   expect(newest()?.text).toBe(`${EN.nothingRecalled}\n\n${EN.recalledInPart}`);
 });
 
-test('/export sends every conversation of the chat as a text to read and as lines to import', async () => {
+test('/export sends every conversation of the chat as a text and as lines; a send of unknown result is repeated', async () => {
   await start();
   await say('the harbour is called Anping', 1);
   await say('/new', 2);
@@ -140,16 +128,11 @@ test('/export sends every conversation of the chat as a text to read and as line
   const files = world.telegram.shown(CHAT).filter(({ document }) => document !== undefined);
   expect(files.map(({ document }) => document?.name)).toEqual(['chat.md', 'chat.jsonl']);
   expect(shown().at(-3)).toBe(EN.exported('4'));
-});
-
-test('a file whose first send has an unknown result is sent once more, marked as a possible repeat', async () => {
-  await start();
-  await say('hello', 1);
   world.telegram.fail('sendDocument', { do: 'loseReply' }, 1);
-  await say('/export', 2);
+  await say('/export', 5);
   const captions = world.telegram.shown(CHAT).flatMap(({ document, text }) => (document ? [text] : []));
-  expect(captions).toHaveLength(3);
-  expect(captions[1]).toContain(EN.repeat);
+  expect(captions).toHaveLength(2 + 3);
+  expect(captions[3]).toContain(EN.repeat);
 });
 
 test('/forget asks first; its button erases every conversation, file and failed message of the chat', async () => {
@@ -171,7 +154,7 @@ test('/forget asks first; its button erases every conversation, file and failed 
   expect(mainCalls().at(-1)?.body.messages).toHaveLength(1);
 });
 
-test('/new with words begins anew with these words; a slip of a finger and a wide slash cost no call of the model', async () => {
+test('/new with words begins anew with these words; a slip of a finger that was not forwarded and a wide slash cost no call', async () => {
   await start();
   await say('Remember the boat', 1);
   await say('/new What is a lane?', 2);
@@ -191,13 +174,9 @@ test('/new with words begins anew with these words; a slip of a finger and a wid
     ['answered', 'answered', 'command whoami', 'command suggested', 'command model', 'answered'],
     3,
   ]);
-  expect(world.claude.violations()).toEqual([]);
-});
-
-test('what was forwarded is no slip of a finger: it is read', async () => {
-  await start();
   world.telegram.say(CHAT, '/modle', { extra: forwarded({ type: 'hidden_user', name: 'Ben' }) });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT, 7)).toMatchObject({ outcome: 'answered' });
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('killed after /new began anew: its words are asked once, in one new conversation', async () => {

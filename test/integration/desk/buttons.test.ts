@@ -3,11 +3,10 @@ import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { readActions } from '../../../shared/state/process/actions.ts';
-import { eachInWorld, spawn, start, stopGateways, takeOver, shown as textsIn, world } from '../../fixture/each-test.ts';
+import { eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { untilSettled } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
-import { variants } from '../../fixture/variants.ts';
 
 const ANN = ALERT_CHAT;
 const BEN = 1002;
@@ -48,10 +47,13 @@ const incidentNow = async (name = 'failed') =>
     acts?: Record<string, { by: string; result: string }>;
   };
 
-test('what an operator did stands in the message of its incident, and the reply rings nobody', async () => {
+test('only what an operator did stands in the message of its incident and the trail, and the reply rings nobody', async () => {
   await start();
   await queue(FAILED);
   const alert = await alerted(/Messages failed/);
+  alert.press('Replay failed', 1003);
+  await until('an answer', () => world.telegram.answers.find(({ text }) => /operators/.test(text ?? '')));
+  expect(await incidentNow()).not.toHaveProperty('acts');
   expect(alert.labels()[0]).toBe('Replay failed');
   alert.press('Replay failed');
   await shown(/^🟡 Needs attention: Messages failed(?:.|\n)*Nothing to replay · by .+, \d\d:\d\d UTC/);
@@ -59,18 +61,14 @@ test('what an operator did stands in the message of its incident, and the reply 
   expect(reply.replyTo).toBe(alert.messageId);
   const sent = world.telegram.calls.find(({ params }) => String(params.text) === reply.text);
   expect(sent?.params).toMatchObject({ disable_notification: true });
-});
-
-test('an incident is closed by hand, and says by whom; so does the trail', async () => {
-  await start();
   await queue({ cause: 'tool-refused', key: 'web', text: 'The API refuses the tool web.' });
-  const alert = await alerted(/refuses a tool/);
-  alert.press('Close');
+  const other = await alerted(/refuses a tool/);
+  other.press('Close');
   await shown(/^Resolved: closed by (?:.|\n)*refuses a tool/);
-  expect(alert.labels()).toEqual([]);
+  expect(other.labels()).toEqual([]);
   expect(await incidentNow('tool-refused:web')).toMatchObject({ isOpen: false });
-  expect((await readActions(world.peek, 1))[0]).toMatchObject({ deed: 'close', target: 'tool-refused:web' });
-  expect((await readActions(world.peek, 1))[0]?.by).toMatch(new RegExp(`\\(${ANN}\\)$`));
+  const by = expect.stringMatching(new RegExp(`\\(${ANN}\\)$`));
+  expect((await readActions(world.peek, 1))[0]).toMatchObject({ deed: 'close', target: 'tool-refused:web', by });
 });
 
 const STILL_FAILS =
@@ -117,33 +115,30 @@ test('a question that is old or taken back does nothing, and has no buttons any 
   expect(await world.peek.xlen(world.keys.dead)).toBe(2);
 });
 
-test('who is no operator is told so alone, and nothing happens', async () => {
-  await start();
-  await queue(FAILED);
-  const alert = await alerted(/Messages failed/);
-  alert.press('Replay failed', 1003);
-  await until('an answer', () => world.telegram.answers.find(({ text }) => /operators/.test(text ?? '')));
-  expect(await incidentNow()).not.toHaveProperty('acts');
-});
-
 /** Presses a button of a message that was sent long ago. */
 async function pressOld(data: string): Promise<void> {
   const reply_markup = { inline_keyboard: [[{ text: 'Old', callback_data: data }]] };
-  const body = JSON.stringify({ chat_id: ALERT_CHAT, text: 'An old alert', reply_markup });
+  const body = JSON.stringify({ chat_id: ALERT_CHAT, text: `An old alert: ${data}`, reply_markup });
   const headers = { 'content-type': 'application/json' };
   await fetch(`${world.telegram.url}/bot${world.telegram.token}/sendMessage`, { method: 'POST', body, headers });
-  const { messageId } = await shown(/An old alert/);
+  const { messageId } = await until('it', () =>
+    world.telegram.shown(ALERT_CHAT).find(({ text }) => text.includes(data)),
+  );
   world.telegram.press(ALERT_CHAT, messageId, data, ANN);
 }
 
-test.each([
-  ['an opening that is over', 'act AAAAAAAAAA replay', /alert is over/],
-  ['an act that this version does not know', 'act AAAAAAAAAA take', /does not know that button/],
-  ['an older version', 'do AAAAAAAAAA pause-all 0 0a1b2c', /^This button is of an older version, .*\/incidents/],
-])('a button of %s does nothing and says so', async (_name, words, said) => {
+const OLD_BUTTONS: [data: string, reply: RegExp][] = [
+  ['/desk act AAAAAAAAAA replay', /alert is over/],
+  ['/desk act AAAAAAAAAA take', /does not know that button/],
+  ['/desk do AAAAAAAAAA pause-all 0 0a1b2c', /^This button is of an older version, .*\/incidents/],
+];
+
+test('a button of an opening that is over, of an unknown act or of an older version does nothing and says so', async () => {
   await start();
-  await pressOld(`/desk ${words}`);
-  await shown(said);
+  for (const [data, reply] of OLD_BUTTONS) {
+    await pressOld(data);
+    await shown(reply);
+  }
   expect(await readActions(world.peek, 1)).toEqual([]);
 });
 
@@ -187,24 +182,3 @@ test('a Redis that takes no writes keeps a press with Telegram, and it acts once
   expect((await incidentNow()).acts?.replay).toMatchObject({ result: 'Nothing to replay' });
   expect(await readActions(world.peek, 9)).toHaveLength(1);
 });
-
-variants(['act done', 'act recorded', 'act noted'] as const)(
-  'killed at "%s", an act is finished once by whoever takes over',
-  async (step) => {
-    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` });
-    await queue(FAILED);
-    await failTwo();
-    const alert = await alerted(/Messages failed/);
-    alert.press('Replay failed');
-    const { messageId } = await shown(STILL_FAILS);
-    world.telegram.press(ALERT_CHAT, messageId, buttonsUnder(messageId).get('Yes, replay') ?? '', ANN);
-    expect(await victim.ended).toBe('SIGKILL');
-    await takeOver();
-    await shown(/^Replayed 2 of 2\.$/);
-    await shown(/Needs attention(?:.|\n)*Replayed 2 of 2 · by/);
-    await untilSettled(world, 2 + 2 + 2);
-    expect(await readActions(world.peek, 9)).toHaveLength(1);
-    for (const chat of [1001, 1002]) expect(textsIn(chat).filter((text) => /You said/.test(text))).toHaveLength(1);
-    await stopGateways();
-  },
-);

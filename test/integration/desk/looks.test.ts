@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { keysOf } from '../../../shared/redis/keys.ts';
 import { DESK_WORDS } from '../../../shared/telegram/commands.ts';
 import { ask, OPERATOR, pressed, startDesk } from '../../fixture/desk.ts';
-import { CHAT, eachInWorld, mainCalls, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
@@ -47,25 +47,6 @@ test('what is wrong, the message and its chat are read one from the other, and n
   expect(all.map(({ text }) => text).join('\n')).not.toMatch(/secret|Ann/);
 });
 
-test('outcomes and cost are told of as many days as somebody names, and of no others', async () => {
-  await startDesk();
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
-  expect((await ask('/audit 3')).text).toMatch(
-    /^Audit of 3 days\n\n🟢 Proof, since counting began: accepted 2 - settled 1 - pending 1 = 0/u,
-  );
-  const cost = await ask('/cost');
-  expect(cost.text).toMatch(
-    new RegExp(
-      `^Cost of 1 day\n\nCost \\$0\\.\\d+; .*\n\nCost By purpose: (?:.*\n)+Chats that cost most\n• ${CHAT}, messages 1`,
-    ),
-  );
-  expect(cost.buttons).toMatchObject({ [`Chat ${CHAT}`]: `/desk chat ${CHAT}` });
-  for (const days of ['0', '91', '-1', '1.5', '1e3', '٣', 'week', '9'.repeat(200)]) {
-    expect((await ask(`/audit ${days}`)).text).toMatch(/^days is a whole number from 1 to 90, and not/);
-  }
-});
-
 const ANSWERS: [command: string, reply: RegExp][] = [
   ['/message', /^Name an entry, such as 1700000000000-0, a trace id/],
   ['/message 1-0', /^Nothing is kept of a message “1-0”/],
@@ -80,10 +61,32 @@ const ANSWERS: [command: string, reply: RegExp][] = [
   ['/incidents', /^Incidents\n\nOpen No incident is open\.\n\nEnded within the hour None\.$/],
 ];
 
-test('a command about nothing, or about an unknown name, is answered with the next step', async () => {
+test('a command is answered with the next step where it is about nothing; outcomes and cost are told of 1 to 90 days', async () => {
   await startDesk();
   for (const [command, reply] of ANSWERS) expect((await ask(command)).text).toMatch(reply);
   expect(mainCalls()).toEqual([]);
+  const help = (await ask('/help')).text;
+  expect(help.split('\n')).toHaveLength(11);
+  expect(help).toMatch(/\n\/pause pauses a chat: its number, or all, and why\n/);
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  const settled = ANSWERS.length + 2;
+  expect((await ask('/audit 3')).text).toMatch(
+    new RegExp(
+      `^Audit of 3 days\n\n🟢 Proof, since counting began: accepted ${settled + 1} - settled ${settled} - pending 1 = 0`,
+      'u',
+    ),
+  );
+  const cost = await ask('/cost');
+  expect(cost.text).toMatch(
+    new RegExp(
+      `^Cost of 1 day\n\nCost \\$0\\.\\d+; .*\n\nCost By purpose: (?:.*\n)+Chats that cost most\n• ${CHAT}, messages 1`,
+    ),
+  );
+  expect(cost.buttons).toMatchObject({ [`Chat ${CHAT}`]: `/desk chat ${CHAT}` });
+  for (const days of ['0', '91', '-1', '1.5', '1e3', '٣', 'week', '9'.repeat(200)]) {
+    expect((await ask(`/audit ${days}`)).text).toMatch(/^days is a whole number from 1 to 90, and not/);
+  }
 });
 
 test('a topic of a group is a chat of its own', async () => {
@@ -111,34 +114,24 @@ test('where several shards have an entry of that id, the desk asks which one', a
   await world.telegram.waitForText(ALERT_CHAT, /^Nothing is kept of a message “1\/1700000000000-0”/);
 });
 
-test('in a chat that is a conversation as well, its own status and help are there, too', async () => {
-  await startDesk({ TELEGRAM_ALLOWED_IDS: String(OPERATOR) });
-  expect((await ask('/status')).text).toMatch(/^\S+ (?:Green|Red) (?:.*\n)+\nThis conversation\nModel: /u);
-  expect((await ask('/help')).text).toMatch(
-    /^Operators can ask here:\n\/status the state of everything\n(?:.*\n)+\/memory /,
-  );
-});
-
-test('in any other chat of alerts the help is that of operators', async () => {
-  await startDesk();
-  const { text } = await ask('/help');
-  expect(text.split('\n')).toHaveLength(11);
-  expect(text).toMatch(/\n\/pause pauses a chat: its number, or all, and why\n/);
-});
-
-test('the menu of the chat of alerts has what operators can ask, and beside that what its own people can', async () => {
+test('the menu, status and help are those of operators, and in a conversation also those of its own people', async () => {
   const menuOf = async (language: string) => {
     const menu = await until('menu', () => world.telegram.menus()[`chat:${ALERT_CHAT}/${language}`]);
     return menu.map(({ command }) => command);
   };
   await startDesk();
   expect(await menuOf('zh')).toEqual(DESK_WORDS);
+  await stopGateways();
   await startDesk({ TELEGRAM_ALLOWED_IDS: String(OPERATOR) });
   await until('both', async () => (await menuOf('zh')).length > DESK_WORDS.length || undefined);
   const all = await menuOf('');
   expect(all.slice(0, DESK_WORDS.length)).toEqual(DESK_WORDS);
   expect(all).toContain('memory');
   expect(new Set(all).size).toBe(all.length);
+  expect((await ask('/status')).text).toMatch(/^\S+ (?:Green|Red|Yellow) (?:.*\n)+\nThis conversation\nModel: /u);
+  expect((await ask('/help')).text).toMatch(
+    /^Operators can ask here:\n\/status the state of everything\n(?:.*\n)+\/memory /,
+  );
 });
 
 test('a group of alerts hears its operators alone', async () => {

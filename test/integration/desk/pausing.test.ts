@@ -5,7 +5,6 @@ import { ask, OPERATOR, pressed, startDesk } from '../../fixture/desk.ts';
 import { CHAT, eachInWorld, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
-import { variants } from '../../fixture/variants.ts';
 
 eachInWorld();
 
@@ -16,7 +15,7 @@ async function givenChat(): Promise<void> {
   await nextOutcome(world, CHAT);
 }
 
-test('a chat is paused with a reason, and goes on with the button under the reply', async () => {
+test('a chat is paused with a reason, and goes on with the button under the reply, but for another pause', async () => {
   await startDesk();
   await givenChat();
   const paused = await ask(`/pause ${CHAT} the <b>database</b>\nmoves`, { firstName: 'Ann‮\n*x*' });
@@ -34,11 +33,6 @@ test('a chat is paused with a reason, and goes on with the button under the repl
   expect((await pressed(paused, `Resume ${CHAT}`)).text).toBe(`Chat ${CHAT} goes on within seconds.`);
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   expect((await pressed(paused, `Resume ${CHAT}`)).text).toBe(`Chat ${CHAT} was not paused.`);
-});
-
-test('one pause does not end another one, and the reply says which is left', async () => {
-  await startDesk();
-  await givenChat();
   await ask('/pause all');
   await ask(`/pause ${CHAT}`);
   const one = await ask(`/resume ${CHAT}`);
@@ -51,7 +45,7 @@ test('one pause does not end another one, and the reply says which is left', asy
   expect(which.buttons).toEqual({ [`Resume ${CHAT}`]: `/desk resume ${CHAT}` });
 });
 
-test('without a chat the one in trouble is offered, and none is paused', async () => {
+test('a pause without a chat offers the one in trouble, and one of no known chat pauses nothing', async () => {
   world.claude.react(({ pendingText }) =>
     pendingText === 'poison' ? { do: 'error', status: 400, type: 'invalid_request_error', message: 'no' } : undefined,
   );
@@ -62,13 +56,8 @@ test('without a chat the one in trouble is offered, and none is paused', async (
   const { text, buttons } = await ask('/pause');
   expect(text).toMatch(/^Name a chat by its number/);
   expect(buttons).toEqual({ [`Pause ${CHAT}`]: `/desk pause ${CHAT}` });
-  expect(await pausesNow()).toEqual([]);
-});
-
-test('a word that is not a known chat pauses nothing, and the reply says so', async () => {
-  await startDesk();
-  for (const text of ['/pause 4242', '/pause -1001.7', '/pause everything', '/pause 1001x', '/resume 10 01'])
-    expect((await ask(text)).text).toMatch(/^(?:Nothing is known of|“.*” is not the number|Chat 10 was not paused)/);
+  for (const words of ['/pause 4242', '/pause -1001.7', '/pause everything', '/pause 1001x', '/resume 10 01'])
+    expect((await ask(words)).text).toMatch(/^(?:Nothing is known of|“.*” is not the number|Chat 10 was not paused)/);
   expect(await pausesNow()).toEqual([]);
 });
 
@@ -81,21 +70,15 @@ test('who is no operator is not heard there, and no command of theirs works else
   expect(await pausesNow()).toEqual([]);
 });
 
-variants(['act done', 'act recorded', 'part sent'] as const)(
-  'killed at "%s", the pause stands once and its reply comes',
-  async (step) => {
-    world.env.TELEGRAM_OPERATOR_IDS = String(OPERATOR);
-    const gateway = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` });
-    world.telegram.say(ALERT_CHAT, '/pause all now', { firstName: 'Ann' });
-    expect(await gateway.ended).toBe('SIGKILL');
-    await takeOver();
-    expect(await nextOutcome(world, ALERT_CHAT)).toMatchObject({ outcome: 'command', reason: 'desk' });
-    expect(await pausesNow()).toEqual([[EVERY_CHAT, 'Ann (9001)', 'now']]);
-    const told = world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
-    // A part whose result nobody knows is sent once more, and says so.
-    const [first, ...others] = told.filter((text) => /Every chat/.test(text));
-    expect(first).toMatch(/Every chat is paused: its messages wait\./);
-    expect(others.filter((text) => !/^↻ (?:.*\n)+Every chat is paused/u.test(text))).toEqual([]);
-    expect(await settledOutcomes(world)).toHaveLength(1);
-  },
-);
+test('killed when the pause was done, it stands once and its reply comes', async () => {
+  world.env.TELEGRAM_OPERATOR_IDS = String(OPERATOR);
+  const gateway = await spawn({ SPILLWAY_FAIL_AT: 'act done:1' });
+  world.telegram.say(ALERT_CHAT, '/pause all now', { firstName: 'Ann' });
+  expect(await gateway.ended).toBe('SIGKILL');
+  await takeOver();
+  expect(await nextOutcome(world, ALERT_CHAT)).toMatchObject({ outcome: 'command', reason: 'desk' });
+  expect(await pausesNow()).toEqual([[EVERY_CHAT, 'Ann (9001)', 'now']]);
+  const replies = world.telegram.shown(ALERT_CHAT).filter(({ text }) => /Every chat/.test(text));
+  expect(replies.map(({ text }) => text)).toEqual([expect.stringMatching(/Every chat is paused: its messages wait\./)]);
+  expect(await settledOutcomes(world)).toHaveLength(1);
+});

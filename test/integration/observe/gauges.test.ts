@@ -40,18 +40,19 @@ async function givenStuckChats(): Promise<{ end(): void }> {
   };
 }
 
-test('every metric says in a sentence what it counts, and times are in seconds', async () => {
-  world.telegram.say(FINE, 'Hello');
-  await nextOutcome(world, FINE);
-  const text = await (await fetch(`http://127.0.0.1:${portOf(gateway)}/metrics`)).text();
-  const help = [...text.matchAll(/^# HELP (\S+) (.*)$/gm)].filter(([, name]) => name !== 'target_info');
-  expect(help.length).toBeGreaterThan(20);
-  expect(help.filter(([, , words = '']) => !/^[A-Z\d].*\.$/.test(words))).toEqual([]);
-  expect(text).not.toContain('_milliseconds');
-});
+/** The gauges of an installation in which all is answered. */
+const WELL = {
+  spillway_messages_pending: 0,
+  spillway_messages_unanswered_age_seconds: 0,
+  spillway_lanes: 0,
+  spillway_lane_depth: 0,
+  'spillway_jobs{state="active"}': 0,
+  spillway_turns_running_age_seconds: 0,
+  spillway_cache_used_bytes: 0,
+};
 
-test('while turns hang and one failed, the gauges equal what the stand-ins saw', async () => {
-  await givenStuckChats();
+test('while turns hang and one failed, the gauges equal what the stand-ins saw, and survive a kill -9', async () => {
+  const stuck = await givenStuckChats();
   const seen = await untilMetrics(gateway, {
     spillway_redis_up: 1,
     spillway_messages_pending: 5,
@@ -75,20 +76,19 @@ test('while turns hang and one failed, the gauges equal what the stand-ins saw',
   expect(seen.get('process_cpu_time_seconds_total')).toBeGreaterThan(0);
   const labels = [...seen.keys()].map((name) => name.replace(/(?:le|server_port)="\d+"/g, ''));
   expect(labels.filter((name) => /"\d+"/.test(name))).toEqual([]);
+  gateway.kill('SIGKILL');
+  await gateway.ended;
+  stuck.end();
+  world.claude.react(({ pendingText }) =>
+    pendingText.endsWith('Hang') ? { do: 'answer', afterMs: 3_000 } : undefined,
+  );
+  gateway = await spawnGateway(world);
+  await untilMetrics(gateway, { spillway_messages_pending: 5, spillway_lane_depth: 4, spillway_dead_letters: 1 });
+  await untilSettled(world, 7);
+  await untilMetrics(gateway, WELL);
 });
 
-test('tokens and dollars equal what the provider billed, by model and purpose', async () => {
-  await scrape(gateway);
-  for (const chat of [BUSY, STUCK, FINE]) world.telegram.say(chat, 'Hello');
-  await untilSettled(world, 3);
-  const about = 'model="claude-opus-5-5",purpose="answer"';
-  const seen = await untilMetrics(gateway, { [`spillway_model_calls_total{${about},result="ok"}`]: 3 });
-  const billed = world.claude.calls.reduce((sum, { usage }) => sum + (usage?.output_tokens ?? 0), 0);
-  expect(seen.get(`spillway_model_tokens_total{${about},kind="output"}`)).toBe(billed);
-  expect(seen.get(`spillway_model_cost_dollars_total{${about}}`)).toBeCloseTo(world.claude.usd(), 10);
-});
-
-test('calls are measured by the gen_ai conventions, and for one release under their older names too', async () => {
+test('tokens, dollars and calls are what the provider billed, by the gen_ai conventions and their older names', async () => {
   await scrape(gateway);
   world.claude.react(({ pendingText }) => (pendingText.endsWith('Fail') ? REFUSED : undefined));
   world.telegram.say(FINE, 'Hello');
@@ -118,30 +118,13 @@ test('calls are measured by the gen_ai conventions, and for one release under th
     [of('token_usage_sum', ',gen_ai_token_type="output"')]: output,
     [of('token_usage_sum', ',gen_ai_token_type="input"')]: input,
   });
+  const about = 'model="claude-opus-5-5",purpose="answer"';
+  const [answer] = world.claude.calls;
+  expect(seen.get(`spillway_model_calls_total{${about},result="ok"}`)).toBe(1);
+  expect(seen.get(`spillway_model_tokens_total{${about},kind="output"}`)).toBe(answer?.usage?.output_tokens);
+  expect(seen.get(`spillway_model_cost_dollars_total{${about}}`)).toBeCloseTo(answer?.usd ?? 0, 10);
   const failed = /^gen_ai_client_inference_(?:duration_seconds|operation_input_tokens)_count.*error_type="\w/;
   expect([...seen.keys()].filter((name) => failed.test(name))).toHaveLength(2);
-});
-
-test('the gauges of the installation survive a kill -9, and are 0 when all is answered', async () => {
-  const stuck = await givenStuckChats();
-  gateway.kill('SIGKILL');
-  await gateway.ended;
-  stuck.end();
-  world.claude.react(({ pendingText }) =>
-    pendingText.endsWith('Hang') ? { do: 'answer', afterMs: 3_000 } : undefined,
-  );
-  gateway = await spawnGateway(world);
-  await untilMetrics(gateway, { spillway_messages_pending: 5, spillway_lane_depth: 4, spillway_dead_letters: 1 });
-  await untilSettled(world, 7);
-  await untilMetrics(gateway, {
-    spillway_messages_pending: 0,
-    spillway_messages_unanswered_age_seconds: 0,
-    spillway_lanes: 0,
-    spillway_lane_depth: 0,
-    'spillway_jobs{state="active"}': 0,
-    spillway_turns_running_age_seconds: 0,
-    spillway_cache_used_bytes: 0,
-  });
 });
 
 test('while the endpoint fails the breaker is open, and how long no call has gone through is shown', async () => {
@@ -163,7 +146,15 @@ test('while the endpoint fails the breaker is open, and how long no call has gon
   );
 });
 
-test('GET /metrics says whether Redis can be read, and answers all the same', async () => {
+test('GET /metrics says in sentences what it counts and whether Redis can be read, and answers all the same', async () => {
+  world.telegram.say(FINE, 'Hello');
+  await nextOutcome(world, FINE);
+  const text = await (await fetch(`http://127.0.0.1:${portOf(gateway)}/metrics`)).text();
+  const help = [...text.matchAll(/^# HELP (\S+) (.*)$/gm)].filter(([, name]) => name !== 'target_info');
+  expect(help.length).toBeGreaterThan(20);
+  expect(help.filter(([, , words = '']) => !/^[A-Z\d].*\.$/.test(words))).toEqual([]);
+  // Times are in seconds.
+  expect(text).not.toContain('_milliseconds');
   await untilMetrics(gateway, { spillway_redis_up: 1 });
   world.redis.kill9();
   await untilMetrics(gateway, { spillway_redis_up: 0 });

@@ -21,7 +21,7 @@ afterEach(async () => {
   await world.close();
 });
 
-test('/healthz reports that the process lives, and /readyz the state of each part', async () => {
+test('/healthz reports that the process lives, /readyz the state of each part; a port that is taken ends the next one', async () => {
   gateway = await spawnGateway(world);
   const port = portOf(gateway);
   expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
@@ -33,6 +33,9 @@ test('/healthz reports that the process lives, and /readyz the state of each par
     parts: { redis: { ready: true }, poller: { ready: true }, 'worker 0': { ready: true } },
   });
   expect((await fetch(`http://127.0.0.1:${port}/elsewhere`)).status).toBe(404);
+  const env = { ...world.env, HTTP_PORT: String(port), LOG_LEVEL: 'fatal' };
+  const second = await runFile('worker/main.ts', [], env);
+  expect(second).toMatchObject({ code: 1, stderr: expect.stringMatching(/Set HTTP_PORT/) });
 });
 
 variants(['SIGTERM', 'SIGINT'] as const)(
@@ -114,28 +117,6 @@ test('LOG_CONTENT=true logs the text of messages', async () => {
   await nextOutcome(world, CHAT);
   await gateway.stop();
   expect(gateway.log.join('\n')).toContain('log my words');
-});
-
-test('chats spread over 3 shards are answered', async () => {
-  gateway = await spawnGateway(world, { SHARDS: '3' });
-  for (let chat = CHAT; chat < CHAT + 6; chat++) world.telegram.say(chat, `hello from ${chat}`);
-  for (let chat = CHAT; chat < CHAT + 6; chat++)
-    await world.telegram.waitForText(chat, new RegExp(`hello from ${chat}`));
-  // An answer is seen before its outcome is written.
-  const deadline = Date.now() + 5_000;
-  while ((await world.peek.keys('*:outcomes')).length < 2 && Date.now() < deadline) await new Promise(setImmediate);
-  expect((await world.peek.keys('*:outcomes')).length).toBeGreaterThan(1);
-});
-
-test('a port that is taken ends the process with exit code 1 and names HTTP_PORT', async () => {
-  gateway = await spawnGateway(world);
-  const ended = await runFile('worker/main.ts', [], {
-    ...world.env,
-    HTTP_PORT: String(portOf(gateway)),
-    LOG_LEVEL: 'fatal',
-  });
-  expect(ended.code).toBe(1);
-  expect(ended.stderr).toMatch(/Set HTTP_PORT/);
 });
 
 function signalRedis(signal: NodeJS.Signals): void {

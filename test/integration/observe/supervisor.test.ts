@@ -13,6 +13,17 @@ eachInWorld();
 let gateway: GatewayProcess | undefined;
 afterEach(() => gateway?.stop());
 
+/** Waits for a scrape with the metrics of so many processes, the first ones of their places. */
+const untilScraped = (processes: number) =>
+  until(
+    `a scrape of ${processes}`,
+    async () => {
+      const seen = [...(await scrape(gateway as GatewayProcess).catch(() => new Map())).keys()];
+      const up = seen.filter((name) => /^spillway_redis_up\{process="[01]"\}/.test(name));
+      return new Set(up).size === processes || undefined;
+    },
+    20_000,
+  );
 const running = () => (gateway?.log ?? []).filter((line) => line.includes('"msg":"running"')).length;
 const children = (): number[] => {
   const text = readFileSync(`/proc/${gateway?.pid}/task/${gateway?.pid}/children`, 'utf8');
@@ -27,9 +38,10 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-test('two processes answer; one that is killed is started again, and SIGTERM ends all', async () => {
+test('two processes answer and are scraped; one that is killed is started again, a frozen one left out; SIGTERM ends all', async () => {
   gateway = await spawnRunning('spillway.ts', { ...world.env, LOG_LEVEL: 'info', WORKERS: '2' });
   await until('two processes', () => running() === 2 || undefined);
+  await untilScraped(2);
   const [first = 0, second = 0] = children();
   for (const chat of CHATS) world.telegram.say(chat, 'hello');
   for (const chat of CHATS) await nextOutcome(world, chat);
@@ -39,47 +51,23 @@ test('two processes answer; one that is killed is started again, and SIGTERM end
   for (const chat of CHATS) world.telegram.say(chat, 'hello again');
   for (const chat of CHATS) await nextOutcome(world, chat, 2);
   expect(CHATS.map((chat) => shown(chat))).toEqual(CHATS.map(() => ['You said: hello', 'You said: hello again']));
+  await untilScraped(2);
+  process.kill(second, 'SIGSTOP');
+  try {
+    await untilScraped(1);
+  } finally {
+    process.kill(second, 'SIGCONT');
+  }
   gateway.kill('SIGTERM');
   expect(await gateway.ended).toBe('0');
   expect([second, third].filter(isAlive)).toEqual([]);
 });
 
-test('a scrape shows the metrics of all processes, also of one that was started again; one that is frozen is left out', async () => {
-  gateway = await spawnRunning('spillway.ts', { ...world.env, LOG_LEVEL: 'info', WORKERS: '2' });
-  await until('two processes', () => running() === 2 || undefined);
-  const up = (...places: string[]) => places.map((place) => `spillway_redis_up{process="${place}"}`);
-  const shownUp = async () =>
-    [...(await scrape(gateway as GatewayProcess)).keys()].filter((name) => /^spillway_redis_up/.test(name));
-  // A process that is slow to answer is left out, as one that is frozen is.
-  const untilShown = (...places: string[]) =>
-    until(
-      `a scrape of ${places}`,
-      async () => {
-        const shown = (await shownUp().catch(() => [])).toSorted();
-        return JSON.stringify(shown) === JSON.stringify(up(...places)) || undefined;
-      },
-      20_000,
-    );
-  await untilShown('0', '1');
-  const [first = 0, second = 0] = children();
-  process.kill(first, 'SIGKILL');
-  await until('a process in its place', () => running() === 3 || undefined);
-  await untilShown('0', '1');
-  process.kill(second, 'SIGSTOP');
-  try {
-    await until('a scrape', async () => ((await shownUp().catch(() => [])).length === 1 ? true : undefined), 20_000);
-  } finally {
-    process.kill(second, 'SIGCONT');
-  }
-});
-
 test('a configuration that is refused is said once, and nothing is started again', async () => {
+  for (const WORKERS of ['0', '65', 'many', '1.5'])
+    await expect(spawnRunning('spillway.ts', { ...world.env, WORKERS })).rejects.toThrow(/WORKERS is malformed/);
   await world.peek.set(world.keys.shards, '7');
   await expect(
     spawnRunning('spillway.ts', { ...world.env, LOG_LEVEL: 'info', WORKERS: '2' }).then((started) => started.stop()),
   ).rejects.toThrow(/SHARDS/);
-});
-
-test.each(['0', '65', 'many', '1.5'])('WORKERS=%s is refused before anything is started', async (count) => {
-  await expect(spawnRunning('spillway.ts', { ...world.env, WORKERS: count })).rejects.toThrow(/WORKERS is malformed/);
 });

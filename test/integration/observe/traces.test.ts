@@ -35,54 +35,6 @@ afterEach(async () => {
 
 const named = (traceId: string, name: string) => otlp.trace(traceId).filter((span) => span.name === name);
 
-test('an attempt that is postponed says why, the wait after it is a span, and each call says what it cost', async () => {
-  gateway = await spawnGateway(world);
-  world.claude.react(({ index }) => (index === 0 ? DOWN : undefined));
-  world.telegram.say(CHAT, 'Hello');
-  const { traceId } = await nextOutcome(world, CHAT);
-  await gateway.stop();
-  const [first, second] = named(traceId, SPAN.turn);
-  expect(first?.attributes).toMatchObject({ 'spillway.verdict': 'later', 'spillway.reason': 'overloaded' });
-  expect(first?.attributes['spillway.retry.delay_ms']).toBeGreaterThan(0);
-  expect(second?.attributes).toMatchObject({ 'spillway.verdict': 'settle', 'spillway.outcome': 'answered' });
-  expect([first?.links, second?.links.map(({ spanId }) => spanId)]).toEqual([[], [first?.spanId]]);
-  const [wait] = named(traceId, SPAN.retryWait);
-  expect(wait?.attributes).toMatchObject({ 'spillway.reason': 'overloaded' });
-  expect((wait?.endMs ?? 0) - (wait?.startMs ?? 0)).toBeGreaterThan(100);
-  const [failed, answered] = named(traceId, SPAN.call);
-  expect(failed).toMatchObject({ status: { code: 'error' }, attributes: { 'error.type': 'overloaded' } });
-  expect(answered?.attributes).toMatchObject({
-    'spillway.stop_reason': 'end_turn',
-    'spillway.purpose': 'answer',
-    'spillway.cost.dollars': expect.closeTo(world.claude.usd(), 10),
-  });
-});
-
-test('a plain turn is eight spans, and none of them is there without its parent', async () => {
-  gateway = await spawnGateway(world);
-  world.telegram.say(CHAT, 'Hello');
-  await nextOutcome(world, CHAT);
-  world.telegram.say(CHAT, 'Once more');
-  const { traceId } = await nextOutcome(world, CHAT, 2);
-  await gateway.stop();
-  // It may have waited for 50 ms on a machine that does much else, or taken a second.
-  const plain = otlp.trace(traceId).filter(({ name }) => name !== SPAN.laneWait && name !== SPAN.started);
-  const parentOf = ({ parentSpanId }: { parentSpanId?: string }) =>
-    plain.find(({ spanId }) => spanId === parentSpanId)?.name;
-  expect(plain.map((span) => [span.name, parentOf(span)]).toSorted()).toEqual(
-    [
-      [SPAN.receive, undefined],
-      [SPAN.turn, SPAN.receive],
-      [SPAN.open, SPAN.turn],
-      [SPAN.call, SPAN.turn],
-      ['anthropic.messages.create', SPAN.call],
-      [SPAN.deliver, SPAN.turn],
-      [SPAN.telegram, SPAN.deliver],
-      [SPAN.settle, SPAN.turn],
-    ].toSorted(),
-  );
-});
-
 test('a message that waited behind another shows that its lane held it up, and each call of Telegram is a span', async () => {
   gateway = await spawnGateway(world);
   world.claude.react(({ index }) => (index === 0 ? { do: 'answer', afterMs: 700 } : undefined));
@@ -95,41 +47,6 @@ test('a message that waited behind another shows that its lane held it up, and e
   const [deliver] = named(traceId, SPAN.deliver);
   const inside = named(traceId, SPAN.telegram).filter(({ parentSpanId }) => parentSpanId === deliver?.spanId);
   expect(inside.map(({ attributes }) => attributes['spillway.telegram.method'])).toEqual(['sendMessage']);
-});
-
-test('a failed message fails its span, and a reply that cannot be delivered says how', async () => {
-  gateway = await spawnGateway(world);
-  world.claude.react(({ pendingText }) => (pendingText.endsWith('Fail') ? REFUSED : undefined));
-  world.telegram.say(CHAT, 'Fail');
-  const failed = await nextOutcome(world, CHAT);
-  world.telegram.fail('sendMessage', GONE, 2, ({ chat_id }) => chat_id === CHAT + 1);
-  world.telegram.say(CHAT + 1, 'Hello');
-  const lost = await nextOutcome(world, CHAT + 1);
-  await gateway.stop();
-  expect(named(failed.traceId, SPAN.turn).at(-1)).toMatchObject({
-    status: { code: 'error' },
-    attributes: { 'spillway.outcome': 'failed', 'spillway.reason': failed.reason },
-  });
-  expect(lost.outcome).toBe('undeliverable');
-  expect(named(lost.traceId, SPAN.turn).at(-1)?.status.code).toBe('error');
-  expect(named(lost.traceId, SPAN.deliver).at(-1)).toMatchObject({
-    status: { code: 'error' },
-    attributes: { 'error.type': 'gone' },
-  });
-});
-
-test('a turn that hangs is visible while it runs, under a name of its chat that does not tell whose it is', async () => {
-  gateway = await spawnGateway(world);
-  world.claude.react(() => ({ do: 'hang' }));
-  world.telegram.say(CHAT, 'Hello');
-  const started = await otlp.waitForSpan(({ name }) => name === SPAN.started);
-  expect(started.attributes).toMatchObject({
-    'spillway.attempt': 1,
-    'spillway.chat': expect.stringMatching(/^[\da-f]{16}$/),
-  });
-  const received = await otlp.waitForSpan(({ name }) => name === SPAN.receive);
-  expect(received.attributes['spillway.chat']).toBe(started.attributes['spillway.chat']);
-  expect(JSON.stringify(otlp.spans)).not.toContain(`"${CHAT}"`);
 });
 
 test('a head sampler decides for a whole trace, also across a restart, and whether or not it takes one all is counted', async () => {
@@ -152,12 +69,18 @@ test('a head sampler decides for a whole trace, also across a restart, and wheth
   expect(new Set(outcomes.map(({ traceId }) => traceId)).size).toBe(20);
 });
 
-test('a turn shows the attempt that a kill -9 cut, once, under the id under which that one showed what it did', async () => {
+test('a turn is visible while it hangs; a kill -9 that cuts it, a postponed attempt, the wait and each call are spans', async () => {
   gateway = await spawnGateway(world);
   const reactions: Reaction[] = [{ do: 'hang' }, DOWN];
   world.claude.react(({ index }) => reactions[index]);
   world.telegram.say(CHAT, 'Hello');
   const started = await otlp.waitForSpan(({ name }) => name === SPAN.started);
+  const received = await otlp.waitForSpan(({ name }) => name === SPAN.receive);
+  // A name that does not tell whose chat it is.
+  const chat = received.attributes['spillway.chat'];
+  expect(chat).toMatch(/^[\da-f]{16}$/);
+  expect(started.attributes).toMatchObject({ 'spillway.attempt': 1, 'spillway.chat': chat });
+  expect(JSON.stringify(otlp.spans)).not.toContain(`"${CHAT}"`);
   gateway.kill('SIGKILL');
   await gateway.ended;
   gateway = await spawnGateway(world);
@@ -171,35 +94,58 @@ test('a turn shows the attempt that a kill -9 cut, once, under the id under whic
   });
   expect(cut?.startMs).toBeLessThanOrEqual(started.startMs);
   const turns = named(traceId, SPAN.turn);
-  expect(turns.map(({ attributes }) => attributes['spillway.verdict'])).toEqual(['later', 'settle']);
+  expect(turns.map(({ attributes }) => attributes)).toMatchObject([
+    { 'spillway.verdict': 'later', 'spillway.reason': 'overloaded', 'spillway.retry.delay_ms': expect.any(Number) },
+    { 'spillway.verdict': 'settle', 'spillway.outcome': 'answered' },
+  ]);
   expect(turns.map(({ links }) => links[0]?.spanId)).toEqual([cut?.spanId, turns[0]?.spanId]);
   expect(turns.map(({ parentSpanId }) => parentSpanId)).toEqual([cut?.parentSpanId, cut?.parentSpanId]);
-  const waitedSince = named(traceId, SPAN.laneWait).filter(({ endMs }) => endMs > started.startMs);
-  expect([waitedSince, named(traceId, SPAN.retryWait).length]).toEqual([[], 1]);
+  expect(named(traceId, SPAN.laneWait).filter(({ endMs }) => endMs > started.startMs)).toEqual([]);
+  const [wait, ...others] = named(traceId, SPAN.retryWait);
+  expect([wait?.attributes['spillway.reason'], others]).toEqual(['overloaded', []]);
+  expect((wait?.endMs ?? 0) - (wait?.startMs ?? 0)).toBeGreaterThan(100);
+  const [failed, answered] = named(traceId, SPAN.call);
+  expect(failed).toMatchObject({ status: { code: 'error' }, attributes: { 'error.type': 'overloaded' } });
+  expect(answered?.attributes).toMatchObject({
+    'spillway.stop_reason': 'end_turn',
+    'spillway.purpose': 'answer',
+    'spillway.cost.dollars': expect.closeTo(world.claude.calls.at(-1)?.usd ?? 0, 10),
+  });
 });
 
-test('a call of a tool has its name, but none that the model made up, and fails when the model gets an error', async () => {
-  gateway = await spawnGateway(world);
+test('what fails fails its span: a message, a delivery, a call of a tool, without a name that the model made up', async () => {
+  gateway = await spawnGateway(world, { TELEMETRY_CHAT_IDS: 'true' });
   await scrape(gateway);
   const invented = { type: 'tool_use', id: 't1', name: 'my_pin_is_491', input: {} };
   const search = { type: 'tool_use', id: 't2', name: 'recall', input: { query: 'tide' } };
-  world.claude.react(({ index }) => (index === 0 ? { do: 'answer', content: [invented, search] } : undefined));
+  world.claude.react(({ index, pendingText }) => {
+    if (pendingText.endsWith('Fail')) return REFUSED;
+    return index === 0 ? { do: 'answer', content: [invented, search] } : undefined;
+  });
   world.telegram.say(CHAT, 'Hello');
   const { traceId } = await nextOutcome(world, CHAT);
+  world.telegram.say(CHAT, 'Fail');
+  const failed = await nextOutcome(world, CHAT, 2);
+  world.telegram.fail('sendMessage', GONE, 2, ({ chat_id }) => chat_id === CHAT + 1);
+  world.telegram.say(CHAT + 1, 'Hello');
+  const lost = await nextOutcome(world, CHAT + 1);
   const seen = await untilMetrics(gateway, { 'spillway_tool_calls_total{tool="unknown",result="error"}': 1 });
   expect([...seen.keys()].join('\n')).not.toContain('491');
   await gateway.stop();
+  expect(named(traceId, SPAN.turn)[0]?.attributes['spillway.chat']).toBe(String(CHAT));
   const tools = otlp.trace(traceId).filter(({ name }) => name.startsWith(SPAN.tool));
   expect(tools.map(({ name, status }) => [name, status.code]).toSorted()).toEqual([
     ['execute_tool recall', 'unset'],
     ['execute_tool unknown', 'error'],
   ]);
-});
-
-test('with TELEMETRY_CHAT_IDS the chat is named by its id', async () => {
-  gateway = await spawnGateway(world, { TELEMETRY_CHAT_IDS: 'true' });
-  world.telegram.say(CHAT, 'Hello');
-  const { traceId } = await nextOutcome(world, CHAT);
-  await gateway.stop();
-  expect(named(traceId, SPAN.turn)[0]?.attributes['spillway.chat']).toBe(String(CHAT));
+  expect(named(failed.traceId, SPAN.turn).at(-1)).toMatchObject({
+    status: { code: 'error' },
+    attributes: { 'spillway.outcome': 'failed', 'spillway.reason': failed.reason },
+  });
+  expect(lost.outcome).toBe('undeliverable');
+  expect(named(lost.traceId, SPAN.turn).at(-1)?.status.code).toBe('error');
+  expect(named(lost.traceId, SPAN.deliver).at(-1)).toMatchObject({
+    status: { code: 'error' },
+    attributes: { 'error.type': 'gone' },
+  });
 });

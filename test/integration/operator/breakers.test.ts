@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { noteBreaker, readBreakers } from '../../../shared/state/provider/provider.ts';
+import { bindProviderNote, noteBreaker, readBreakers } from '../../../shared/state/provider/provider.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { eachClosesConsoles, operator } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
@@ -14,7 +14,7 @@ async function breakers() {
   return JSON.parse((await runCli(['status', '--json'], world.env)).stdout).breakers;
 }
 
-test('the status says since when calls of a model are kept back, and when the next one is tried, until one goes through', async () => {
+test('the status is red and says since when calls of a model are kept back, and when the next one is tried, until one goes through', async () => {
   let isUp = false;
   world.claude.react(() =>
     isUp
@@ -23,6 +23,8 @@ test('the status says since when calls of a model are kept back, and when the ne
   );
   await start();
   expect((await runCli(['status'], world.env)).stdout).toMatch(/^Breakers {5}closed$/m);
+  // Another process has had a call that failed, too.
+  await bindProviderNote(world.peek, world.keys)('overloaded', '529');
   const before = Date.now();
   for (const chat of Array.from({ length: 4 }, (_, at) => CHAT + at)) world.telegram.say(chat, 'hello');
   const [open] = await until('open breaker', async () => {
@@ -32,6 +34,12 @@ test('the status says since when calls of a model are kept back, and when the ne
   expect(open).toMatchObject({ model: 'claude-opus-5-5' });
   expect(open.sinceMs).toBeGreaterThanOrEqual(before);
   expect(open.untilMs).toBeGreaterThan(open.sinceMs);
+  const red = await until('a red status', async () => {
+    const status = await runCli(['status'], world.env);
+    return status.code === 1 ? status : undefined;
+  });
+  expect(red.stdout).toMatch(/^RED {2}The model endpoint .*status 529/);
+  expect(red.stdout).toMatch(/Runbook: provider/);
   const visitor = await operator();
   expect((await visitor.get('/console')).text).toMatch(
     /<li class="bad"><b>Breakers<\/b> <span>Trouble: claude-opus-5-5: open since [\d-]+ [\d:]+ UTC, next try /,

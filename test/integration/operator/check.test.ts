@@ -48,56 +48,52 @@ const NAMED = [
   /CONTEXT_BUDGET_TOKENS is 10, but the system prompt and the tools take about \d+ of them/,
 ];
 
-test('check and start name every wrong file and a budget of 10 in one run, with exit 2 and without a stack', async () => {
-  const wrong = await wrongFiles();
-  const checked = await check(wrong);
-  const started = await Promise.all(
-    ['spillway.ts', 'worker/main.ts'].map((root) => runFile(root, [], { ...world.env, ...wrong })),
-  );
-  for (const { code, stderr } of [checked, ...started]) {
+test('check and start name every wrong file and setting in one run, with exit 2, without a stack, and connections that fail', async () => {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
+  const wrong = { ...(await wrongFiles()), WORKER_CONCURRENCY: '-1' };
+  const inFiles = await runFile('worker/main.ts', [], { ...world.env, ...(await wrongFiles()) });
+  const started = await runFile('spillway.ts', [], { ...world.env, ...wrong });
+  // A start connects to nothing where a setting is wrong.
+  expect(world.telegram.calls).toEqual([]);
+  const checked = await runFile('worker/cli/main.ts', ['check'], { ...world.env, ...wrong, REDIS_URL: 'nonsense' });
+  const ofSettings = [/WORKER_CONCURRENCY is malformed/, ...NAMED.slice(0, 3)];
+  for (const [{ code, stderr }, named] of [
+    [inFiles, NAMED],
+    [started, ofSettings],
+    [checked, [/REDIS_URL is malformed/, ...ofSettings]],
+  ] as const) {
     expect(code).toBe(2);
-    for (const words of NAMED) expect(stderr).toMatch(words);
+    for (const words of named) expect(stderr).toMatch(words);
     expect(stderr).not.toMatch(/^\s+at /m);
   }
+  expect(checked.stdout).toMatch(/^FAILED model: .*check ANTHROPIC_API_KEY/m);
   expect(checked.stdout).toMatch(/^ok {4} telegram: /m);
-  expect(world.claude.calls).toHaveLength(1);
-});
-
-test('a start says what is wrong with files together with what is wrong with settings, before anything connects', async () => {
-  const { code, stderr } = await runFile('spillway.ts', [], {
-    ...world.env,
-    ...(await wrongFiles()),
-    WORKER_CONCURRENCY: '-1',
-  });
-  expect(code).toBe(2);
-  for (const words of [/WORKER_CONCURRENCY is malformed/, ...NAMED.slice(0, 3)]) expect(stderr).toMatch(words);
-  expect(world.telegram.calls).toEqual([]);
-});
-
-test('check finds wrong settings and files, and connections that fail, in one run', async () => {
-  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
-  const wrong = { ...world.env, ...(await wrongFiles()), WORKER_CONCURRENCY: '-1', REDIS_URL: 'nonsense' };
-  const { code, stdout, stderr } = await runFile('worker/cli/main.ts', ['check'], wrong);
-  expect(code).toBe(2);
-  for (const words of [/WORKER_CONCURRENCY is malformed/, /REDIS_URL is malformed/, ...NAMED.slice(0, 3)])
-    expect(stderr).toMatch(words);
-  expect(stdout).toMatch(/^FAILED model: .*check ANTHROPIC_API_KEY/m);
-  expect(stdout).toMatch(/^ok {4} telegram: /m);
   // Neither the malformed Redis nor a private one in its place.
-  expect(stdout).not.toMatch(/redis/);
+  expect(checked.stdout).not.toMatch(/redis/);
 });
 
-test('the room is judged by the window that the endpoint states, and with the tools; in json, wrong settings are parts', async () => {
-  expect((await check()).stdout).toMatch(/^ok {4} room: the system prompt and the tools take about \d+ tokens$/m);
+test('check advises on a switch and a second channel, and judges the room, the address of models and the files', async () => {
+  const bare = await check();
+  expect(bare.code).toBe(0);
+  expect(bare.stdout).toMatch(/^advice second channel: ALERT_WEBHOOK_URL is not set: while Telegram is away/m);
+  expect(bare.stdout).toMatch(/^advice dead-man's switch: DEADMAN_URL is not set: if this .* dies, nobody is told/m);
+  expect(bare.stdout).toMatch(/^ok {4} room: the system prompt and the tools take about \d+ tokens$/m);
+  const hooks = { DEADMAN_URL: 'https://example.org/ping', ALERT_WEBHOOK_URL: 'https://example.org/hook' };
+  const set = await check({ ...hooks, ANTHROPIC_BASE_URL: `${world.claude.url}/v1` });
+  expect(set.stdout).toMatch(/^ok {4} second channel: ALERT_WEBHOOK_URL: set$/m);
+  expect(set.stdout).toMatch(/^ok {4} dead-man's switch: is set$/m);
+  expect(set.stdout).toMatch(/^ok {4} model: /m);
+  const wrong = `${world.claude.url}/elsewhere`;
+  expect((await check({ ANTHROPIC_BASE_URL: wrong })).stdout).toMatch(
+    new RegExp(`^FAILED model: .* the endpoint at ${wrong} .*check ANTHROPIC_BASE_URL`, 'm'),
+  );
   world.claude.windowTokens = 2_000;
   const narrow = await check();
   expect(narrow.stdout).toMatch(/^FAILED room: The window of claude-opus-5-5 is 2000 tokens, but .* choose a model/m);
   expect(narrow.code).toBe(1);
   const { ok, parts } = JSON.parse((await check(await wrongFiles(), '--json')).stdout);
-  expect(ok).toBe(false);
-  expect(
-    parts.filter(({ part, ok: well }: { part: string; ok: boolean }) => part === 'settings' && !well),
-  ).toHaveLength(4);
+  const failed = (parts as { part: string; ok: boolean }[]).filter((each) => each.part === 'settings' && !each.ok);
+  expect([ok, failed.length]).toEqual([false, 4]);
 });
 
 test('the tokens of our own tools are about those that the room counts', async () => {
@@ -124,18 +120,6 @@ test('a port that another program has fails, one that our own gateway has is fin
   await world.peek.del(world.keys.workers);
   await gateway.stop();
   expect((await check({ HTTP_PORT: String(portOf(gateway)) })).stdout).toMatch(/^ok {4} port: .* is free/m);
-});
-
-test('without a switch and a second channel it says what that means, and it is advice', async () => {
-  const bare = await check();
-  expect(bare.code).toBe(0);
-  expect(bare.stdout).toMatch(/^advice second channel: ALERT_WEBHOOK_URL is not set: while Telegram is away/m);
-  expect(bare.stdout).toMatch(
-    /^advice dead-man's switch: DEADMAN_URL is not set: if this gateway, .* dies, nobody is told/m,
-  );
-  const set = await check({ DEADMAN_URL: 'https://example.org/ping', ALERT_WEBHOOK_URL: 'https://example.org/hook' });
-  expect(set.stdout).toMatch(/^ok {4} second channel: ALERT_WEBHOOK_URL: set$/m);
-  expect(set.stdout).toMatch(/^ok {4} dead-man's switch: is set$/m);
 });
 
 test("names in .env that nothing reads, with the likely one, and repeated ones are named; others' names are not", async () => {
@@ -187,12 +171,4 @@ test('check says who may call the bot elsewhere, and that its owner has to switc
     const { code, stderr } = await check({ TELEGRAM_GUESTS: ids });
     expect([code, stderr]).toEqual([2, expect.stringMatching(/TELEGRAM_GUESTS is malformed: expected ids of people/)]);
   }
-});
-
-test('an address of models that ends in /v1 works, and one that leads nowhere is named', async () => {
-  expect((await check({ ANTHROPIC_BASE_URL: `${world.claude.url}/v1` })).stdout).toMatch(/^ok {4} model: /m);
-  const wrong = `${world.claude.url}/elsewhere`;
-  expect((await check({ ANTHROPIC_BASE_URL: wrong })).stdout).toMatch(
-    new RegExp(`^FAILED model: .* the endpoint at ${wrong} .*check ANTHROPIC_BASE_URL`, 'm'),
-  );
 });

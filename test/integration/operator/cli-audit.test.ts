@@ -1,40 +1,30 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
 import type { AuditEvent, OutcomeRecord } from '../../../shared/state/lane/record-streams.ts';
 import { type RollUp, readRollUp } from '../../../worker/report/roll-up.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { createWorld, startGateway, type World } from '../../fixture/gateway.ts';
+import { CHAT, eachInWorld, mainCalls, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 
-const CHAT = 1001;
-
-let world: World;
-
-beforeEach(async () => {
-  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
-});
-
-afterEach(async () => {
-  await world.close();
-});
+eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
 function audit(...args: string[]) {
   return runCli(['audit', ...args], world.env);
 }
 
-test('audit sums up outcomes, recoveries, tokens and cost, and proves that no message is unaccounted for', async () => {
+test('audit sums up outcomes, recoveries, tokens and cost, and exits 1 when a message has no outcome', async () => {
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
-  const gateway = await startGateway(world);
+  await start();
   world.telegram.say(CHAT, 'What did we decide?');
   await nextOutcome(world, CHAT);
   world.telegram.say(CHAT, '/help');
   await nextOutcome(world, CHAT, 2);
-  await gateway.stop();
+  await stopGateways();
   const { code, stdout } = await audit('--days', '1', '--json');
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({
@@ -52,11 +42,18 @@ test('audit sums up outcomes, recoveries, tokens and cost, and proves that no me
     },
     topChats: [{ chat: String(CHAT), messages: 2, calls: expect.any(Number), dollars: expect.any(Number) }],
   });
+  const booked = Object.values(JSON.parse(stdout).tokens.answer as Record<string, { calls: number }>);
+  const billed = mainCalls().filter(({ status }) => status === 200);
+  expect(booked.reduce((sum, { calls }) => sum + calls, 0)).toBe(billed.length);
   const words = await audit();
   expect(words.stdout).toMatch(/accepted 2 - settled 2 - pending 0 = 0/);
   expect(words.stdout).toMatch(/Exceeded, token +refused 1/);
   expect(words.stdout).toMatch(new RegExp(`Chats that cost most\\n.*\\n {2}${CHAT} +2 `));
   expect(words.stdout).toMatch(/Cost +\$\d+\.\d+[\s\S]*By purpose: (?:answer|summary) \$\d/);
+  await world.peek.hincrby(world.keys.counts, 'accepted', 1);
+  const short = await audit();
+  expect(short.code).toBe(1);
+  expect(short.stdout).toMatch(/= 1\n {2}1 message went without an outcome \(shard 0\): see the runbook/);
 });
 
 test('audit uses the prices in MODEL_PRICES_FILE, and exits 2 when the file is malformed or missing', async () => {
@@ -87,17 +84,6 @@ test('audit uses the prices in MODEL_PRICES_FILE, and exits 2 when the file is m
   });
 });
 
-test('audit exits 1 when a message has no outcome', async () => {
-  const gateway = await startGateway(world);
-  world.telegram.say(CHAT, 'Hello');
-  await nextOutcome(world, CHAT);
-  await gateway.stop();
-  await world.peek.hincrby(world.keys.counts, 'accepted', 1);
-  const { code, stdout } = await audit();
-  expect(code).toBe(1);
-  expect(stdout).toMatch(/= 1\n {2}1 message went without an outcome \(shard 0\): see the runbook/);
-});
-
 test('audit exits 1 when two shards are off by opposite amounts, and names both', async () => {
   world.env.SHARDS = '2';
   await world.peek.hset(keysOf(0).counts, 'accepted', 1);
@@ -109,23 +95,18 @@ test('audit exits 1 when two shards are off by opposite amounts, and names both'
   expect((await runCli(['status'], world.env)).stdout).toMatch(/2 shards do not add up, .* \(shard 0, 1\)\./);
 });
 
-test('audit counts damaged records as unreadable and still reads the others', async () => {
-  const good = { outcome: 'answered', attempts: 1, recoveries: 0, settledAtMs: 1, traceId: '' };
-  await world.peek.xadd(world.keys.outcomes, '*', 'outcome', 'failed');
-  await world.peek.xadd(world.keys.outcomes, '*', 'record', JSON.stringify(good));
-  for (const record of ['{"torn', 'null']) await world.peek.xadd(world.keys.events, '*', 'record', record);
-  const { code, stdout } = await audit('--json');
-  expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ outcomes: { total: 1 }, unreadable: 3 });
-  expect((await audit()).stdout).toMatch(/Unreadable +3 records/);
-});
-
-test('audit reads 2,345 outcomes, more than a page', async () => {
-  const pipeline = world.peek.pipeline();
+test('audit reads more than a page of outcomes, and counts damaged records as unreadable', async () => {
   const record = { outcome: 'answered', attempts: 1, recoveries: 0, settledAtMs: 1, traceId: '' };
+  const call = { purpose: 'answer', model: 'm', billed: true };
+  const withoutUsage = ['model.answered', 'model.failed'].map((event) => JSON.stringify({ event, ...call }));
+  const pipeline = world.peek.pipeline().xadd(world.keys.outcomes, '*', 'outcome', 'failed');
+  for (const event of ['{"torn', 'null', ...withoutUsage]) pipeline.xadd(world.keys.events, '*', 'record', event);
   for (let n = 0; n < 2_345; n++) pipeline.xadd(world.keys.outcomes, '*', 'record', JSON.stringify(record));
   await pipeline.exec();
-  expect(JSON.parse((await audit('--json')).stdout)).toMatchObject({ outcomes: { total: 2_345 } });
+  const { code, stdout } = await audit('--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ outcomes: { total: 2_345 }, unreadable: 5, tokens: {} });
+  expect((await audit()).stdout).toMatch(/Unreadable +5 records/);
 });
 
 const BASE = { entry: '1-0', traceId: 't', settledAtMs: 10_000, attempts: 1, recoveries: 0 } as OutcomeRecord;
@@ -205,22 +186,30 @@ test('counts each event of the audit trail in its own figure', async () => {
 
 const MILLION = 1_000_000;
 
-test('sums the cost of each call by purpose; billed calls without an answer have the purpose retry', async () => {
+test('sums the cost of each call by purpose and chat; billed calls without an answer have the purpose retry', async () => {
   const model = 'claude-opus-5-5';
   const usage = { inputTokens: MILLION, outputTokens: 100_000, cacheReadTokens: 500_000, cacheWriteTokens: 500_000 };
   const uncached = { ...usage, cacheReadTokens: 0, cacheWriteTokens: 0 };
   const spent = { inputTokens: 50_000, outputTokens: 0, cacheReadTokens: 0 };
   const none = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
-  const { cost, tokens, failedCalls } = await rolledUp(
+  const { cost, tokens, failedCalls, topChats } = await rolledUp(
     [],
     [
-      { event: 'model.answered', purpose: 'answer', model, ...usage, cacheWrite1hTokens: 100_000, thinkingTokens: 9 },
+      {
+        event: 'model.answered',
+        purpose: 'answer',
+        model,
+        ...usage,
+        cacheWrite1hTokens: 100_000,
+        thinkingTokens: 9,
+        chat: '2',
+      },
       { event: 'model.answered', purpose: 'answer', model: 'anthropic/claude-opus-5.5', ...spent },
       { event: 'model.answered', purpose: 'summary', model: 'claude-haiku-5-5', ...spent },
       { event: 'model.answered', purpose: 'summary', model: 'claude-haiku-5-5', ...uncached },
-      { event: 'model.answered', purpose: 'probe', model: 'llama', ...spent },
+      { event: 'model.answered', purpose: 'probe', model: 'llama', ...spent, chat: '1' },
       { event: 'model.failed', purpose: 'answer', model, reason: 'timeout', billed: true, ...uncached },
-      { event: 'model.failed', purpose: 'summary', model, reason: 'overloaded', billed: false, ...none },
+      { event: 'model.failed', purpose: 'summary', model, reason: 'overloaded', billed: false, ...none, chat: '3' },
     ],
   );
   // 0.1 read + 2 written for 5 minutes + 0.8 for an hour + 2 of output, and 0.2; 0.005 and, beyond 100,000 tokens, 0.75.
@@ -238,30 +227,6 @@ test('sums the cost of each call by purpose; billed calls without an answer have
     thinkingTokens: 9,
   });
   expect(failedCalls).toEqual({ byReason: { timeout: 1, overloaded: 1 }, billed: 1 });
-});
-
-test('a usage without its counters is counted as unreadable, and changes no other sum', async () => {
-  const before = await rolledUp();
-  const call = { purpose: 'answer', model: 'm', billed: true } as const;
-  const odd = [
-    { event: 'model.answered', ...call },
-    { event: 'model.failed', ...call },
-  ] as AuditEvent[];
-  expect(await rolledUp([], odd)).toEqual({ ...before, unreadable: 2 });
-});
-
-test('top chats are those that cost most, then those with most tokens; what names no chat is in none', async () => {
-  const usage = { inputTokens: 1_000_000, outputTokens: 0, cacheReadTokens: 0 };
-  const call = { event: 'model.answered', purpose: 'answer', ...usage } as const;
-  const { topChats } = await rolledUp(
-    [],
-    [
-      { ...call, model: 'llama', chat: '1' },
-      { ...call, model: 'claude-opus-5-5', chat: '2' },
-      { ...call, model: 'claude-opus-5-5' },
-      { ...call, event: 'model.failed', reason: 'timeout', billed: false, model: 'llama', chat: '3' },
-    ],
-  );
   expect(topChats.map(({ chat, calls }) => [chat, calls])).toEqual([
     ['2', 1],
     ['1', 1],

@@ -1,14 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
-import { runFile } from '../../fixture/command.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { assistant, call, image, png, result, text, thinking, user } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { assistant, call, image, png, result, text, thinking, user } from '../../stand-in/claude/specimens.ts';
 
 eachInWorld();
 
-const importLines = (input: string) =>
-  runFile('worker/cli/main.ts', ['session', 'import', String(CHAT)], world.env, { input });
+const importLines = (input: string) => runCli(['session', 'import', String(CHAT)], world.env, { input });
 const jsonl = (...lines: object[]) => lines.map((line) => JSON.stringify(line)).join('\n');
 
 const cited = { type: 'char_location', cited_text: 'c', document_index: 0, document_title: null };
@@ -17,7 +16,7 @@ const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', 
 const photo = { type: 'kept', sha256: 'a'.repeat(64), media_type: 'image/png', bytes: 9, width: 1, height: 1 };
 const twoCalls = [user('a'), assistant(call('t1'), call('t2'))];
 
-test.each<[what: string, line: number, input: string, rule?: string]>([
+const REFUSED: [what: string, line: number, input: string, rule?: string][] = [
   ['invalid JSON', 2, '{"role":"user","content":"a"}\nnonsense'],
   ['an unknown role', 1, '{"role":"system","content":"a"}'],
   ['no content', 3, '{"role":"user","content":"a"}\n\n{"role":"user"}'],
@@ -27,10 +26,13 @@ test.each<[what: string, line: number, input: string, rule?: string]>([
   ['a call of a user', 1, jsonl(user('a', call('t1'))), 'block-side'],
   ['a picture that is none', 3, jsonl(user('a'), assistant('b'), user('c', image('aGVsbG8='))), 'media-readable'],
   ['an unknown key', 1, jsonl(user(text('a', { _id: 1 }))), 'known-shape'],
-])('session import names the line and the rule of %s, and stores nothing', async (_, line, input, rule = '') => {
-  const ended = await importLines(input);
-  expect(ended.code).toBe(1);
-  expect(ended.stderr).toMatch(new RegExp(`Line ${line}: .*${rule}.*Nothing was imported`));
+];
+
+test('session import names the line and the rule that is broken, and stores nothing', async () => {
+  for (const [what, line, input, rule = ''] of REFUSED) {
+    const stderr = expect.stringMatching(new RegExp(`Line ${line}: .*${rule}.*Nothing was imported`));
+    expect({ what, ...(await importLines(input)) }).toMatchObject({ what, code: 1, stderr });
+  }
   expect(await world.peek.exists(world.keys.chat(chatKey(CHAT)))).toBe(0);
 });
 

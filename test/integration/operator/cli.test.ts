@@ -8,8 +8,8 @@ import { namedUsage } from '../../../worker/cli/verb.ts';
 import { VERBS } from '../../../worker/cli/verbs.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { runFile, spawnFile } from '../../fixture/command.ts';
-import { CHAT, eachInWorld, moveToWorld, world } from '../../fixture/each-test.ts';
-import { ALERT_CHAT, startGateway } from '../../fixture/gateway.ts';
+import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
+import { startGateway } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
@@ -20,129 +20,9 @@ const CLI = 'worker/cli/main.ts';
 
 eachInWorld();
 
-const DAY_MS = 24 * 3600_000;
-
 function cli(args: readonly string[], env: Record<string, string> = world.env, input?: string) {
   return runFile(CLI, args, env, input === undefined ? {} : { input });
 }
-
-test('check tries every connection and starts nothing', async () => {
-  const ended = await cli(['check', '--json']);
-  expect(ended).toMatchObject({ code: 0 });
-  const { parts } = JSON.parse(ended.stdout);
-  const named = ['redis', 'redis settings', 'worker', 'blobs', 'telegram', 'groups', 'alerts', 'model'];
-  const others = ['lifecycle of claude-opus-5-5', 'room', 'money', 'second channel', "dead-man's switch"];
-  expect(parts.map(({ part, ok }: { part: string; ok: boolean }) => ok && part)).toEqual([...named, ...others]);
-  const methods = world.telegram.calls.map(({ method }) => method);
-  expect(methods.toSorted()).toEqual(['getMe', 'getWebhookInfo', 'sendChatAction']);
-  expect(world.claude.calls).toHaveLength(1);
-  expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
-  const [redis, settings, worker, blobs, , , alerts, model] = parts.map(({ detail }: { detail: string }) => detail);
-  expect(redis).toMatch(/^master, takes writes, \d+ MB used of \d+ MB$/);
-  expect(settings).toMatch(/^appendfsync is no: .*; CONFIG SET appendfsync always, and put it into redis.conf$/);
-  expect(worker).toBe('none runs now');
-  expect(blobs).toBe(`${world.blobFolder}, takes files; workers on other machines need the same`);
-  expect(alerts).toBe("the operator's chat can be written to");
-  expect(model).toMatch(/window \d+ tokens; a call of a few tokens went through$/);
-});
-
-test('check warns where CONTEXT_WINDOW_TOKENS is more than the endpoint states', async () => {
-  const { code, stdout } = await runCli(['check'], { ...world.env, CONTEXT_WINDOW_TOKENS: '5000000' });
-  expect(code).toBe(0);
-  expect(stdout).toMatch(
-    /^advice model: .*CONTEXT_WINDOW_TOKENS is 5000000 and wins, so requests above \d+ may be refused/m,
-  );
-});
-
-test('check says how long each model lives that a setting names, and fails for one that is retired', async () => {
-  const [soon, later] = [new Date(Date.now() + 9.5 * DAY_MS), new Date(Date.now() - DAY_MS)];
-  world.claude.lives
-    .set('soon', { lifecycle: 'deprecated', retires_at: soon.toISOString() })
-    .set('late', { lifecycle: 'deprecated', retires_at: later.toISOString() })
-    .set('odd', { lifecycle: 'eternal', retires_at: 'soon' })
-    .set('gone', { lifecycle: 'retired', retires_at: later.toISOString() });
-  const named = { MODELS: 'soon,late,odd', COMPACTION_MODEL: 'soon', FALLBACK_MODEL: 'odd' };
-  const sound = await runCli(['check'], { ...world.env, ...named });
-  expect(sound.code).toBe(0);
-  expect(sound.stdout.split('\n').filter((line) => line.includes('lifecycle'))).toEqual([
-    'ok     lifecycle of claude-opus-5-5: MODEL; active',
-    'ok     lifecycle of odd: FALLBACK_MODEL, MODELS; the endpoint does not say',
-    `advice lifecycle of soon: COMPACTION_MODEL, MODELS; deprecated, to be retired on ${soon.toISOString().slice(0, 10)}, in 10 days`,
-    `advice lifecycle of late: MODELS; deprecated, to be retired on ${later.toISOString().slice(0, 10)}, which has passed`,
-  ]);
-  const failing = await runCli(['check'], { ...world.env, FALLBACK_MODEL: 'gone' });
-  expect(failing.code).toBe(1);
-  expect(failing.stdout).toMatch(
-    /FAILED lifecycle of gone: FALLBACK_MODEL; retired, calls of it fail; name another model/,
-  );
-});
-
-test('check names what is wrong with an endpoint, a Redis or a chat that answers but does not work', async () => {
-  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'secret internals' }));
-  world.telegram.fail('sendChatAction', { status: 400, description: 'Bad Request: chat not found' }, 1);
-  await world.peek.config('SET', 'maxmemory', '1');
-  const ended = await runCli(['check'], world.env);
-  expect(ended.code).toBe(1);
-  expect(ended.stdout).toMatch(/FAILED redis: answers, but takes no writes: OOM command not allowed/);
-  expect(ended.stdout).toMatch(/FAILED alerts: TELEGRAM_ALERT_CHAT_ID cannot be written to \(gone: .*chat not found/);
-  expect(ended.stdout).toMatch(
-    /FAILED model: .*the endpoint at http:\S+ is overloaded or fails \(overloaded, status 529\)/,
-  );
-  expect(ended.stdout).not.toContain('secret internals');
-});
-
-test('check reports the model calls, polls and alerts of a running gateway, with their times', async () => {
-  const gateway = await startGateway(world, { watchEveryMs: 100 });
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
-  await until(
-    'the note of a call',
-    async () => (await world.peek.hget(world.keys.provider, 'lastAnswerMs')) ?? undefined,
-  );
-  const { stdout } = await runCli(['check'], world.env);
-  expect(stdout).toMatch(/^ok {4} worker: 1 process; 0 messages waiting$/m);
-  expect(stdout).toMatch(/^ok {4} gateway's calls of the model: last answered \d{4}-\d\d-\d\d [\d:]+ UTC$/m);
-  expect(stdout).toMatch(/^ok {4} gateway's alerts: none was sent yet$/m);
-  await world.peek.hset(world.keys.poll, 'unauthorizedMs', Date.now() + 60_000);
-  const refused = await runCli(['check'], world.env);
-  expect(refused.stdout).toMatch(/^FAILED gateway's polls: does not accept the bot token \(.* UTC\); last answered/m);
-  await gateway.stop();
-});
-
-test('check reports whether messages come by polls or by webhook, and what a start would change', async () => {
-  const telling = async (env: Record<string, string> = {}) =>
-    (await runCli(['check'], { ...world.env, ...env })).stdout;
-  const hook = { TELEGRAM_WEBHOOK_URL: 'http://127.0.0.1:9/hook', TELEGRAM_WEBHOOK_SECRET: 'a_secret'.repeat(4) };
-  expect(await telling()).toMatch(/ok {4} telegram: the bot is @\w+; it is polled$/m);
-  expect(await telling(hook)).toMatch(/the webhook is not set yet, a start will set it$/m);
-  const url = encodeURIComponent(hook.TELEGRAM_WEBHOOK_URL);
-  await fetch(`${world.telegram.url}/bot${world.telegram.token}/setWebhook?url=${url}`);
-  expect(await telling()).toMatch(/it will be polled, and a webhook that is set will be removed$/m);
-  expect(await telling(hook)).toMatch(/messages come in by webhook$/m);
-  world.telegram.say(CHAT, 'nobody listens there');
-  await until('failed delivery', () => world.telegram.deliveries[0]);
-  expect(await telling(hook)).toMatch(/1 message could not be delivered \(Connection refused\)$/m);
-  expect(world.telegram.pending()).toBe(1);
-});
-
-test('check reports whether privacy mode hides mentions, and when that contradicts a setting', async () => {
-  await moveToWorld({ telegram: { privacy: 'on' } });
-  const telling = async (all: string) =>
-    (await runCli(['check'], { ...world.env, TELEGRAM_ANSWER_ALL_IDS: all })).stdout;
-  expect(await telling('')).toMatch(/groups: privacy mode is on: the bot sees .* no mentions$/m);
-  expect(await telling('-1001')).toMatch(
-    /^advice groups: .*TELEGRAM_ANSWER_ALL_IDS has no effect: send \/setprivacy to BotFather/m,
-  );
-});
-
-test('check names each failed connection and its reason, and prints no secret', async () => {
-  const token = '123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
-  const ended = await runCli(['check'], { ...world.env, TELEGRAM_BOT_TOKEN: token, REDIS_URL: 'redis://127.0.0.1:1' });
-  expect(ended.code).toBe(1);
-  expect(ended.stdout).toMatch(/FAILED redis: Redis did not answer/);
-  expect(ended.stdout).toMatch(/FAILED telegram: TELEGRAM_BOT_TOKEN is not accepted/);
-  expect(ended.stdout + ended.stderr).not.toContain(token);
-});
 
 test('an imported session is the conversation that the model sees, and is exported unchanged', async () => {
   const folder = await temporaryFolder();
@@ -166,23 +46,18 @@ test('an imported session is the conversation that the model sees, and is export
   expect(JSON.parse(shown.stdout)).toMatchObject({ chat: String(CHAT), entries: '12', records: 12 });
 });
 
-test('session import accepts the chat key of a topic', async () => {
-  const ended = await cli(['session', 'import', '-1009.7'], world.env, conversation(1, 20).join('\n'));
-  expect(ended.code).toBe(0);
-  expect(await world.peek.hget(world.keys.chat(chatKey(-1009, 7)), 'session')).toMatch(/^s-/);
-});
-
-test('each verb that the help names is there in the program that a user starts, and prints its own help', async () => {
+test('each verb that the help names prints its own help, also in the program that a user starts', async () => {
   const { stdout } = await cli(['help'], {});
   const verbs = [...stdout.matchAll(/^ {2}([a-z|]+)/gm)].flatMap(([, names = '']) => names.split('|'));
   expect(verbs.length).toBeGreaterThan(10);
-  const ended = await Promise.all(
-    [...new Set(verbs)].map(async (verb) => ({ verb, ...(await cli([verb, '--help'], {})) })),
-  );
-  for (const { verb, ...seen } of ended) {
-    const help = expect.stringContaining(`Usage: npm run cli -- ${verb}`);
-    expect({ verb, ...seen }).toEqual({ verb, code: 0, stdout: help, stderr: '' });
-  }
+  const helpOf = (verb: string) => ({
+    code: 0,
+    stdout: expect.stringContaining(`Usage: npm run cli -- ${verb}`),
+    stderr: '',
+  });
+  for (const verb of new Set(verbs))
+    expect({ verb, ...(await runCli([verb, '--help'], {})) }).toEqual({ verb, ...helpOf(verb) });
+  expect(await cli(['session', '--help'], {})).toEqual(helpOf('session'));
 });
 
 test('the README has the row of each verb', async () => {
@@ -215,11 +90,12 @@ variants([
   await gateway.stop();
 });
 
-test('session export ends with the last line that is read', async () => {
-  await cli(['session', 'import', String(CHAT)], world.env, conversation(50, 20).join('\n'));
-  const { code, stdout } = await runCli(['session', 'export', String(CHAT)], world.env, { linesRead: 3 });
-  expect({ code, lines: stdout.trim().split('\n').length }).toEqual({ code: 0, lines: 3 });
-});
+const EXPECTED: [line: string, words: RegExp][] = [
+  ['dead show x', /“x” is not a valid argument: expected the id of a dead letter/],
+  ['message x', /“x” is not a valid argument: expected an entry, .* a trace id/],
+  ['chat x', /“x” is not a valid argument: expected a chat: its number/],
+  ['audit --days 0', /--days is a whole number from 1 to 90, and not "0"/],
+];
 
 test('arguments that are wrong exit 2, say what was expected, and change nothing', async () => {
   await world.peek.xadd(world.keys.dead, '5-0', 'entry', '1-0', 'record', '{}', 'chat', '1001', 'message', '{}');
@@ -250,15 +126,7 @@ test('arguments that are wrong exit 2, say what was expected, and change nothing
     expect({ line, code, stdout, stderr }).toEqual({ line, code: 2, stdout: '', stderr: expected });
   }
   expect(await world.peek.dbsize()).toBe(1);
-});
-
-test.each([
-  ['dead show x', /“x” is not a valid argument: expected the id of a dead letter/],
-  ['message x', /“x” is not a valid argument: expected an entry, .* a trace id/],
-  ['chat x', /“x” is not a valid argument: expected a chat: its number/],
-  ['audit --days 0', /--days is a whole number from 1 to 90, and not "0"/],
-])('%s is refused with what was expected', async (line, words) => {
-  expect((await runCli(line.split(' '), world.env)).stderr).toMatch(words);
+  for (const [line, words] of EXPECTED) expect((await runCli(line.split(' '), world.env)).stderr).toMatch(words);
 });
 
 test('an id of which nothing is kept exits 1, says what ids look like, and is not written down', async () => {
@@ -273,20 +141,17 @@ test('an id of which nothing is kept exits 1, says what ids look like, and is no
   expect(await world.peek.exists(world.keys.actions)).toBe(0);
 });
 
-test('session reset keeps the old session and binds the chat to a new one', async () => {
-  await cli(['session', 'import', String(CHAT)], world.env, '{"role":"user","content":"remember 4711"}');
-  const bound = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
+test('session reset keeps the old session and binds the chat to a new one; without a session it exits 1', async () => {
+  const none = await runCli(['session', 'reset', '-1009.7'], world.env);
+  expect(none).toMatchObject({ code: 1, stderr: expect.stringMatching(/has no session yet/) });
+  await cli(['session', 'import', '-1009.7'], world.env, '{"role":"user","content":"remember 4711"}');
+  const bound = () => world.peek.hget(world.keys.chat(chatKey(-1009, 7)), 'session');
   const before = (await bound()) as SessionId;
-  const { code, stdout } = await runCli(['session', 'reset', String(CHAT), '--json'], world.env);
+  const { code, stdout } = await runCli(['session', 'reset', '-1009.7', '--json'], world.env);
   const after = await bound();
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toEqual({ chat: String(CHAT), session: after, parent: before });
+  expect(JSON.parse(stdout)).toEqual({ chat: '-1009.7', session: after, parent: before });
   expect(after).not.toBe(before);
   expect(await world.peek.hget(world.keys.session(before), 'closedBy')).toBe(after);
   expect(await world.peek.llen(world.keys.log(before))).toBe(1);
-});
-
-test('session reset exits 1 for a chat without a session', async () => {
-  const ended = await runCli(['session', 'reset', String(CHAT)], world.env);
-  expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/has no session yet/) });
 });

@@ -37,40 +37,29 @@ test('a message is cancelled after a question, once, and the trail has who and w
   expect(await trail()).toEqual([1, 2].map(() => ['cancel', waiting, 'console (Ann)', 'asked by mail']));
 });
 
-test('a chat is paused and resumed from its page; each says so when it was so already', async () => {
+test('a chat is paused and resumed from its page, every chat from the status, after a question', async () => {
   await start();
   world.telegram.say(CHAT, 'hello');
   await nextOutcome(world, CHAT);
   const visitor = await operator();
   const page = `/console/chat/${CHAT}`;
+  const [one, all] = [{ target: String(CHAT) }, { target: '*' }];
   expect((await visitor.get(page)).text).toContain(`/console/act/pause?target=${CHAT}`);
-  expect(await act(visitor, 'pause', { target: String(CHAT), why: 'a loop' })).toBe(
-    'Chat 1001 is paused: its messages wait.',
-  );
-  expect(await act(visitor, 'pause', { target: String(CHAT) })).toMatch(
-    /^Chat 1001 was paused already, \d+ s ago by console: a loop\.$/,
-  );
+  const done = await act(visitor, 'pause', { ...one, why: 'a loop' });
+  expect(done).toBe('Chat 1001 is paused: its messages wait.');
+  expect(await act(visitor, 'pause', one)).toMatch(/^Chat 1001 was paused already, \d+ s ago by console: a loop\.$/);
   const paused = (await visitor.get(page)).text;
   expect(paused).toMatch(/PAUSED by console .*: a loop/);
   expect(paused).toMatch(/action="\/console\/act\/resume">[\s\S]*value="1001"><button>Resume</);
-  expect(await act(visitor, 'resume', { target: String(CHAT) })).toBe('Chat 1001 goes on within seconds.');
-  expect(await act(visitor, 'resume', { target: String(CHAT) })).toBe('Chat 1001 was not paused.');
-});
-
-test('every chat is paused after a question, from the status and the incidents, and resumed from there', async () => {
-  await start();
-  const visitor = await operator();
-  for (const page of ['/console', '/console/incidents'])
-    expect((await visitor.get(page)).text).toContain('href="/console/act/pause?target=*">Pause all</a>');
+  expect(await act(visitor, 'resume', one)).toBe('Chat 1001 goes on within seconds.');
+  expect(await act(visitor, 'resume', one)).toBe('Chat 1001 was not paused.');
+  for (const place of ['/console', '/console/incidents'])
+    expect((await visitor.get(place)).text).toContain('href="/console/act/pause?target=*">Pause all</a>');
   const question = await visitor.get('/console/act/pause?target=*');
   expect(question.text).toMatch(/<h1>Pause every chat\?<\/h1>[\s\S]*Nobody gets an answer until you resume/);
-  expect(await act(visitor, 'pause', { target: '*', why: 'maintenance' })).toBe(
-    'Every chat is paused: its messages wait.',
-  );
-  expect((await visitor.get('/console')).text).toMatch(
-    /Everything is paused by console: maintenance[\s\S]*<button>Resume all/,
-  );
-  expect(await act(visitor, 'resume', { target: '*' })).toBe('Every chat goes on within seconds.');
+  expect(await act(visitor, 'pause', { ...all, why: 'x' })).toBe('Every chat is paused: its messages wait.');
+  expect((await visitor.get('/console')).text).toMatch(/Everything is paused by console: x[\s\S]*<button>Resume all/);
+  expect(await act(visitor, 'resume', all)).toBe('Every chat goes on within seconds.');
   expect(await world.peek.exists(world.keys.paused)).toBe(0);
 });
 
@@ -122,11 +111,13 @@ test('no deed is done without a session, with the key of another one, or from el
   expect([await keptLetters(), await trail(), await world.peek.exists(world.keys.paused)]).toEqual([['5-0'], [], 0]);
 });
 
-test('while Redis is away a deed is answered with a page that says that nothing is known of it', async () => {
+test('while Redis is away the console says so, and answers a deed with a page that says that nothing is known of it', async () => {
   await givenLetters(['5-0']);
   const visitor = await operator();
   const form = await visitor.formKey('/console');
   await world.redis.stop();
+  const page = await visitor.get('/console');
+  expect(page).toMatchObject({ status: 503, text: expect.stringContaining('Red: Redis does not answer') });
   for (const [path, fields] of [
     ['/console/act/purge', { target: '5-0' }],
     ['/console/act/replay', { target: '0..9' }],

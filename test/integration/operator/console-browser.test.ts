@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { type Browser, findChromium, startBrowser, type Tab } from '../../fixture/browser.ts';
 import { openConsole, TOKEN } from '../../fixture/console.ts';
-import { givenLetters } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { searchPath } from '../../fixture/environment.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -46,48 +45,21 @@ async function givenFailed(words: string): Promise<void> {
   await nextOutcome(world, CHAT);
 }
 
-testInBrowser('without JavaScript a person logs in by the form, reads the status and follows the links', async () => {
-  await givenFailed('from the dead');
-  const tab = await loggedIn({ script: false });
-  expect(await tab.html()).toMatch(/<h1>(?:Green|Red)<\/h1>/);
-  for (const page of ['incidents', 'dead', 'recoveries', 'cost', 'audit', 'actions', 'allowed']) {
-    await tab.click(`nav a[href="/console/${page}"]`);
-    expect(await tab.html()).toContain(`href="/console/${page}" aria-current="page"`);
-  }
-  expect(tab.complaints).toEqual([]);
-});
-
 testInBrowser(
-  'without JavaScript the button at a dead letter puts it back, and its user is answered once',
+  'without JavaScript a person logs in by the form, follows the links and puts a dead letter back, once',
   async () => {
     await givenFailed('from the dead');
     world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
     const tab = await loggedIn({ script: false });
-    await tab.click('nav a[href="/console/dead"]');
+    expect(await tab.html()).toMatch(/<h1>(?:Green|Red)<\/h1>/);
+    for (const page of ['incidents', 'recoveries', 'cost', 'audit', 'actions', 'allowed', 'dead']) {
+      await tab.click(`nav a[href="/console/${page}"]`);
+      expect(await tab.html()).toContain(`href="/console/${page}" aria-current="page"`);
+    }
     await tab.click('td form button');
     expect(await tab.html()).toContain('is back at the end of its lane');
     await nextOutcome(world, CHAT, 2);
     expect(world.telegram.shown(CHAT).filter(({ text }) => text === 'from the dead')).toHaveLength(1);
-  },
-);
-
-testInBrowser(
-  'without JavaScript a letter is removed after a question, and all others are put back after another',
-  async () => {
-    const ids = Array.from({ length: 60 }, (_, at) => `${at + 1}-0`);
-    await givenLetters(ids);
-    const tab = await loggedIn({ script: false, width: 412 });
-    await tab.click('nav a[href="/console/dead"]');
-    await tab.click('td a.button');
-    expect(await tab.html()).toContain('<h1>Remove dead letter 60-0?</h1>');
-    await tab.type('#why', 'spam');
-    await tab.click('form.deed button');
-    expect(await tab.html()).toContain('Dead letter 60-0 is removed for good.');
-    await tab.click('.actions a[href^="/console/act/replay"]');
-    await tab.click('form.deed button');
-    expect(await tab.width()).toBe(412);
-    expect(await tab.html()).toContain('Replayed 59 of 59.');
-    expect(await world.peek.xlen(world.keys.inbound)).toBe(59);
     expect(tab.complaints).toEqual([]);
   },
 );

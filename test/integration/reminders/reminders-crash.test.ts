@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { FencedError } from '../../../shared/state/change.ts';
@@ -9,58 +8,35 @@ import { messageFor } from '../../../worker/features/reminders/reminder.ts';
 import { createReminders } from '../../../worker/features/reminders/tool.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
 import { givenAttempt } from '../../fixture/archived-session.ts';
-import { outcomes } from '../../fixture/commands.ts';
-import {
-  CHAT,
-  eachInWorld,
-  mainCalls,
-  shown,
-  spawn,
-  start,
-  stopGateways,
-  takeOver,
-  world,
-} from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { callsTools } from '../../fixture/notebook.ts';
 import { asks, coming, givenReminder, makeDue, OFTEN, TEXT } from '../../fixture/reminders.ts';
-import { variants } from '../../fixture/variants.ts';
 
 eachInWorld();
 
-variants<[Failpoint, number]>([
-  ['tool called', 1],
-  ['tool result stored', 1],
-  ['results stored', 1],
-])('killed at "%s" of a call that sets a reminder: it is set once', async (step, nth) => {
-  const react = callsTools([asks('r1', { action: 'set', in: 60, text: TEXT })]);
-  world.claude.react((request) => (request.pendingText === 'Remind me' ? react(request) : undefined));
-  const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${nth}` });
-  world.telegram.say(CHAT, 'Remind me');
-  expect(await victim.ended).toBe('SIGKILL');
-  expect(await coming()).toHaveLength(1);
-  await takeOver();
-  await nextOutcome(world, CHAT);
-  expect(await coming()).toHaveLength(1);
-  expect(shown().filter((text) => text.includes('set this for later'))).toHaveLength(1);
-});
-
-test('killed after it was set, and due before the message goes on: it comes once, and is not set again', async () => {
-  const react = callsTools([asks('r1', { action: 'set', in: 60, text: TEXT })]);
-  world.claude.react((request) => (request.pendingText === 'Remind me' ? react(request) : undefined));
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
-  world.telegram.say(CHAT, 'Remind me');
-  expect(await victim.ended).toBe('SIGKILL');
-  await makeDue();
-  await takeOver();
-  await nextOutcome(world, CHAT, 2);
-  expect(await coming()).toEqual([]);
-  expect(
-    mainCalls()
-      .map(({ pendingText }) => pendingText)
-      .filter((text) => text === TEXT),
-  ).toHaveLength(1);
-});
+test.each(['later', 'before its message goes on'])(
+  'killed after it was set, and due %s: it is set and comes once',
+  async (due) => {
+    const react = callsTools([asks('r1', { action: 'set', in: 60, text: TEXT })]);
+    world.claude.react((request) => (request.pendingText === 'Remind me' ? react(request) : undefined));
+    const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
+    world.telegram.say(CHAT, 'Remind me');
+    expect(await victim.ended).toBe('SIGKILL');
+    expect(await coming()).toHaveLength(1);
+    if (due !== 'later') await makeDue();
+    await takeOver();
+    await nextOutcome(world, CHAT);
+    if (due === 'later') {
+      expect(await coming()).toHaveLength(1);
+      expect(shown().filter((text) => text.includes('set this for later'))).toHaveLength(1);
+      await makeDue();
+    }
+    await nextOutcome(world, CHAT, 2);
+    expect(await coming()).toEqual([]);
+    expect(mainCalls().filter(({ pendingText }) => pendingText === TEXT)).toHaveLength(1);
+  },
+);
 
 test('killed after a cancellation: the model is told that it is done', async () => {
   const id = await givenReminder();
@@ -78,33 +54,18 @@ test('killed after a cancellation: the model is told that it is done', async () 
   expect(result).toContain(`Cancelled: ${id}.`);
 });
 
-variants<Failpoint>(['attempt begun', 'accepted', 'admitted', 'job added', 'model called', 'settled'])(
-  'killed at "%s" of a reminder that is due: it has one outcome and one answer',
-  async (step) => {
-    await givenReminder();
-    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` });
-    await makeDue();
-    expect(await victim.ended).toBe('SIGKILL');
-    await takeOver();
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-    world.telegram.say(CHAT, 'and the next');
-    await nextOutcome(world, CHAT, 2);
-    expect(await settledOutcomes(world)).toHaveLength(2);
-    expect(shown().filter((text) => text.includes(TEXT))).toHaveLength(1);
-    expect(await coming()).toEqual([]);
-  },
-);
-
-test('several processes side by side: each of many due times becomes one message', async () => {
-  for (let count = 0; count < 12; count++)
-    await givenReminder({ text: `${TEXT} ${count}`, repeat: { everyMinutes: 60 } });
-  await Promise.all([spawn(), spawn(), start({}, OFTEN)]);
+test('killed when a reminder that is due was accepted: it has one outcome and one answer', async () => {
+  await givenReminder();
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'accepted:1' });
   await makeDue();
-  await nextOutcome(world, CHAT, 12);
-  await stopGateways();
-  expect(await outcomes()).toEqual(Array.from({ length: 12 }, () => 'answered'));
-  expect(new Set(mainCalls().map(({ pendingText }) => pendingText)).size).toBe(12);
-  expect(await coming()).toHaveLength(12);
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  world.telegram.say(CHAT, 'and the next');
+  await nextOutcome(world, CHAT, 2);
+  expect(await settledOutcomes(world)).toHaveLength(2);
+  expect(shown().filter((text) => text.includes(TEXT))).toHaveLength(1);
+  expect(await coming()).toEqual([]);
 });
 
 test('entered again with what was listed before, a due time changes nothing, whoever tries', async () => {

@@ -53,39 +53,35 @@ test('a reminder that the model sets becomes a message of its own at its time, o
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('what was due while no gateway ran comes once at the start, and says that it is late', async () => {
+test('what was due while no gateway ran comes once at the start, late, and a repeat goes on at its next time', async () => {
+  const repeating = CHAT + 1;
   await givenReminder({}, -2 * 3_600_000);
+  await givenReminder({ repeat: { everyMinutes: 60 } }, -5.5 * 3_600_000, repeating);
   await start({}, OFTEN);
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  for (const chat of [CHAT, repeating]) expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'answered' });
   expect(shown()[0]).toMatch(/^This reminder was due at \d{4}-\d\d-\d\d \d\d:\d\d, but I couldn't send it then\.$/);
-  expect(JSON.stringify(mainCalls().at(-1)?.body.messages.at(-1))).toMatch(/was due at \w+ \d{4}-.* and comes late/);
+  expect(JSON.stringify(mainCalls()[0]?.body.messages.at(-1))).toMatch(/was due at \w+ \d{4}-.* and comes late/);
+  const [next = 0, ...others] = await dueTimes();
+  expect([Math.abs(next - Date.now() - 30 * MINUTE_MS) < MINUTE_MS, others]).toEqual([true, []]);
+  await stopGateways();
+  expect(await outcomes()).toEqual(['answered', 'answered']);
   expect(shown()).toHaveLength(2);
 });
 
-test('a repeat that was missed several times comes once, and then at its next time', async () => {
-  await givenReminder({ repeat: { everyMinutes: 60 } }, -5.5 * 3_600_000);
-  await start({}, OFTEN);
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  const [next = 0] = await dueTimes();
-  expect(Math.abs(next - Date.now() - 30 * MINUTE_MS)).toBeLessThan(MINUTE_MS);
-  await stopGateways();
-  expect(await outcomes()).toEqual(['answered']);
-});
-
-test('a reminder that is due waits for what is being answered, in order with everything else', async () => {
-  await start({}, OFTEN);
+test('a reminder that is due waits for what was written before it, in order, and a full lane refuses none', async () => {
+  await start({ LANE_MAX_MESSAGES: '2' }, OFTEN);
   holdUp();
   await givenReminder();
   world.telegram.say(CHAT, 'hold');
   await untilAsked('hold');
-  await makeDue();
+  world.telegram.say(CHAT, 'before');
   await untilWaiting(2);
-  world.telegram.say(CHAT, 'after');
+  await makeDue();
   await nextOutcome(world, CHAT, 3);
-  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['hold', TEXT, 'after']);
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['hold', 'before', TEXT]);
 });
 
-test.each([
+const REFUSALS: [input: object, why: RegExp][] = [
   [{ action: 'set', text: TEXT }, /Say when/],
   [{ action: 'set', in: 5 }, /"text" must say/],
   [{ action: 'set', in: 5, text: 'x'.repeat(1_001) }, /1001 characters; 1000 are the most/],
@@ -97,20 +93,45 @@ test.each([
   [{ action: 'set', at: '2099-01-01T09:00', text: TEXT }, /two years/],
   [{ action: 'cancel', id: 'nothing' }, /no such reminder/],
   [{ action: 'dance' }, /"action" must be/],
-])('a bad call gets an error that says why, and sets nothing: %j', async (input, why) => {
-  await start({}, OFTEN);
-  await tell(1, [asks('r1', input)]);
-  expect(toolTexts()[0]).toMatch(why);
-  expect(await coming()).toEqual([]);
-});
+];
 
-test('a chat has at most 50 reminders', async () => {
-  for (let count = 0; count < 50; count++) await givenReminder();
+test('a bad call gets an error that says why, and sets nothing; a chat has at most 50 reminders', async () => {
   await start({}, OFTEN);
-  await tell(1, [asks('r1', { action: 'set', in: 60, text: TEXT })]);
+  await tell(
+    1,
+    REFUSALS.map(([input], at) => asks(`r${at}`, input)),
+  );
+  expect(toolTexts()).toEqual(REFUSALS.map(([, why]) => expect.stringMatching(why)));
+  expect(await coming()).toEqual([]);
+  for (let count = 0; count < 50; count++) await givenReminder();
+  await tell(2, [asks('more', { action: 'set', in: 60, text: TEXT })]);
   expect(toolTexts()[0]).toMatch(/has 50 reminders already/);
   expect(await coming()).toHaveLength(50);
 });
+
+test('with /busy merge a reminder is answered neither together with what came before it nor with what comes after', async () => {
+  holdUp();
+  await start({}, OFTEN);
+  await say('/busy merge', 1);
+  for (const [round, order] of [
+    [makeDue, sayOther],
+    [sayOther, makeDue],
+  ].entries()) {
+    await givenReminder();
+    world.telegram.say(CHAT, 'hold');
+    await until('a held message', () => mainCalls().filter(({ pendingText }) => pendingText === 'hold')[round]);
+    for (const [at, come] of order.entries()) {
+      await come();
+      await untilWaiting(2 + at);
+    }
+    await nextOutcome(world, CHAT, 4 + round * 3);
+  }
+  expect((await outcomes()).slice(1)).toEqual(Array(6).fill('answered'));
+});
+
+async function sayOther(): Promise<void> {
+  world.telegram.say(CHAT, 'other');
+}
 
 test('a reminder that is due cannot set one sooner than the smallest repeat', async () => {
   await start({}, OFTEN);
@@ -137,15 +158,6 @@ test('the model lists and cancels what is to come', async () => {
   expect(await coming()).toEqual([]);
 });
 
-test('when the model cannot be reached for good, the user gets the reminder in its own words', async () => {
-  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'no key' }));
-  await givenReminder();
-  await start({}, OFTEN);
-  await makeDue();
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.misconfigured}`]);
-});
-
 test('over the budget, the user gets the reminder in its own words', async () => {
   const tomorrow = { atMs: nextPeriodMs('day', Date.now()), timeZone: 'Asia/Taipei' };
   await start({ CHAT_DAILY_TOKENS: '1' }, OFTEN);
@@ -153,18 +165,6 @@ test('over the budget, the user gets the reminder in its own words', async () =>
   await makeDue();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused' });
   expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.budget.usedUp('chat', 'day', tomorrow)}`]);
-});
-
-test('a full lane refuses no reminder', async () => {
-  holdUp();
-  await start({ LANE_MAX_MESSAGES: '1' }, OFTEN);
-  world.telegram.say(CHAT, 'hold');
-  await untilAsked('hold');
-  await givenReminder();
-  await makeDue();
-  await untilWaiting(2);
-  await nextOutcome(world, CHAT, 2);
-  expect(await outcomes()).toEqual(['answered', 'answered']);
 });
 
 test('a reminder that is due and stopped together with what ran is said in its own words', async () => {
@@ -202,25 +202,6 @@ test('/forget while a reminder is being answered: nobody is reminded of what was
   expect(await outcomes()).toEqual(['cancelled forget', 'command forget']);
   expect(newest()?.text).toBe(EN.forgotten);
   expect(shown().filter((text) => text.includes(HANG))).toEqual([]);
-});
-
-test.each([
-  ['what comes after it', ['reminder', 'other']],
-  ['what came before it', ['other', 'reminder']],
-])('with /busy merge a reminder is not answered together with %s', async (_, order) => {
-  await givenReminder();
-  holdUp();
-  await start({}, OFTEN);
-  await say('/busy merge', 1);
-  world.telegram.say(CHAT, 'hold');
-  await untilAsked('hold');
-  for (const [at, each] of order.entries()) {
-    if (each === 'reminder') await makeDue();
-    else world.telegram.say(CHAT, 'other');
-    await untilWaiting(2 + at);
-  }
-  await nextOutcome(world, CHAT, 4);
-  expect((await outcomes()).slice(1)).toEqual(['answered', 'answered', 'answered']);
 });
 
 test('a stored reminder that cannot be read is told like a message that cannot be read, and blocks no other', async () => {

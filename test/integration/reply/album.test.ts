@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { outcomes } from '../../fixture/commands.ts';
+import { call } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { blankPng } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
@@ -8,7 +9,6 @@ import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
 
 const GROUP = -2001;
 const CSV = { name: 'cities.csv', content: 'city\nTainan\n' };

@@ -93,7 +93,7 @@ test('a rich refusal in part 2 of 3 changes that part alone', async () => {
 
 test('a server without rich messages gets a table as monospaced text, and is asked for one only once', async () => {
   await stopGateways();
-  await moveToWorld({ telegram: { apiVersion: '9.5' } });
+  await moveToWorld({ telegram: { apiVersion: 9.5 } });
   await start();
   const [first] = await answered(TABLE);
   expect(first?.entities).toEqual([expect.objectContaining({ type: 'pre' })]);

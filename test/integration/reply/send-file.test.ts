@@ -2,12 +2,12 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { outcomes } from '../../fixture/commands.ts';
+import { call, text } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { blankPng } from '../../fixture/files.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
-import { call, text } from '../../stand-in/claude/specimens.ts';
 
 const GROUP = -2001;
 const CSV = 'city,people\nTainan,1856642\n';

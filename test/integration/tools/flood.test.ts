@@ -6,6 +6,7 @@ import { expect, test } from '@jest/globals';
 import { isRunning } from '../../../shared/base/machine.ts';
 import { readMcpConfig } from '../../../worker/features/mcp/config.ts';
 import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
+import { call } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, spawn, world } from '../../fixture/each-test.ts';
 import { BARE_ENV } from '../../fixture/environment.ts';
 import { freePort } from '../../fixture/free-port.ts';
@@ -18,7 +19,6 @@ import { limitMemory } from '../../fixture/memory-limit.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
 import { serverArguments } from '../../fixture/server-program.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
 
 const BYSTANDER = CHAT + 1;
 const BYSTANDER_MS = 2_000;

@@ -9,13 +9,13 @@ import { createMemory } from '../../../worker/features/memory/tool.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
 import { givenAttempt } from '../../fixture/archived-session.ts';
 import { buttons, newest, press, say } from '../../fixture/commands.ts';
+import { call } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { FACT, givenLine, lines, notes, remembers, system, texts } from '../../fixture/memory.ts';
 import { callsTools, resultsIn } from '../../fixture/notebook.ts';
 import { asks, givenReminder, makeDue, OFTEN, tell, toolTexts } from '../../fixture/reminders.ts';
 import { variants } from '../../fixture/variants.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const GROUP = -1_002_000_000_001;

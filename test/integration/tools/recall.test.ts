@@ -3,11 +3,11 @@ import { QUOTE_OPENING } from '../../../worker/features/recall/document.ts';
 import { encodeRecord, type LogRecord } from '../../../worker/session/record.ts';
 import { givenLog } from '../../fixture/archived-session.ts';
 import { ask, CURRENT, GRANDPARENT, givenChat, idle, lineOf, PARENT, says } from '../../fixture/chat-history.ts';
+import { result } from '../../fixture/content-blocks.ts';
 import { eachWithHistory, history, keys, redis } from '../../fixture/each-history.ts';
 import { pdfOf } from '../../fixture/files.ts';
 import { PNG } from '../../fixture/mcp-tools.ts';
 import { userSays } from '../../fixture/records.ts';
-import { result } from '../../stand-in/claude/specimens.ts';
 
 const REF = '0f'.repeat(32);
 const ENDLESS = new AbortController().signal;

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
+import { call, text } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { resultsIn } from '../../fixture/notebook.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { type Block, blocksOf, nestedBlocks } from '../../stand-in/claude/request.ts';
-import { call, text } from '../../stand-in/claude/specimens.ts';
 
 eachInWorld({ claude: { windowTokens: 60_000 }, env: { CONTEXT_WINDOW_TOKENS: '60000' } });
 

@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { call, image, png } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { fetched, mixed, paused, resumed, searchCut, searchedOften } from '../../stand-in/claude/searching.ts';
-import { call, image, png } from '../../stand-in/claude/specimens.ts';
 
 const SEARCH = {
   id: 'srvtoolu_1',

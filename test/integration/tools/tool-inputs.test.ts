@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { call } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
 
 let notebook: Notebook;
 

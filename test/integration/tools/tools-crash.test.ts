@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
+import { text } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, spawn, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
 import type { Block } from '../../stand-in/claude/request.ts';
-import { text } from '../../stand-in/claude/specimens.ts';
 
 const PATIENCE_MS = 25_000;
 

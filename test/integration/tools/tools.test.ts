@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import { runCli } from '../../fixture/cli.ts';
+import { text } from '../../fixture/content-blocks.ts';
 import {
   CHAT,
   eachInWorld,
@@ -19,7 +20,6 @@ import { startMcpHttp } from '../../fixture/mcp-http.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
-import { text } from '../../stand-in/claude/specimens.ts';
 
 let notebook: Notebook;
 

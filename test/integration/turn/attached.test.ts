@@ -1,28 +1,32 @@
-import { expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { until } from '../../chaos/scenario.ts';
 import { saidIn } from '../../fixture/asked.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
-import { variants } from '../../fixture/variants.ts';
 import { document, forwarded, photo, video, videoNote, voice } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const MB = 1024 * 1024;
-/** The first message of the chat, which the second one answers. */
-const FIRST = 501;
+/** The chat's outcomes so far. */
+let ended = 0;
+beforeEach(() => {
+  ended = 0;
+});
 
 eachInWorld();
 
-/** Somebody's earlier message, which the bot has answered before. */
-async function given(extra: Record<string, unknown>): Promise<void> {
-  world.telegram.say(CHAT, '', { extra, messageId: FIRST });
-  await nextOutcome(world, CHAT);
+/** Somebody writes. Returns the number of the message, once it has its outcome. */
+async function write(text: string, extra: Record<string, unknown> = {}, replyTo?: number): Promise<number> {
+  ended += 1;
+  // The bot's own messages have the numbers in between.
+  const messageId = 1_000 * ended;
+  world.telegram.say(CHAT, text, { messageId, extra, ...(replyTo !== undefined && { replyTo }) });
+  const { outcome } = await nextOutcome(world, CHAT, ended);
+  if (replyTo !== undefined) expect(outcome).toBe('answered');
+  return messageId;
 }
 
-async function ask(text: string, extra: Record<string, unknown> = {}): Promise<void> {
-  world.telegram.say(CHAT, text, { replyTo: FIRST, extra });
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-}
+const labelled = (what: string) => `[# attached to the message that is answered: ${what}]`;
 
 /** What the model saw of the last message: texts, and the kinds of other blocks. */
 const seen = () =>
@@ -30,115 +34,69 @@ const seen = () =>
 
 const send = async () => world.telegram.addFile(await jpegPhoto(300, 200), `photos/${Math.random()}.jpg`);
 
-test('a reply to a photo shows the photo to the model, and says whose it is', async () => {
-  await start();
-  await given(photo(await send()));
-  await ask('What is this?');
-  expect(seen()).toEqual(['[# attached to the message that is answered: a photo]', 'image', 'What is this?']);
-  expect(world.claude.violations()).toEqual([]);
-});
-
 test('a file of the answered message and one of the reply both reach the model, each with its label', async () => {
   await start();
+  await write('What is this?', {}, await write('', photo(await send())));
+  expect(seen()).toEqual([labelled('a photo'), 'image', 'What is this?']);
   const pdf = world.telegram.addFile(pdfOf(2), 'documents/a.pdf');
-  await given(document({ fileId: pdf, fileName: 'a "b" ].pdf' }));
-  await ask('', { ...photo(await send()), caption: 'Is this on it?' });
+  const answered = await write('', document({ fileId: pdf, fileName: 'a "b" ].pdf' }));
+  await write('', { ...photo(await send()), caption: 'Is this on it?' }, answered);
   expect(seen()).toEqual([
-    `[# attached to the message that is answered: a file "a 'b' .pdf"]`,
+    labelled(`a file "a 'b' .pdf"`),
     'document',
     '[# attached to this message: a photo]',
     'image',
     'Is this on it?',
   ]);
+  await write('What did they say?', {}, await write('', voice({ durationS: 7 })));
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('> (a voice message of 7 s)');
   expect(world.claude.violations()).toEqual([]);
 });
 
-variants<[string, () => Promise<Record<string, unknown>> | Record<string, unknown>]>([
-  ['that Telegram does not know any more', () => photo('file-gone')],
-  [
-    'of more than 20 MB',
-    () => document({ fileId: world.telegram.addFile(Buffer.from('x'), 'd/x', 25 * MB), bytes: 25 * MB }),
-  ],
-  [
-    'whose size nobody stated, and that is too large',
-    () => document({ fileId: world.telegram.addFile(Buffer.from('x'), 'd/x', 25 * MB) }),
-  ],
-  ['of an unknown kind', () => document({ fileId: world.telegram.addFile(Buffer.from([1, 0, 2]), 'd/x.bin') })],
-  ['that is damaged', async () => photo(world.telegram.addFile((await jpegPhoto(900, 900)).subarray(0, 600), 'p/x'))],
-])('an answered file %s does not fail the turn: a line says that it cannot be shown', async (_, build) => {
+test('of a video and a video note the model sees the thumbnail, and is told so; without one it has the words', async () => {
   await start();
-  await given(await build());
-  await ask('What is this?');
-  expect(seen()).toEqual([
-    expect.stringMatching(/^\[# attached to the message that is answered: a (photo|file); it cannot be shown\]$/),
-    'What is this?',
-  ]);
+  for (const [what, build] of [['a video', video] as const, ['a video note', videoNote] as const]) {
+    await write('', build({ thumbnailId: await send(), durationS: 12, bytes: 200 * MB }));
+    expect(seen()).toEqual([`[# ${what} of 12 s, of which only the thumbnail can be shown]`, 'image']);
+  }
+  await write('', video({ thumbnailId: 'file-gone', caption: 'Funny?' }));
+  expect(seen()).toEqual([expect.stringMatching(/^\[# a video of 3 s.*it cannot be shown\]$/), 'Funny?']);
+  await write('', video({ caption: 'Funny?' }));
+  expect(seen()).toEqual(['(a video of 3 s)\n(it cannot be shown)\nFunny?']);
+  expect(world.claude.violations()).toEqual([]);
 });
 
-test('an answered file that is away for long is tried twice, and the message is answered without it', async () => {
+test('an answered file that cannot be shown, for whatever reason, does not fail the turn: a line says so', async () => {
   await start();
-  await given(photo(await send()));
+  const large = () => world.telegram.addFile(Buffer.from('x'), 'd/x', 25 * MB);
+  const files: Record<string, unknown>[] = [
+    photo('file-gone'),
+    document({ fileId: large(), bytes: 25 * MB }),
+    // Nobody stated its size.
+    document({ fileId: large() }),
+    document({ fileId: world.telegram.addFile(Buffer.from([1, 0, 2]), 'd/x.bin') }),
+    photo(world.telegram.addFile((await jpegPhoto(900, 900)).subarray(0, 600), 'p/x')),
+  ];
+  const unseen = expect.stringMatching(/^\[# attached to .* answered: a (photo|file); it cannot be shown\]$/);
+  for (const file of files) {
+    await write('What is this?', {}, await write('', file));
+    expect(seen()).toEqual([unseen, 'What is this?']);
+  }
+  // One that is away for long is tried twice.
+  const away = await write('', photo(await send()));
   const before = downloads();
   world.telegram.fail('getFile', { status: 502, description: 'Bad Gateway' }, 50);
-  await ask('What is this?');
-  expect(seen()).toEqual([expect.stringMatching(/it cannot be shown/), 'What is this?']);
+  await write('What is this?', {}, away);
+  expect(seen()).toEqual([unseen, 'What is this?']);
   expect(downloads() - before).toBe(2);
-});
-
-test('killed after both files were read: neither is downloaded again', async () => {
-  const first = await spawn();
-  await given(photo(await send()));
-  await first.stop();
-  const before = downloads();
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'model called:1' });
-  world.telegram.say(CHAT, '', { replyTo: FIRST, extra: photo(await send(), { caption: 'And this?' }) });
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-  expect(downloads() - before).toBe(2);
-  expect(seen()).toHaveLength(5);
-});
-
-variants([
-  ['a video', video],
-  ['a video note', videoNote],
-])('of %s the model sees the thumbnail, and is told so', async (what, build) => {
-  await start();
-  const thumbnailId = await send();
-  world.telegram.say(CHAT, '', { extra: build({ thumbnailId, durationS: 12, bytes: 200 * MB }) });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(seen()).toEqual([`[# ${what} of 12 s, of which only the thumbnail can be shown]`, 'image']);
-  expect(world.claude.violations()).toEqual([]);
-});
-
-test('a video whose thumbnail is gone is answered from its caption', async () => {
-  await start();
-  world.telegram.say(CHAT, '', { extra: video({ thumbnailId: 'file-gone', caption: 'Funny?' }) });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(seen()).toEqual([expect.stringMatching(/^\[# a video of 3 s.*it cannot be shown\]$/), 'Funny?']);
-});
-
-test('a video without a thumbnail reaches the model in words', async () => {
-  await start();
-  world.telegram.say(CHAT, '', { extra: video({ caption: 'Funny?' }) });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(seen()).toEqual(['(a video of 3 s)\n(it cannot be shown)\nFunny?']);
-});
-
-test('a reply to a voice message says what it answers', async () => {
-  await start();
-  await given(voice({ durationS: 7 }));
-  expect(shown()).toHaveLength(1);
-  await ask('What did they say?');
-  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('> (a voice message of 7 s)');
 });
 
 test('what is forwarded with a text while the photo that it answers is read, is answered with it, and the model is asked once', async () => {
   await start();
-  await given(photo(await send()));
+  const answered = await write('', photo(await send()));
   const asked = mainCalls().length;
   world.telegram.fail('getFile', { do: 'slow', ms: 100 }, 1);
-  world.telegram.say(CHAT, 'What is this?', { replyTo: FIRST });
+  world.telegram.say(CHAT, 'What is this?', { replyTo: answered });
   const reading = downloads();
   await until('the photo is read', () => downloads() > reading);
   world.telegram.say(CHAT, 'It is a boat', { extra: forwarded({ type: 'hidden_user', name: 'Ann' }) });

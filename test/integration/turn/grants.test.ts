@@ -7,6 +7,7 @@ import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture
 import { untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, use } from '../../fixture/notebook.ts';
 import { buttonsOf, GROUP, PATIENCE_MS, press, question } from '../../fixture/parked.ts';
+import { variants } from '../../fixture/variants.ts';
 import type { Block } from '../../stand-in/claude/request.ts';
 
 const GUEST = 3003;
@@ -31,7 +32,7 @@ const questions = (chat = CHAT) => shown(chat).filter((text) => text.startsWith(
 const untilAsked = (count: number, chat = CHAT) =>
   until(`question ${count}`, () => questions(chat).length === count, PATIENCE_MS);
 
-test.each<[string, { description: string; annotations?: object; inputSchema?: object }]>([
+variants<[string, { description: string; annotations?: object; inputSchema?: object }]>([
   ['description', { description: 'Writes, and tells everybody.' }],
   ['annotations', { description: 'Writes.', annotations: { destructiveHint: true } }],
   ['schema', { description: 'Writes.', inputSchema: { type: 'object', properties: { to: { type: 'string' } } } }],
@@ -44,15 +45,12 @@ test.each<[string, { description: string; annotations?: object; inputSchema?: ob
   await untilSettled(world, 3, PATIENCE_MS);
   expect(notebook.calls).toEqual(['write t1', 'write t2']);
   await notebook.change(says);
+  const asking = EN.tools.asking([WRITE, 'notebook: send']);
   await until('it asks again', async () => {
     const settled = shown().length;
     world.telegram.say(CHAT, '/tools');
     await until('a list', () => shown().length > settled);
-    return (
-      shown()
-        .at(-1)
-        ?.includes(`${EN.tools.asking([WRITE, 'notebook: send'])}`) === true
-    );
+    return shown().at(-1)?.includes(asking) === true;
   });
   ask([use('t3', 'write')]);
   await untilAsked(2);
@@ -147,10 +145,7 @@ test('a grant that is taken back while a message is answered counts at once', as
   expect(notebook.calls).toEqual(['write t1']);
 });
 
-test.each<[string, (grant: { untilMs: number }) => [field: string, value: string]]>([
-  ['that is over', (grant) => ['toolGrants', JSON.stringify([{ ...grant, untilMs: Date.now() - 1 }])]],
-  ['of an early build, by name alone', () => ['usualTools', 'notebook__write']],
-])('a grant %s is none', async (_, change) => {
+test('a grant is for 90 days; one that is over is none, nor is one of an early build, by name alone', async () => {
   await start();
   ask([use('t1', 'write')]);
   await press('always');
@@ -160,8 +155,8 @@ test.each<[string, (grant: { untilMs: number }) => [field: string, value: string
   const days = (grant.untilMs - Date.now()) / 86_400_000;
   expect(days).toBeGreaterThan(89);
   expect(days).toBeLessThanOrEqual(90.001);
-  await world.peek.hdel(chat, 'toolGrants');
-  await world.peek.hset(chat, ...change(grant));
+  const over = JSON.stringify([{ ...grant, untilMs: Date.now() - 1 }]);
+  await world.peek.hset(chat, 'toolGrants', over, 'usualTools', 'notebook__write');
   ask([use('t2', 'write')]);
   await untilAsked(2);
   expect(notebook.calls).toEqual(['write t1']);

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
 import { noteStart } from '../../../shared/state/process/process.ts';
-import { readinessOf, type Watching } from '../../../worker/watch/readiness.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, spawn, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
@@ -58,24 +57,28 @@ test('a window of 1,000 tokens fails every message: red and not ready, yellow on
   expect(await readyz(port)).toMatchObject({ status: 'not ready', installation: expect.stringMatching(/^red: /) });
   world.claude.windowTokens = 200_000;
   await untilStatus(/^YELLOW {2}3 messages failed and were neither replayed nor closed\./, 45_000);
+  expect(await runCli(['status'], world.env)).toMatchObject({ code: 0 });
   await until('ready', async () => (await readyz(port)).code === 200 || undefined);
   await world.telegram.waitForText(ALERT_CHAT, /Resolved: the endpoint takes requests again\. 3 messages failed/);
   expect(await runCli(['dead', 'replay', '--all'], world.env)).toMatchObject({ code: 0 });
   await untilStatus(/^GREEN {2}All is well/);
 });
 
-test('a revoked key is red after one message, is probed at a pace, and is over without anybody writing', async () => {
+test('a revoked key is red after one message, is probed by one of two processes at a pace, and is over without anybody writing', async () => {
   let isRevoked = true;
   world.claude.react(() =>
     isRevoked ? { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } : undefined,
   );
-  await start({}, LIMITS);
+  const pace = { ...LIMITS, probeEveryMs: 500 };
+  await start({}, pace);
+  await start({}, pace);
   world.telegram.say(CHAT, 'hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'authentication' });
   await untilStatus(/^RED {2}The model endpoint does not accept our key/);
-  await until('probes', () => probes().length >= 3 || undefined);
-  const [first, , third] = probes();
-  expect(Number(third?.at) - Number(first?.at)).toBeGreaterThan(250);
+  await until('probes', () => probes().length >= 4 || undefined);
+  const [first, , , fourth] = probes();
+  // Two that know nothing of each other need one second at most.
+  expect(Number(fourth?.at) - Number(first?.at)).toBeGreaterThan(1_200);
   expect(first?.body).toMatchObject({ max_tokens: 16 });
   expect(first?.body.system ?? []).toHaveLength(0);
   expect(first?.body.tools ?? []).toHaveLength(0);
@@ -83,7 +86,8 @@ test('a revoked key is red after one message, is probed at a pace, and is over w
   await untilStatus(/^YELLOW {2}1 message failed and was neither replayed nor closed\./);
   const asked = probes().length;
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved/);
-  expect(probes()).toHaveLength(asked);
+  // The other process may not have seen the end when its probe was due.
+  expect(probes().length).toBeLessThanOrEqual(asked + 1);
 });
 
 test('what the gateway asks to see whether the endpoint is mended is booked, and is not asked once the limit is used up', async () => {
@@ -102,31 +106,6 @@ test('what the gateway asks to see whether the endpoint is mended is booked, and
   expect(probes()).toHaveLength(asked);
 });
 
-test('of two processes one probes at a time', async () => {
-  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'no' }));
-  const pace = { ...LIMITS, probeEveryMs: 1_000 };
-  await start({}, pace);
-  await start({}, pace);
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
-  await until('probes', () => probes().length >= 4 || undefined);
-  const [first, , , fourth] = probes();
-  // Two that know nothing of each other need two seconds at most.
-  expect(Number(fourth?.at) - Number(first?.at)).toBeGreaterThan(2_400);
-});
-
-test('most of the newest messages failed, for reasons that open no page: red', async () => {
-  world.claude.react(({ pendingText }) =>
-    /decline/.test(pendingText) ? { do: 'answer', stopReason: 'refusal' } : undefined,
-  );
-  await start({}, LIMITS);
-  for (const nth of [1, 2, 3]) {
-    world.telegram.say(CHAT, `decline ${nth}`);
-    await nextOutcome(world, CHAT, nth);
-  }
-  await untilStatus(/^RED {2}3 of the last 3 messages failed \(refused\)\./);
-});
-
 test('what failed while the clock of Redis was ahead does not stand before what was answered since', async () => {
   const ended = (outcome: string, settledAtMs: number) =>
     world.peek.xadd(world.keys.outcomes, '*', 'outcome', outcome, 'record', JSON.stringify({ outcome, settledAtMs }));
@@ -137,44 +116,12 @@ test('what failed while the clock of Redis was ahead does not stand before what 
   expect(await firstLine()).toMatch(/^GREEN/);
 });
 
-test('one message that failed is yellow, which exits 0, and an incident that only notes is green', async () => {
-  await start({}, LIMITS);
-  await world.peek.xadd(
-    world.keys.alerts,
-    '*',
-    'alert',
-    JSON.stringify({ cause: 'unsure', text: 'A part may be missing.' }),
-  );
-  await until(
-    'an incident',
-    async () => (await world.peek.hexists(world.keys.incidents, 'incident:unsure')) || undefined,
-  );
-  await untilStatus(/^GREEN/);
-  await world.peek.xadd(
-    world.keys.alerts,
-    '*',
-    'alert',
-    JSON.stringify({ cause: 'failed', text: 'A message failed.' }),
-  );
-  await untilStatus(/^YELLOW {2}A message failed\./);
-  expect(await runCli(['status'], world.env)).toMatchObject({ code: 0 });
-});
-
-test('an incident of a cause that this version does not know is yellow', async () => {
-  const incident = {
-    cause: 'meteor',
-    key: '',
-    isOpen: true,
-    lastMs: Date.now(),
-    latest: 'A meteor fell.',
-    chatNames: [],
-  };
-  await world.peek.zadd(world.keys.workers, Date.now(), 'a worker');
-  await world.peek.hset(world.keys.incidents, 'incident:meteor', JSON.stringify(incident));
-  expect(await firstLine()).toMatch(/^YELLOW {2}A meteor fell\./);
-});
-
-test('a start is starting and not red; a stop takes its worker away at once', async () => {
+test('a start is starting, once, and not red; a stop takes its worker away at once', async () => {
+  // A gateway that dies at each start.
+  await world.peek.set('{sw:0}:starting', '', 'PX', 560_000);
+  await noteStart(world.peek);
+  expect(await firstLine()).toMatch(/^RED {2}No worker process is alive\./);
+  await world.peek.del('{sw:0}:starting');
   await world.peek.hset(world.keys.poll, 'firstMs', 1, 'lastAnswerMs', Date.now() - 3_600_000);
   expect(await firstLine()).toMatch(/^RED/);
   // Telegram is silent, so that the first poll succeeds only when it is let.
@@ -216,30 +163,4 @@ test('a Redis with almost no room left is red and not ready until there is room,
   await nextHeartbeat();
   await world.peek.config('SET', 'maxmemory', '0');
   await until('ready', async () => (await readyz(port)).code === 200 || undefined);
-});
-
-test('a gateway that dies at each start is starting once, and then red', async () => {
-  await world.peek.set('{sw:0}:starting', '', 'PX', 560_000);
-  await noteStart(world.peek);
-  expect(await firstLine()).toMatch(/^RED {2}No worker process is alive\./);
-  await world.peek.del('{sw:0}:starting');
-  await noteStart(world.peek);
-  expect(await firstLine()).toMatch(/^STARTING/);
-});
-
-test('where Telegram delivers to a webhook, red is degraded: a balancer would keep away what heals it', async () => {
-  const nowMs = Date.now();
-  const incident = { cause: 'no-delivery', key: '', isOpen: true, lastMs: nowMs, latest: 'Silence.' };
-  const watching = {
-    snapshot: () => ({ nowMs, newest: [], shards: [] }) as never,
-    book: () => new Map([['no-delivery', incident as never]]),
-    refusedWrites: () => undefined,
-    troubles: { redis: { sinceMs: () => undefined }, watch: { sinceMs: () => undefined } } as Watching['troubles'],
-  };
-  const of = async (staysReady: boolean) =>
-    readinessOf(watching, { staysReady })
-      .find(({ name }) => name === 'installation')
-      ?.check();
-  expect(await of(false)).toMatchObject({ ready: false });
-  expect(await of(true)).toEqual({ ready: true, isDegraded: true, detail: 'red: Silence. Runbook: no-delivery' });
 });

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
+import { call } from '../../fixture/content-blocks.ts';
 import {
   CHAT,
   eachInWorld,
@@ -18,7 +19,6 @@ import { buttonsOf } from '../../fixture/parked.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
 
 const WORDS = Array.from({ length: 120 }, (_, at) => `word ${at}`).join(', ');
 const SHORT = 'word 0, word 1, word 2';
@@ -43,9 +43,6 @@ function answers(...reactions: (Reaction | undefined)[]): void {
     return reactions[at];
   });
 }
-
-/** A connection that is cut may be seen as either. */
-const CUT = expect.stringMatching(/^(?:network|cut_stream)$/);
 
 const outcome = (nth = 1) => nextOutcome(world, CHAT, nth);
 const drafts = () =>
@@ -134,86 +131,44 @@ variants<[string, Reaction, Record<string, string>]>([
   },
 );
 
-test('a call that falls silent once is made once more, and its whole answer is all that arrives', async () => {
+test('a call that falls silent once is made once more, of the fallback if there is one, and its whole answer is all that arrives', async () => {
   answers({ do: 'silent', text: SHORT }, { do: 'answer', text: 'All of it.' });
-  await start(SOON_SILENT, DRAFTS);
+  await start({ ...SOON_SILENT, FALLBACK_MODEL: 'claude-haiku-4-5' }, DRAFTS);
   world.telegram.say(CHAT, 'tell me');
   expect(await outcome()).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual(['All of it.']);
   expectCalls(2);
+  expect(mainCalls().map(({ body }) => body.model)).toEqual(['claude-opus-5-5', 'claude-haiku-4-5']);
   expect(await goesOn()).toEqual(['All of it.']);
 });
 
-test('with a fallback model, the second of two silent calls is its', async () => {
-  answers({ do: 'silent', text: SHORT });
-  await start({ ...SOON_SILENT, FALLBACK_MODEL: 'claude-haiku-4-5' }, DRAFTS);
-  world.telegram.say(CHAT, 'tell me');
-  expect(await outcome()).toMatchObject({ outcome: 'failed', reason: 'fell_silent' });
-  expect(mainCalls().map(({ body }) => body.model)).toEqual(['claude-opus-5-5', 'claude-haiku-4-5']);
-});
-
-test.each<[string, readonly Reaction[], unknown, string, readonly string[]]>([
-  ['a cut stream, and the endpoint stays away', [{ do: 'cut', text: SHORT }, DOWN], 'overloaded', SHORT, [SHORT]],
-  ['a cut stream, and each one after it', [{ do: 'cut', text: SHORT }], CUT, SHORT, [SHORT]],
-  [
-    'a call of a tool, and the key is refused',
-    [LOOKS, REFUSED],
-    'authentication',
-    'Let me look.',
-    ['Let me look.', 'tool_use'],
-  ],
-])('a turn fails after %s: its words, one line and the button', async (_what, reactions, reason, words, gone) => {
-  answers(...reactions);
+test('a turn whose stream is cut, and whose endpoint then stays away, fails with its words, one line and the button', async () => {
+  answers({ do: 'cut', text: SHORT }, DOWN);
   await start(IMPATIENT, DRAFTS);
   world.telegram.say(CHAT, 'tell me');
-  const line = reason === 'authentication' ? EN.misconfigured : EN.unavailable;
-  await expectFailed(reason, `${words}\n\n${EN.brokenOff}\n\n${line}`);
-  expect(await goesOn()).toEqual(gone);
+  await expectFailed('overloaded', `${SHORT}${BROKEN_OFF}`);
+  expect(await goesOn()).toEqual([SHORT]);
 });
 
-test('after the button was pressed, the message stands once in the conversation, without its earlier words', async () => {
-  answers({ do: 'cut', text: SHORT }, REFUSED);
+test.each<[string, Reaction, string, readonly string[]]>([
+  ['has done is shown to the model', LOOKS, 'Let me look.', ['Let me look.', 'tool_use']],
+  ['has only said is not', { do: 'cut', text: SHORT }, SHORT, []],
+])('what a message %s when it is tried again, and it stands once in the conversation', async (_, first, said, kept) => {
+  answers(first, REFUSED);
   await start(IMPATIENT, DRAFTS);
   world.telegram.say(CHAT, 'tell me');
-  await expectFailed('authentication', `${SHORT}\n\n${EN.brokenOff}\n\n${EN.misconfigured}`);
+  await expectFailed('authentication', `${said}\n\n${EN.brokenOff}\n\n${EN.misconfigured}`);
   answers({ do: 'answer', text: 'All of it.' });
   retry();
   await until('the answer', async () => shown().includes('All of it.') || undefined);
-  expect(textsOf('user').filter((text) => text.includes('tell me'))).toHaveLength(1);
-  expect(textsOf('assistant')).toEqual([]);
-  expect(await goesOn(4)).toEqual(['All of it.']);
+  const words = textsOf('assistant').filter((text) => text !== 'thinking');
+  expect(words).toEqual(kept);
+  expect(await goesOn(4)).toEqual([...kept, 'All of it.']);
   expect(textsOf('user').filter((text) => text.includes('tell me'))).toHaveLength(1);
 });
 
-test('what a failed message has already done is shown to the model when it is tried again', async () => {
-  answers(LOOKS, REFUSED);
-  await start(IMPATIENT);
-  world.telegram.say(CHAT, 'tell me');
-  await outcome();
-  answers({ do: 'answer', text: 'All of it.' });
-  retry();
-  await until('the answer', async () => shown().includes('All of it.') || undefined);
-  expect(textsOf('assistant').filter((text) => text !== 'thinking')).toEqual(['Let me look.', 'tool_use']);
-  expect(textsOf('user').filter((text) => text.includes('tell me'))).toHaveLength(1);
-  expect(world.claude.violations()).toEqual([]);
-});
-
-test('killed in the middle of a stream, and the endpoint is gone: what people saw is kept', async () => {
-  answers({ do: 'answer', text: WORDS, everyMs: 200 }, DOWN);
-  Object.assign(world.env, { OUTAGE_PATIENCE_MS: '1500' });
-  const victim = await spawn();
-  world.telegram.say(CHAT, 'tell me');
-  await until('second draft', async () => drafts().length >= 2 || undefined);
-  victim.kill('SIGKILL');
-  await victim.ended;
-  const seen = longest(drafts());
-  await takeOver();
-  await expectFailed('overloaded', expect.stringContaining(seen));
-  expect(await goesOn()).toEqual([shown()[0]?.slice(0, -BROKEN_OFF.length)]);
-});
-
-test('TURN_MAX_MS holds for a message in all, also where its process is killed', async () => {
-  answers({ do: 'answer', text: WORDS, everyMs: 1_000 });
+test('killed in the middle of a stream: what people saw is kept, and TURN_MAX_MS holds for the message in all', async () => {
+  answers({ do: 'answer', text: WORDS, everyMs: 200 });
   Object.assign(world.env, { TURN_TIMEOUT_MS: '10000', TURN_MAX_MS: '60000' });
   const victim = await spawn();
   world.telegram.say(CHAT, 'tell me');
@@ -222,15 +177,18 @@ test('TURN_MAX_MS holds for a message in all, also where its process is killed',
     const spent = await Promise.all(turns.map((key) => world.peek.hget(key, 'spentMs')));
     return spent.some((ms) => Number(ms) > 0) ? turns : undefined;
   });
+  await until('many words', async () => longest(drafts()).includes('word 12') || undefined);
   victim.kill('SIGKILL');
   await victim.ended;
+  const seen = longest(drafts());
   // All but a second of it.
   await world.peek.hset(turn, 'spentMs', 59_000);
   await takeOver();
-  expect(await outcome()).toMatchObject({ outcome: 'failed', reason: 'turn_too_long' });
+  await expectFailed('turn_too_long', expect.stringContaining(seen));
   const { at = 0, endedAt = 0 } = mainCalls()[1] ?? {};
   expect(endedAt - at).toBeLessThan(30_000);
   expectCalls(2);
+  expect(await goesOn()).toEqual([shown()[0]?.slice(0, -BROKEN_OFF.length)]);
 });
 
 test('handed back in the middle of a stream: the words are kept', async () => {

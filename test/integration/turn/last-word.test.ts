@@ -60,21 +60,22 @@ const DECISIONS: Record<string, [act: () => unknown, result: RegExp]> = {
   'by nobody in time': [() => {}, /Nobody answered in time/],
 };
 
-test.each(Object.keys(DECISIONS).flatMap((how) => Object.keys(TURNS).map((turn) => [how, turn] as const)))(
-  'a call that is declined %s never runs, also where %s while the question is open',
-  async (how, turn) => {
-    await start({ APPROVAL_TIMEOUT_MS: how === 'by nobody in time' ? '2000' : '600000' });
-    wants(use('t1', 'write'), use('t2', 'look'));
-    world.telegram.say(CHAT, 'Write it down');
-    await untilParked();
-    await TURNS[turn]?.();
-    const [act, words] = DECISIONS[how] ?? [];
-    await act?.();
-    await until('the answer', () => shown().includes('Done after 1 rounds.'), PATIENCE_MS);
-    expect(notebook.calls).toEqual(['look t2']);
-    expect(lastResults()).toEqual([expect.stringMatching(words ?? /^$/), expect.stringContaining('noted')]);
-  },
-);
+test.each([
+  ['by a press', 'its server says that the tool only reads'],
+  ['in words', 'the operator lets the tool do everything'],
+  ['by nobody in time', 'its server says that the tool only reads'],
+])('a call that is declined %s never runs, also where %s while the question is open', async (how, turn) => {
+  await start({ APPROVAL_TIMEOUT_MS: how === 'by nobody in time' ? '2000' : '600000' });
+  wants(use('t1', 'write'), use('t2', 'look'));
+  world.telegram.say(CHAT, 'Write it down');
+  await untilParked();
+  await TURNS[turn]?.();
+  const [act, words] = DECISIONS[how] ?? [];
+  await act?.();
+  await until('the answer', () => shown().includes('Done after 1 rounds.'), PATIENCE_MS);
+  expect(notebook.calls).toEqual(['look t2']);
+  expect(lastResults()).toEqual([expect.stringMatching(words ?? /^$/), expect.stringContaining('noted')]);
+});
 
 test('a call that the question had no room for does not run either when it is declined', async () => {
   await start();

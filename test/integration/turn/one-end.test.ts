@@ -11,27 +11,21 @@ eachInWorld();
 
 const given = async (lines: string[]) => importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
 
-test('a message that fits nowhere ends with one message, and the chat keeps its conversation', async () => {
-  await given(conversation(40, 300));
+test('a message that fits nowhere ends with one message, in a long chat and in a new one, and nothing is said of a conversation', async () => {
+  const session = await given(conversation(40, 300));
   world.claude.react(({ kind, pendingText }) =>
     kind === 'compaction' || pendingText.includes('lorem') ? { do: 'overflow' } : undefined,
   );
   await start();
-  world.telegram.say(CHAT, 'lorem ipsum '.repeat(300));
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  expect(shown()).toEqual([expect.stringMatching(/^I couldn't answer this message: it's too long for me/)]);
-  expect(shown().join()).not.toMatch(/I read|beginning and|new one/);
-  const [notice] = world.telegram.shown(CHAT);
-  expect(notice?.notified).toBe(notice?.text);
-});
-
-test('a message that is too large for a new chat is not told that a conversation had grown', async () => {
-  world.claude.react(({ pendingText }) => (pendingText.includes('lorem') ? { do: 'overflow' } : undefined));
-  await start();
-  world.telegram.say(CHAT, 'lorem ipsum '.repeat(300));
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  expect(shown()).toEqual([expect.stringMatching(/^I couldn't answer this message: it's too long for me/)]);
-  expect(shown().join()).not.toMatch(/conversation|session/);
+  for (const chat of [CHAT, CHAT + 1]) {
+    world.telegram.say(chat, 'lorem ipsum '.repeat(300));
+    expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'failed' });
+    expect(shown(chat)).toEqual([expect.stringMatching(/^I couldn't answer this message: it's too long for me/)]);
+    expect(shown(chat).join()).not.toMatch(/I read|beginning and|new one|conversation|session/);
+    const [notice] = world.telegram.shown(chat);
+    expect(notice?.notified).toBe(notice?.text);
+  }
+  expect(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session')).toBe(session);
 });
 
 variants(Object.keys(LIES) as Lie[])(

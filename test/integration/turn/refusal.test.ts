@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
+import { text, thinking } from '../../fixture/content-blocks.ts';
 import { CHAT, eachWithGateway, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
-import type { Reaction } from '../../stand-in/claude/reaction.ts';
-import { text, thinking } from '../../stand-in/claude/specimens.ts';
+import { variants } from '../../fixture/variants.ts';
+import { GUARDRAILS, type Guardrail } from '../../stand-in/claude/guardrails.ts';
+import type { Reaction, ReactionRule } from '../../stand-in/claude/reaction.ts';
 
 const OVERLOADED: Reaction = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
 
@@ -27,12 +29,15 @@ async function outcomeOf(text: string, nth: number) {
   return nextOutcome(world, CHAT, nth);
 }
 
-test('a message that the model refuses fails with a notice and an alert, and no later request contains it', async () => {
+test('messages that the model refuses, also with a text, fail with a notice and an alert, and cost the chat nothing', async () => {
   await outcomeOf('Hello', 1);
-  expect(await outcomeOf('Something EVIL', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
-  expect(shown().at(-1)).toMatch(/can't help with this message/);
+  const old = await sessionNow();
+  expect(await outcomeOf('EVIL one', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   await world.telegram.waitForText(ALERT_CHAT, /rejects it/);
-  expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  world.claude.guard.refusesText = { pattern: /EVIL/, said: 'I will not' };
+  expect(await outcomeOf('EVIL two', 3)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(shown().slice(1)).toEqual(Array(2).fill(expect.stringMatching(/can't help with this message/)));
+  expect(await outcomeOf('And now?', 4)).toMatchObject({ outcome: 'answered', session: old, recoveries: 0 });
   const last = JSON.stringify(mainCalls().at(-1)?.body);
   expect(last).toContain('Hello');
   expect(last).not.toContain('EVIL');
@@ -65,26 +70,6 @@ test('a second refusal in a row is blamed on the history: a fresh session answer
   expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });
 
-test('two refused messages in a row do not cost the chat its session', async () => {
-  await outcomeOf('Hello', 1);
-  const old = await sessionNow();
-  expect(await outcomeOf('EVIL one', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
-  expect(await outcomeOf('EVIL two', 3)).toMatchObject({ outcome: 'failed', reason: 'refused' });
-  expect(shown().slice(-2)).toEqual([
-    expect.stringMatching(/help with this message/),
-    expect.stringMatching(/help with this message/),
-  ]);
-  expect(await outcomeOf('And now?', 4)).toMatchObject({ outcome: 'answered', session: old, recoveries: 0 });
-  expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
-  expect(world.claude.violations()).toEqual([]);
-});
-
-test('a refusal with text is not an answer', async () => {
-  world.claude.guard.refusesText = { pattern: /EVIL/, said: 'I will not' };
-  expect(await outcomeOf('Something EVIL', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
-  expect(shown()).toEqual([expect.stringMatching(/can't help with this message/)]);
-});
-
 const USUAL = 'claude-opus-5-5';
 const FALLBACK = 'claude-haiku-4-5-20251001';
 const models = () => mainCalls().map(({ body }) => body.model);
@@ -105,19 +90,15 @@ test('what the model refuses is asked of the fallback once, whose answer is the 
   expect(await outcomeOf('Something EVIL', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(models()).toEqual([USUAL, USUAL, FALLBACK]);
   expect(shown().slice(1)).toEqual(['Here it is.']);
+  // Both calls are on the bill.
+  expect(isBilled(USUAL) && isBilled(FALLBACK)).toBe(true);
+  const day = new Date().toISOString().slice(0, 10);
+  expect(await world.peek.hget(world.keys.usage(day, chatKey(CHAT)), 'calls')).toBe('3');
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).not.toContain('signature');
   expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('EVIL');
   expect(shown(ALERT_CHAT)).toEqual([]);
   expect(world.claude.violations()).toEqual([]);
-});
-
-test('both calls are on the bill when the fallback answers what the model refused', async () => {
-  await startWithFallback();
-  await outcomeOf('Something EVIL', 1);
-  expect(isBilled(USUAL) && isBilled(FALLBACK)).toBe(true);
-  const day = new Date().toISOString().slice(0, 10);
-  expect(await world.peek.hget(world.keys.usage(day, chatKey(CHAT)), 'calls')).toBe('2');
 });
 
 test('a refusal after a tool returned is asked of the fallback, and the tool is not called again', async () => {
@@ -131,7 +112,7 @@ test('a refusal after a tool returned is asked of the fallback, and the tool is 
   expect(world.claude.violations()).toEqual([]);
 });
 
-test.each<[string, () => Promise<void>, string[]]>([
+variants<[string, () => Promise<void>, string[]]>([
   ['refuses as well', () => startWithFallback(/claude/), [USUAL, FALLBACK, USUAL]],
   ['is the model itself', () => startWithFallback(/claude/, USUAL), [USUAL, USUAL, USUAL]],
   [
@@ -157,4 +138,66 @@ test.each<[string, () => Promise<void>, string[]]>([
   expect(shown()).toEqual([expect.stringMatching(/can't help with this message/)]);
   expect(await outcomeOf('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
+});
+
+const BINDING = ['claude-opus-5-5', 'claude-sonnet-4-6'];
+
+const noted = () => mainCalls().filter(({ body }) => JSON.stringify(body.messages).includes('Recovery note'));
+
+/** The model writes twice and then answers; where it reads that both are done, it does nothing more. */
+const writesTwice: ReactionRule = (call) => {
+  const sent = JSON.stringify(call.body.messages);
+  if (/Do not make any of them again/.test(sent)) return { do: 'answer', text: 'Both are written.' };
+  return callsTools([use('t1', 'write', { text: 'first line' })], [use('t2', 'write', { text: 'second line' })])(call);
+};
+
+variants(BINDING)(
+  'a fresh session in the middle of a turn shows each finished tool call and repeats no call (%s)',
+  async (model) => {
+    await stopGateways();
+    await start({ MODEL: model });
+    // After both calls the provider takes the conversation no more, however it is shortened.
+    world.claude.react((call) => {
+      const sent = JSON.stringify(call.body.messages);
+      const isDone = /write: second line/.test(sent) && !/Recovery note/.test(sent);
+      return call.kind === 'main' && isDone ? { do: 'overflow' } : writesTwice(call);
+    });
+    world.telegram.say(CHAT, 'Write two lines');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+    expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
+    const seed = JSON.stringify(noted().at(-1)?.body.messages[0]);
+    expect(seed).toMatch(/notebook__write \{\\+"text\\+":\\+"first line\\+"\} returned: write: first line/);
+    expect(seed).toMatch(/second line/);
+    expect(noted().at(-1)?.pendingText).toBe('Write two lines');
+    expect(shown().at(-1)).toBe('Both are written.');
+    expect(world.claude.violations()).toEqual([]);
+  },
+);
+
+variants(Object.keys(GUARDRAILS) as Guardrail[])(
+  'refused by %s after a tool returned: no call is repeated, and the next message is answered',
+  async (respond) => {
+    world.claude.guard.rejectsText = { pattern: /write: second line/, respond };
+    world.claude.react(writesTwice);
+    world.telegram.say(CHAT, 'Write two lines');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: expect.stringMatching(/answered|failed/) });
+    expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
+    world.telegram.say(CHAT, 'And now?');
+    world.claude.react(({ pendingText }) => (pendingText === 'And now?' ? { do: 'answer', text: 'Here.' } : undefined));
+    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+    expect(world.claude.violations()).toEqual([]);
+  },
+);
+
+test('a tool whose definition the API refuses is removed with one alert, and both chats are answered', async () => {
+  world.claude.guard.rejectsTool = /notebook__write/;
+  for (const chat of [CHAT, CHAT + 1]) world.telegram.say(chat, 'Hello');
+  for (const chat of [CHAT, CHAT + 1]) expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'answered' });
+  const alert = await world.telegram.waitForText(ALERT_CHAT, /refuses the tool notebook: write/);
+  expect(world.telegram.shown(ALERT_CHAT).map(({ text }) => text)).toEqual([alert.text]);
+  const names = mainCalls()
+    .at(-1)
+    ?.body.tools?.map(({ name }) => name);
+  expect(names).toContain('notebook__look');
+  expect(names).not.toContain('notebook__write');
 });

@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { ZH_HANT } from '../../../shared/texts/zh-hant.ts';
 import { buttons, newest, outcomes, press, say } from '../../fixture/commands.ts';
-import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { text } from '../../fixture/content-blocks.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools } from '../../fixture/notebook.ts';
 import {
@@ -16,7 +17,7 @@ import {
   tell,
   toolTexts,
 } from '../../fixture/reminders.ts';
-import { text } from '../../stand-in/claude/specimens.ts';
+import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
 const MINUTE_MS = 60_000;
 /** What a hostile page has the model set. */
@@ -99,33 +100,6 @@ test('a reminder that the model cancels is named under the answer, and a button 
   expect(await coming()).toHaveLength(2);
 });
 
-test('a message that fails after it had something set names it as well', async () => {
-  await start({}, OFTEN);
-  const react = callsTools([asks('r1', { action: 'set', in: 60, text: TEXT })]);
-  world.claude.react((request) =>
-    toolTexts().length > 0
-      ? { do: 'error', status: 401, type: 'authentication_error', message: 'no key' }
-      : react(request),
-  );
-  world.telegram.say(CHAT, 'Summarise this page');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  expect(shown()).toEqual([EN.misconfigured, expect.stringMatching(/I have set this for later.*call Ann/s)]);
-  expect(buttons()).toEqual([expect.stringMatching(/^\/retry /), expect.stringMatching(/^\/reminders cancel \w{8}$/)]);
-});
-
-test('words that break off name it too, and a message that is stopped', async () => {
-  await start({}, OFTEN);
-  const react = callsTools([text('I look.'), asks('r1', { action: 'set', in: 60, text: TEXT })]);
-  world.claude.react((request) => (toolTexts().length > 0 ? { do: 'hang' } : react(request)));
-  world.telegram.say(CHAT, 'Summarise this page');
-  await world.claude.waitForCall(() => toolTexts().length > 0);
-  world.telegram.say(CHAT, '/stop');
-  await nextOutcome(world, CHAT, 2);
-  expect(await outcomes()).toEqual(['cancelled stop', 'command stop']);
-  expect(shown()[0]).toMatch(/^I look\./);
-  expect(shown()[1]).toMatch(/I have set this for later.*call Ann/s);
-});
-
 test('what is set in a turn that a further message interrupts is named under the answer to both', async () => {
   await start({}, OFTEN);
   await say('/busy interrupt', 1);
@@ -156,26 +130,46 @@ test('a reminder says to the model that it set it itself, and while answering wh
   expect(asked).not.toMatch(/had asked for/);
 });
 
-test.each([
-  [{}, 60],
-  [{ REMINDER_MINUTES_MIN: '10' }, 10],
-])(
-  'a repeat of every 10 minutes that is stored comes again as soon as the operator allows: %j',
-  async (env, minutes) => {
-    await givenReminder({ repeat: { everyMinutes: 10 } }, 0);
-    await start(env, OFTEN);
-    await nextOutcome(world, CHAT);
-    const [next = 0] = await dueTimes();
-    expect(Math.abs(next - Date.now() - minutes * MINUTE_MS)).toBeLessThan(MINUTE_MS);
-  },
-);
+test('a message that is stopped, or fails, after it had something set names it as well', async () => {
+  await start({}, OFTEN);
+  const react = callsTools([text('I look.'), asks('r1', { action: 'set', in: 60, text: TEXT })]);
+  world.claude.react((request) => (toolTexts().length > 0 ? { do: 'hang' } : react(request)));
+  world.telegram.say(CHAT, 'Summarise this page');
+  await world.claude.waitForCall(() => toolTexts().length > 0);
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomes()).toEqual(['cancelled stop', 'command stop']);
+  expect(shown()[0]).toMatch(/^I look\./);
+  expect(shown()[1]).toMatch(/I have set this for later.*call Ann/s);
+  const refused = { do: 'error', status: 401, type: 'authentication_error', message: 'no key' } as const;
+  const rounds: Reaction[] = [
+    { do: 'answer', content: [asks('r2', { action: 'set', in: 90, text: 'water the plants' })] },
+  ];
+  world.claude.react(() => rounds.shift() ?? refused);
+  world.telegram.say(CHAT, 'And this one');
+  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'failed' });
+  const named = expect.stringMatching(/I have set this for later.*water the plants/s);
+  expect(shown().slice(-2)).toEqual([EN.misconfigured, named]);
+  expect(buttons()).toEqual([expect.stringMatching(/^\/retry /), expect.stringMatching(/^\/reminders cancel \w{8}$/)]);
+});
 
-test('the operator may allow shorter repeats, and the model is told the least', async () => {
+test('the operator may allow shorter repeats: a stored one comes as often, and the model is told the least', async () => {
+  await givenReminder({ repeat: { everyMinutes: 10 } }, 0);
+  await start({}, OFTEN);
+  await nextOutcome(world, CHAT);
+  const dueInMinutes = async () => Math.round(((await dueTimes())[0] ?? 0) / MINUTE_MS - Date.now() / MINUTE_MS);
+  expect(await dueInMinutes()).toBe(60);
+  await stopGateways();
+  await makeDue();
   await start({ REMINDER_MINUTES_MIN: '10' }, OFTEN);
-  await tell(1, [asks('r1', { action: 'set', every: 9, text: TEXT })]);
+  await nextOutcome(world, CHAT, 2);
+  expect(await dueInMinutes()).toBe(10);
+  await tell(3, [asks('r1', { action: 'set', every: 9, text: TEXT })]);
   expect(toolTexts()[0]).toMatch(/10 or more: the operator allows no shorter repeat/);
-  await tell(2, [asks('r2', { action: 'set', every: 10, text: TEXT })]);
+  await tell(4, [asks('r2', { action: 'set', every: 10, text: TEXT })]);
   expect(toolTexts()[0]).toMatch(/^Set: /);
-  const spec = mainCalls()[0]?.body.tools?.find(({ name }) => name === 'reminders');
+  const spec = mainCalls()
+    .at(-1)
+    ?.body.tools?.find(({ name }) => name === 'reminders');
   expect(JSON.stringify(spec)).toMatch(/At least 10 minutes between repeats.*"minimum":10/);
 });

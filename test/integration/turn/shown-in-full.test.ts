@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
-import { until } from '../../chaos/scenario.ts';
-import { CHAT, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import { eachWithNotebook, notebook, outcomes, PATIENCE_MS, press, question } from '../../fixture/parked.ts';
@@ -24,6 +23,9 @@ const files = () => world.telegram.calls.filter(({ method, messageId }) => metho
 
 test('a question shows each argument on a line of its own, short ones first, and the rest in a file above it', async () => {
   await start();
+  // The question is tried again, and its file is not sent again.
+  const busy = { status: 429, description: 'Too Many Requests', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendMessage', busy, 1, isQuestion);
   wantsLetter();
   const { text, messageId, entities = [] } = await question();
   const lines = text.split('\n');
@@ -49,27 +51,6 @@ test('a question shows each argument on a line of its own, short ones first, and
   await press('once');
   await untilSettled(world, 2, PATIENCE_MS);
   expect((await outcomes()).sort()).toEqual(['answered', 'command']);
-});
-
-test('killed between the file and its question: the question comes below the file, which is not sent again', async () => {
-  const victim = await spawn();
-  world.telegram.fail(
-    'sendMessage',
-    { status: 429, description: 'Too Many Requests', parameters: { retry_after: 1 } },
-    1,
-    isQuestion,
-  );
-  wantsLetter();
-  await until('the question is tried', () =>
-    world.telegram.calls.some(({ params, status }) => isQuestion(params) && status),
-  );
-  victim.kill('SIGKILL');
-  await victim.ended;
-  await takeOver();
-  await press('no');
-  await untilSettled(world, 2, PATIENCE_MS);
-  expect(files()).toHaveLength(1);
-  expect(shown().filter((text) => text.startsWith('May I'))).toHaveLength(1);
 });
 
 test('a file of which Telegram never said that it stands there is sent again, before the question', async () => {

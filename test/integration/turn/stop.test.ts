@@ -1,9 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
-import { CHAT, eachInWorld, shown, start, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
-import { spawnGateway } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
 
 const OTHER = 1002;
@@ -25,89 +24,35 @@ const firstTurn = async () => (await world.peek.keys(`${world.keys.turnPrefix}*`
 
 const untilAsked = (text: string) => world.claude.waitForCall(({ pendingText }) => pendingText === text);
 
-test('/stop cancels the running turn and the messages behind it, in order, and nothing in other chats', async () => {
+test('/stop and /new cancel what is before them in their chat, in order, and nothing else', async () => {
   await start();
   world.telegram.say(CHAT, HANG);
   world.telegram.say(OTHER, HANG);
   const [asked] = await Promise.all([untilAsked(HANG), world.claude.waitForCall(({ index }) => index === 1)]);
-  for (const text of ['second', 'third', '/stop', 'after it']) world.telegram.say(CHAT, text);
-  expect(await nextOutcome(world, CHAT, 5)).toMatchObject({ outcome: 'answered' });
-  expect(await outcomesOf(CHAT)).toEqual([
-    'cancelled stop',
-    'cancelled stop',
-    'cancelled stop',
-    'command stop',
-    'answered',
-  ]);
-  expect(shown(CHAT)).toEqual([EN.stopped, expect.stringContaining('after it')]);
+  for (const text of ['second', 'third', '/stop', 'fourth', '/stop', 'after it']) world.telegram.say(CHAT, text);
+  expect(await nextOutcome(world, CHAT, 7)).toMatchObject({ outcome: 'answered' });
+  const stopped = ['cancelled stop', 'cancelled stop', 'cancelled stop', 'command stop'];
+  expect(await outcomesOf(CHAT)).toEqual([...stopped, 'cancelled stop', 'command stop', 'answered']);
+  expect(shown(CHAT)).toEqual([EN.stopped, EN.stopped, expect.stringContaining('after it')]);
   expect(asked.aborted).toBe(true);
   expect(await outcomesOf(OTHER)).toEqual([]);
-  world.telegram.say(OTHER, '/stop');
-  expect(await nextOutcome(world, OTHER, 2)).toMatchObject({ outcome: 'command' });
+  for (const text of ['second', '/new', 'after it']) world.telegram.say(OTHER, text);
+  expect(await nextOutcome(world, OTHER, 4)).toMatchObject({ outcome: 'answered' });
+  expect(await outcomesOf(OTHER)).toEqual(['cancelled new', 'cancelled new', 'command new', 'answered']);
+  expect(world.claude.calls.at(-1)?.body.messages).toHaveLength(1);
   expect(world.claude.violations()).toEqual([]);
   expect(shown(ALERT_CHAT)).toEqual([]);
 });
 
-test('/stop says so when nothing runs, and answered messages stay answered', async () => {
-  await start();
-  world.telegram.say(CHAT, 'first');
-  await nextOutcome(world, CHAT);
-  world.telegram.say(CHAT, '/stop');
-  await nextOutcome(world, CHAT, 2);
-  expect(await outcomesOf(CHAT)).toEqual(['answered', 'command stop']);
-  expect(shown(CHAT).at(-1)).toBe(EN.nothingToStop);
-});
-
 test('/stop cancels a message that waits for its next attempt at once, not when the attempt is due', async () => {
-  world.claude.react(({ pendingText }) =>
-    pendingText === 'overloaded'
-      ? {
-          do: 'error',
-          status: 429,
-          type: 'rate_limit_error',
-          message: 'slow down',
-          headers: { 'retry-after': '120' },
-        }
-      : undefined,
-  );
+  const busy = { do: 'error', status: 429, type: 'rate_limit_error', message: 'slow down' } as const;
+  world.claude.react(() => ({ ...busy, headers: { 'retry-after': '120' } }));
   await start();
   world.telegram.say(CHAT, 'overloaded');
-  await world.claude.waitForCall(({ status }) => status === 429);
-  while ((await world.peek.zcard('{sw:0}:turns:delayed')) === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until('a job that waits', async () => (await world.peek.zcard('{sw:0}:turns:delayed')) > 0 || undefined);
   world.telegram.say(CHAT, '/stop');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'command' });
   expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
-});
-
-test('/new cancels the messages before it and starts a new conversation', async () => {
-  await start();
-  world.telegram.say(CHAT, HANG);
-  await untilAsked(HANG);
-  for (const text of ['second', '/new', 'after it']) world.telegram.say(CHAT, text);
-  expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered' });
-  expect(await outcomesOf(CHAT)).toEqual(['cancelled new', 'cancelled new', 'command new', 'answered']);
-  expect(world.claude.calls.at(-1)?.body.messages).toHaveLength(1);
-});
-
-test('/stop works in a full lane', async () => {
-  world.env.LANE_MAX_MESSAGES = '2';
-  await start();
-  world.telegram.say(CHAT, HANG);
-  await untilAsked(HANG);
-  for (const text of ['second', 'third', '/stop']) world.telegram.say(CHAT, text);
-  await nextOutcome(world, CHAT, 4);
-  const ends = ['refused lane_full', 'cancelled stop', 'cancelled stop', 'command stop'];
-  expect(await outcomesOf(CHAT)).toEqual(ends);
-  expect(shown(CHAT)).toEqual([`${EN.stopped}\n\n${EN.laneFull(1)}`]);
-});
-
-test('a second /stop does not cancel the first', async () => {
-  await start();
-  world.telegram.say(CHAT, HANG);
-  await untilAsked(HANG);
-  for (const text of ['/stop', 'second', '/stop']) world.telegram.say(CHAT, text);
-  await nextOutcome(world, CHAT, 4);
-  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop', 'cancelled stop', 'command stop']);
 });
 
 test('an answer that is concluded when /stop comes is delivered', async () => {
@@ -153,18 +98,6 @@ test('a look for /stop that fails ends no turn: the one answer that is paid for 
   await world.peek.call('ACL', 'SETUSER', 'default', '+hexists');
   looked.resolve();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
-  expect(world.claude.calls).toHaveLength(1);
-});
-
-test('killed after /stop was admitted: the next gateway cancels without another model call', async () => {
-  const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: 'admitted:2' });
-  world.telegram.say(CHAT, HANG);
-  await untilAsked(HANG);
-  world.telegram.say(CHAT, '/stop');
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
-  await nextOutcome(world, CHAT, 2);
-  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
   expect(world.claude.calls).toHaveLength(1);
 });
 

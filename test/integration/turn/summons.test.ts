@@ -14,7 +14,6 @@ import {
   GUEST_ENV,
   HERE,
   IN_PRIVATE,
-  noted,
   summon,
 } from '../../fixture/summons.ts';
 import { variants } from '../../fixture/variants.ts';
@@ -27,50 +26,7 @@ const LONG = `${'A lane keeps order. '.repeat(40)}\n\n`.repeat(12);
 
 eachInWorld({ env: GUEST_ENV });
 
-variants(['part sent', 'answer stored'] as const)(
-  'killed at "%s", and again: one answer stands there',
-  async (step) => {
-    answers('It is a lane.', noted());
-    for (const at of [step, 'part sent'] as const) {
-      const victim = await spawn({ SPILLWAY_FAIL_AT: `${at}:1` });
-      if (callsOf('answerGuestQuery').length === 0) summon();
-      expect(await victim.ended).toBe('SIGKILL');
-    }
-    await takeOver();
-    expect(await nextOutcome(world, HERE)).toMatchObject({
-      outcome: 'answered',
-      delivery: { confirmed: 1, unsure: 0 },
-    });
-    expect(abroad()).toEqual(['It is a lane.']);
-    expect([callsOf('sendMessage'), callsOf('answerGuestQuery').length, mainCalls().length]).toEqual([[], 1, 1]);
-  },
-);
-
-test('killed before anything stands there: a worker puts the answer there', async () => {
-  answers();
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'accepted:1' });
-  summon();
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
-  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
-  expect(abroad()).toEqual(['It is a lane.']);
-  expect(shown(CALLER)).toEqual([]);
-});
-
-test('killed after Telegram has put it there and before its id was noted: the answer comes to the person who called', async () => {
-  answers();
-  world.telegram.openChat(CALLER);
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'summons answered:1' });
-  summon();
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
-  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
-  expect(abroad()).toEqual([EN.oneMoment]);
-  expect(shown(CALLER)).toEqual([IN_PRIVATE, 'It is a lane.']);
-  expect(mainCalls()).toHaveLength(1);
-});
-
-variants(['answer stored:1', 'part marked:2'])(
+variants(['part marked:2', 'answer stored:1'])(
   'expired: the answer comes to the person, in as many messages as it takes; killed at "%s", each comes once',
   async (step) => {
     answers(LONG);
@@ -78,36 +34,22 @@ variants(['answer stored:1', 'part marked:2'])(
     world.telegram.say(CALLER, 'Hello', { messageId: 1 });
     world.telegram.fail('answerGuestQuery', EXPIRED);
     const victim = await spawn({ SPILLWAY_FAIL_AT: step });
-    summon('What is a lane?', 1);
+    summon('What is a lane?', { messageId: 1 });
     expect(await victim.ended).toBe('SIGKILL');
+    // A word about what stands there that comes after the answer began to come in private changes nothing.
+    const [turn = ''] = await world.peek.keys(`${world.keys.turnPrefix}*`);
+    if (step === 'part marked:2') await world.peek.hset(turn, 'reply:there', 'AQlate');
     await takeOver();
     const { outcome, delivery } = await nextOutcome(world, HERE);
     expect([outcome, delivery]).toEqual(['answered', { parts: 4, confirmed: 4, unsure: 0 }]);
     expect(shown(CALLER)).toEqual([IN_PRIVATE, ...Array(3).fill(expect.stringMatching(/^A lane keeps order/))]);
     expect(world.telegram.shown(CALLER).filter(({ replyTo }) => replyTo !== undefined)).toEqual([]);
-    expect([abroad(), mainCalls().length]).toEqual([[], 1]);
+    expect([abroad(), callsOf('editMessageText'), mainCalls().length]).toEqual([[], [], 1]);
+    // What is noted of a message that is over leaves nothing behind.
+    expect(await summonsBook(world.peek, world.keys).put('1-1' as never, 'AQlate')).toBeUndefined();
+    expect(await world.peek.exists(world.keys.turn('1-1' as never))).toBe(0);
   },
 );
-
-test('a word about what stands there that comes after the answer began to come in private changes nothing', async () => {
-  answers(LONG);
-  world.telegram.openChat(CALLER);
-  world.telegram.fail('answerGuestQuery', EXPIRED);
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'part marked:2' });
-  summon();
-  expect(await victim.ended).toBe('SIGKILL');
-  const [turn = ''] = await world.peek.keys(`${world.keys.turnPrefix}*`);
-  await world.peek.hset(turn, 'reply:there', 'AQlate');
-  await takeOver();
-  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
-  expect([shown(CALLER).length, callsOf('editMessageText')]).toEqual([4, []]);
-});
-
-test('what is noted of a message that is over leaves nothing behind', async () => {
-  const book = summonsBook(world.peek, world.keys);
-  expect(await book.put('1-1' as never, 'AQlate')).toBeUndefined();
-  expect(await world.peek.exists(world.keys.turn('1-1' as never))).toBe(0);
-});
 
 test('expired, and the person has no chat with the bot: the operator is told, and the answer is kept', async () => {
   answers();
@@ -123,48 +65,6 @@ test('expired, and the person has no chat with the bot: the operator is told, an
   expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'answered' });
   expect(shown(CALLER)).toEqual([IN_PRIVATE, 'It is a lane.']);
   expect(mainCalls()).toHaveLength(1);
-});
-
-test('deleted before the answer is there: it comes to the person', async () => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  answers('It is a lane.', promise);
-  world.telegram.openChat(CALLER);
-  await start();
-  summon();
-  await world.telegram.waitAbroad(ABROAD, EN.oneMoment);
-  world.telegram.clearAbroad(ABROAD);
-  resolve();
-  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
-  expect(shown(CALLER)).toEqual([IN_PRIVATE, 'It is a lane.']);
-});
-
-test('a format that Telegram does not take: the same words come without it', async () => {
-  answers('**A lane** keeps order.');
-  const hasFormat = ({ entities }: { entities?: unknown }) => entities !== undefined;
-  world.telegram.fail(
-    'editMessageText',
-    { status: 400, description: "Bad Request: can't parse entities" },
-    9,
-    hasFormat,
-  );
-  await start();
-  summon();
-  await nextOutcome(world, HERE);
-  expect(world.telegram.shownAbroad(ABROAD)).toMatchObject([{ text: 'A lane keeps order.', edits: 1 }]);
-});
-
-test('a longer answer is cut to one message, says so, and is whole in the conversation', async () => {
-  answers(`${LONG}The end.`);
-  await start();
-  summon();
-  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
-  const [text = ''] = abroad();
-  expect(text.length).toBeLessThanOrEqual(4_096);
-  expect(text.length).toBeGreaterThan(3_800);
-  expect(text.endsWith(EN.onlyOneMessage)).toBe(true);
-  summon('And then?');
-  await nextOutcome(world, HERE, 2);
-  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('The end.');
 });
 
 test('a message that fails is told so in its place, without a button; the operator cancels one there, too', async () => {
@@ -188,18 +88,6 @@ test('a message that fails is told so in its place, without a button; the operat
   expect(await world.peek.hexists(world.keys.chat(HERE), 'session')).toBe(0);
 });
 
-test('a conversation that does not fit is begun anew there, as anywhere', async () => {
-  await start();
-  summon('first');
-  await nextOutcome(world, HERE);
-  const mains = () => mainCalls().length;
-  world.claude.react(({ kind }) => (kind === 'main' && mains() <= 5 ? { do: 'overflow' } : undefined));
-  summon('second');
-  expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'answered' });
-  expect(abroad()[1]).toContain('second');
-  expect(world.claude.violations()).toEqual([]);
-});
-
 test('who has blocked the bot is answered where they call it all the same', async () => {
   world.telegram.openChat(CALLER);
   await start({ TELEGRAM_ALLOWED_IDS: String(CALLER) });
@@ -207,4 +95,29 @@ test('who has blocked the bot is answered where they call it all the same', asyn
   summon();
   expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
   expect((await settledOutcomes(world)).length).toBe(1);
+});
+
+test('an answer there loses a format that Telegram does not take, is cut to one message, and comes to the person where it has no place', async () => {
+  world.telegram.openChat(CALLER);
+  await start();
+  answers(`**A lane** keeps order. ${LONG}The end.`);
+  const noFormat = { status: 400, description: "Bad Request: can't parse entities" };
+  world.telegram.fail('editMessageText', noFormat, 9, ({ entities }) => entities !== undefined);
+  summon();
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  const [{ text, edits } = { text: '', edits: 0 }] = world.telegram.shownAbroad(ABROAD);
+  expect([text.startsWith('A lane keeps order'), edits]).toEqual([true, 1]);
+  expect(text.length).toBeLessThanOrEqual(4_096);
+  expect(text.length).toBeGreaterThan(3_800);
+  expect(text.endsWith(EN.onlyOneMessage)).toBe(true);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  answers('It is a lane.', promise);
+  summon('And then?');
+  await world.telegram.waitAbroad(ABROAD, EN.oneMoment);
+  world.telegram.clearAbroad(ABROAD);
+  resolve();
+  expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'answered' });
+  expect(shown(CALLER)).toEqual([IN_PRIVATE, 'It is a lane.']);
+  // It is whole in the conversation.
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('The end.');
 });

@@ -10,6 +10,7 @@ import type { Env } from '../../../worker/env.ts';
 import { parkTurn } from '../../../worker/turn/park.ts';
 import { until } from '../../chaos/scenario.ts';
 import { runCli } from '../../fixture/cli.ts';
+import { call } from '../../fixture/content-blocks.ts';
 import { CHAT, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { jobsIn } from '../../fixture/job-keys.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
@@ -27,13 +28,12 @@ import {
   wantsToWrite,
 } from '../../fixture/parked.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 eachWithNotebook();
 
 test('where nobody answered once, nothing more is asked for the message', async () => {
-  await start({ APPROVAL_TIMEOUT_MS: '500' });
+  await start({ APPROVAL_TIMEOUT_MS: '500' }, { reconcileEveryMs: 500 });
   const ask = (id: string) => call(id, { name: 'ask_user', input: { question: 'Which colour?' } });
   world.claude.react(callsTools([ask('q1'), ask('q2')], [use('t1', 'write')], [ask('q3')]));
   world.telegram.say(CHAT, 'Paint it');
@@ -75,14 +75,6 @@ test('a question of a group that became a supergroup after it was shown can be p
   expect(await notebook.notes()).toEqual(['write t1']);
 });
 
-test('a guest of a group, who is offered no ask_user, cannot be asked with it', async () => {
-  await start();
-  world.claude.react(callsTools([call('q1', { name: 'ask_user', input: { question: 'Which colour?' } })]));
-  world.telegram.say(GROUP, `/x@${world.telegram.username} Paint it`, { fromId: 3003, chatType: 'supergroup' });
-  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
-  expect(shown(GROUP)).toEqual(['Done after 1 rounds.']);
-});
-
 test('what was written before the question is no answer to it, and comes next', async () => {
   await start();
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -97,14 +89,13 @@ test('what was written before the question is no answer to it, and comes next', 
   world.telegram.say(CHAT, 'Write it down');
   await world.claude.waitForCall(({ pendingText }) => pendingText === 'Write it down');
   world.telegram.say(CHAT, 'And buy milk');
-  await until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 2);
+  await untilWaiting(CHAT);
   resolve();
   await untilParked();
   world.telegram.say(CHAT, 'rather not');
   await untilSettled(world, 3, PATIENCE_MS);
-  const told = mainCalls().flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)));
-  expect(told.join()).toContain('wrote instead: rather not');
-  expect(told.join()).not.toContain('milk');
+  expect(toldOfCalls()).toContain('wrote instead: rather not');
+  expect(toldOfCalls()).not.toContain('milk');
   expect((await outcomes()).sort()).toEqual(['answered', 'answered', 'merged']);
 });
 
@@ -116,8 +107,7 @@ test('a forwarded text is not the word of who forwards it: it declines, and come
   await question(CHAT, /^Which account/);
   world.telegram.say(CHAT, 'To mine, says the forger', { extra: forwarded({ type: 'hidden_user', name: 'Mallory' }) });
   await untilSettled(world, 2, PATIENCE_MS);
-  const told = mainCalls().flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)));
-  expect(told.join()).toContain('does not want to answer');
+  expect(toldOfCalls()).toContain('does not want to answer');
   expect(await outcomes()).toEqual(['answered', 'answered']);
 });
 
@@ -133,28 +123,26 @@ test('what waited for a person is not overdue as soon as it goes on, nor is what
   world.telegram.say(CHAT, 'Write it down');
   await world.claude.waitForCall(() => true);
   world.telegram.say(CHAT, 'next');
-  await until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 2);
+  await untilWaiting(CHAT);
   resolve();
   await untilParked();
   const atMs = Date.now();
   await until('both are old', () => Date.now() - atMs > 2_100);
   await press('once');
   await untilSettled(world, 3, PATIENCE_MS);
-  expect(world.telegram.shown(9001).map(({ text }) => text)).toEqual([]);
+  expect(shown(9001)).toEqual([]);
 });
 
 test('a turn that goes on by a press is not left for what came meanwhile, also where a chat wants that', async () => {
   await start();
   const wants = callsTools([use('t1', 'write')]);
   world.claude.react((asked) => (/later/.test(asked.pendingText) ? { do: 'answer', text: 'Hi' } : wants(asked)));
-  const say = (text: string, fromId: number) =>
-    world.telegram.say(GROUP, `/x@${world.telegram.username} ${text}`, { fromId, chatType: 'supergroup' });
   world.telegram.say(GROUP, '/busy interrupt', { fromId: CHAT, chatType: 'supergroup' });
   await nextOutcome(world, GROUP);
-  say('Write it down', CHAT);
+  sayInGroup('Write it down', CHAT);
   await question(GROUP);
-  say('later', 1002);
-  await until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(GROUP)))) === 2);
+  sayInGroup('later', 1002);
+  await untilWaiting(GROUP);
   await press('once', { chat: GROUP });
   await untilSettled(world, 4, PATIENCE_MS);
   expect(await notebook.notes()).toEqual(['write t1']);
@@ -186,21 +174,18 @@ test('who was taken off the allow list meanwhile does not answer, as a guest, wh
   await start();
   const wants = callsTools([call('q1', { name: 'ask_user', input: { question: 'Which account?' } })]);
   world.claude.react((asked) => (/Mine/.test(asked.pendingText) ? { do: 'answer', text: 'No' } : wants(asked)));
-  const say = (text: string) =>
-    world.telegram.say(GROUP, `/x@${world.telegram.username} ${text}`, { fromId: rita, chatType: 'supergroup' });
-  say('Pay the bill');
+  sayInGroup('Pay the bill', rita);
   await question(GROUP, /^Which account/);
   await runCli(['allow', '--remove', String(rita)], world.env);
   await stopGateways();
   await start();
   const [entry = ''] = await world.peek.lrange(world.keys.lane(chatKey(GROUP)), 0, 0);
-  say('Mine');
+  sayInGroup('Mine', rita);
   const seen = () => world.peek.hget(world.keys.turn(entry as EntryId), 'parkedBehind');
   await until('it was seen and left', async () => (await seen()) === '1');
   await press('no', { chat: GROUP, title: /^Which account/ });
   await untilSettled(world, 3, PATIENCE_MS);
-  const told = mainCalls().flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)));
-  expect(told.join()).toContain('does not want to answer');
+  expect(toldOfCalls()).toContain('does not want to answer');
   expect((await outcomes()).sort()).toEqual(['answered', 'answered', 'command']);
 });
 
@@ -230,20 +215,8 @@ test('a press on a question of which Telegram never said that it stands there go
   expect(await notebook.notes()).toEqual(['write t1']);
 });
 
-test('a text answers a question of which Telegram never said that it stands there, and nobody is asked again', async () => {
-  await start();
-  wantsToWrite('t1');
-  world.telegram.fail('sendMessage', { do: 'loseReply' }, 1, isQuestion);
-  world.telegram.say(CHAT, 'Write it down');
-  await question();
-  world.telegram.say(CHAT, 'rather not');
-  await untilSettled(world, 2, PATIENCE_MS);
-  expect((await outcomes()).sort()).toEqual(['answered', 'merged']);
-  expect(shown()).toEqual([expect.stringMatching(/^May I/), 'Done after 1 rounds.']);
-});
-
 test('the time of a question that may have been shown ends when it ends, also while it is put off', async () => {
-  await start({ APPROVAL_TIMEOUT_MS: '605000' });
+  await start({ APPROVAL_TIMEOUT_MS: '605000' }, { reconcileEveryMs: 500 });
   wantsToWrite('t1');
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 2, isQuestion);
   world.telegram.say(CHAT, 'Write it down');
@@ -252,20 +225,6 @@ test('the time of a question that may have been shown ends when it ends, also wh
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   const [told] = resultsIn(mainCalls().at(-1) as ClaudeCall);
   expect(JSON.stringify(told?.content)).toContain('Nobody answered in time');
-});
-
-test('a question that could not be shown is asked all the same where the job that was to show it is lost', async () => {
-  await start();
-  wantsToWrite('t1');
-  const throttled = { status: 429, description: 'Too Many Requests', parameters: { retry_after: 5 } };
-  world.telegram.fail('sendMessage', throttled, 1, isQuestion);
-  world.telegram.say(CHAT, 'Write it down');
-  await until('it waits', async () => (await delays()) === 1);
-  const [job = ''] = await world.peek.zrange(jobsIn(world.keys, 'delayed'), '0', '-1');
-  await world.peek.del(jobsIn(world.keys, 'delayed'), jobsIn(world.keys, 'delayed').replace(/delayed$/, job));
-  await press('once');
-  await untilSettled(world, 2, PATIENCE_MS);
-  expect(await notebook.notes()).toEqual(['write t1']);
 });
 
 test('a question that was certainly not shown is not put off for longer and longer', async () => {
@@ -280,3 +239,16 @@ test('a question that was certainly not shown is not put off for longer and long
   await untilSettled(world, 2, PATIENCE_MS);
   expect(await notebook.notes()).toEqual(['write t1']);
 });
+
+/** What the model was told of the calls that it made, in all requests. */
+function toldOfCalls(): string {
+  return mainCalls()
+    .flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)))
+    .join();
+}
+
+/** Somebody addresses the bot in the group. */
+const sayInGroup = (text: string, fromId: number) =>
+  world.telegram.say(GROUP, `/x@${world.telegram.username} ${text}`, { fromId, chatType: 'supergroup' });
+const untilWaiting = (chat: number) =>
+  until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(chat)))) === 2);
