@@ -1,4 +1,6 @@
 /** What a model does with the tools of its server, and what it leaves in a conversation. */
+
+import { call } from '../fixture/content-blocks.ts';
 import { randomInt } from '../fixture/random.ts';
 import type { ClaudeCall, Reaction } from '../stand-in/claude/reaction.ts';
 import { type Block, blocksOf } from '../stand-in/claude/request.ts';
@@ -12,7 +14,6 @@ import {
   searchCut,
   searchedOften,
 } from '../stand-in/claude/searching.ts';
-import { call } from '../stand-in/claude/specimens.ts';
 import { killGateway } from './gateway-scenarios.ts';
 import { midTraffic, type Scenario } from './scenario.ts';
 import { answers } from './traffic.ts';

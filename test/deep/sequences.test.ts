@@ -4,11 +4,11 @@ import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
 import type { FailureKind } from '../../worker/model/errors/failure.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
+import { assistant, image, png, text, thinking, user } from '../fixture/content-blocks.ts';
 import { eachInWorld, spawn, takeOver, world } from '../fixture/each-test.ts';
 import { isProbe } from '../fixture/history.ts';
 import { untilSettled } from '../fixture/ledger.ts';
 import type { ClaudeCall, Reaction } from '../stand-in/claude/reaction.ts';
-import { assistant, image, png, text, thinking, user } from '../stand-in/claude/specimens.ts';
 
 const FIRST_CHAT = 1001;
 const SEQUENCES = 120;

@@ -30,7 +30,6 @@ const LONGEST = [
   'supervisor',
   'hostile-files',
   'phone',
-  'stop-killed',
   'tools-crash',
   'cluster',
   'merge',

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { call } from '../fixture/content-blocks.ts';
 import { callsTools, use } from '../fixture/notebook.ts';
-import { call } from '../stand-in/claude/specimens.ts';
 import { about } from './about.ts';
 import type { Hour } from './hour.ts';
 

@@ -1,0 +1,120 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { parseArgs, promisify } from 'node:util';
+import { PROJECT_ROOT, refuse } from '../../../shared/base/project.ts';
+import { drawMutants, mutated, type RandomMutant } from './draw.ts';
+
+const HELP = `Usage: npm run mutants -- --random N --seed S [options]
+
+Changes random lines of the product, one small thing at a time, in a clone of the last commit: negates a condition, drops a
+statement, swaps a constant. A change that does not compile is no mutant. For each mutant runs npm test's suites, the
+nearest first, until one is red; then those of npm run test:deep. Prints each mutant with the suite that caught it, and the
+survivors at the end. A minute or two for each that is caught, half an hour for a survivor.
+
+  --random N   how many mutants
+  --seed S     which
+  --from N     leaves out the first so many, to go on where another run ended
+  --list       only prints them`;
+
+/** A suite that hangs is red by Jest's own limit of three minutes; this bounds all of them. */
+const SUITES_MS = 2_400_000;
+const JEST = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--bail', '--maxWorkers=3'];
+const SEQUENCER = ['--testSequencer', 'test/environment/nearest.mjs'];
+
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean' },
+    random: { type: 'string', default: '0' },
+    seed: { type: 'string', default: '1' },
+    from: { type: 'string', default: '0' },
+    list: { type: 'boolean' },
+  },
+});
+const [count, seed, from] = [values.random, values.seed, values.from].map(Number) as [number, number, number];
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const run = promisify(execFile);
+let folder = '';
+process.once('exit', () => folder !== '' && rmSync(folder, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+if (values.help) say(HELP);
+else if (![count, seed, from].every(Number.isSafeInteger) || count < 1)
+  refuse(['--random is a whole number from 1.', HELP]);
+else await play();
+
+async function play(): Promise<void> {
+  folder = await mkdtemp(join(tmpdir(), 'spillway-mutants-'));
+  await run('git', ['clone', '--quiet', '--shared', PROJECT_ROOT, folder]);
+  for (const name of ['node_modules', '.cache']) await run('cp', ['-al', join(PROJECT_ROOT, name), folder]);
+  const survivors: RandomMutant[] = [];
+  let drawn = 0;
+  for (const mutant of drawMutants(seed)) {
+    if (drawn === count) break;
+    if (!(await compiles(mutant))) continue;
+    drawn += 1;
+    if (drawn <= from) continue;
+    const caughtBy = values.list ? 'not played' : await catcherOf(mutant);
+    if (caughtBy === undefined) survivors.push(mutant);
+    say(`${String(drawn).padStart(3)}  ${lineOf(mutant)}\n     ${caughtBy ?? 'SURVIVED'}`);
+  }
+  if (values.list) return;
+  const played = count - from;
+  say(`\n${played - survivors.length} of ${played} caught, seed ${seed}.`);
+  for (const mutant of survivors) say(`survived: ${lineOf(mutant)}`);
+  process.exitCode = survivors.length > 0.1 * played ? 1 : 0;
+}
+
+function lineOf({ file, line, kind, before, after }: RandomMutant): string {
+  return `${file}:${line} ${kind}: ${before.trim()} -> ${after.trim() || '(dropped)'}`;
+}
+
+async function compiles(mutant: RandomMutant): Promise<boolean> {
+  if (mutant.file.endsWith('.lua')) return true;
+  return (await withMutant(mutant, () => exitOf(['node_modules/typescript/bin/tsc', '--noEmit'], mutant))).code === 0;
+}
+
+/** The first suite that is red with the mutant; `undefined` if none is. */
+function catcherOf(mutant: RandomMutant): Promise<string | undefined> {
+  return withMutant(mutant, async () => {
+    for (const config of [[], ['--config', 'jest.deep.config.js']]) {
+      const { code, printed } = await exitOf([...JEST, ...SEQUENCER, ...config], mutant);
+      if (code !== 0) return /^FAIL (\S+)/m.exec(printed)?.[1] ?? 'the suites did not end';
+    }
+    return undefined;
+  });
+}
+
+async function withMutant<Result>(mutant: RandomMutant, work: () => Promise<Result>): Promise<Result> {
+  const path = join(folder, mutant.file);
+  await writeFile(path, mutated(mutant));
+  try {
+    return await work();
+  } finally {
+    await run('git', ['-C', folder, 'checkout', '--quiet', '--', mutant.file]);
+  }
+}
+
+/** Runs a program of Node in the clone, in a group of its own, which is ended as a whole after the limit. */
+async function exitOf(
+  args: readonly string[],
+  { file }: RandomMutant,
+): Promise<{ code: number | null; printed: string }> {
+  const child = spawn(process.execPath, ['scripts/run.mjs', ...args], {
+    cwd: folder,
+    env: { ...process.env, MUTANT_FILE: file },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const end = (): void => void (child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'));
+  const timer = setTimeout(end, SUITES_MS);
+  process.once('exit', end);
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  clearTimeout(timer);
+  process.off('exit', end);
+  return { code, printed: `${stdout}${stderr}` };
+}
