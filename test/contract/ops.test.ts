@@ -222,9 +222,12 @@ test('Node is started with the same flag by npm, in the image, under systemd and
     .map((script) => /--max-\S+=\d+/.exec(script)?.[0]);
   expect(start).toBeDefined();
   expect(others).toEqual([start, start]);
-  const elsewhere = ['Dockerfile', 'docs/operations.md', 'test/compare/contender.ts', 'test/bench/start-built.ts'].map(
-    (name) => read(name),
-  );
+  const elsewhere = [
+    'Dockerfile',
+    'docs/operations.md',
+    'test/tools/compare/contender.ts',
+    'test/tools/bench/start-built.ts',
+  ].map((name) => read(name));
   expect(elsewhere.filter((text) => !text.includes(`${start}`))).toEqual([]);
 });
 

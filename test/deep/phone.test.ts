@@ -1,6 +1,6 @@
 /** Incidents that are closed from a phone, with the clocks of production; `npm run verify:phone` plays all of them. */
 import { expect, test } from '@jest/globals';
-import { INCIDENTS, playIncident } from '../phone/incidents.ts';
+import { INCIDENTS, playIncident } from '../tools/phone/incidents.ts';
 
 const PATIENCE_MS = 180_000;
 

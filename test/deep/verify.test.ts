@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import { runFile } from '../fixture/command.ts';
 import { BARE_ENV } from '../fixture/environment.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
-import { TOOL_NAMES } from '../verify/tool.ts';
+import { TOOL_NAMES } from '../tools/verify/tool.ts';
 
 const LONG = { timeoutMs: 80_000 };
 
@@ -12,7 +12,12 @@ test('without any of the programs it names each of them, still finds an incident
   const folder = await temporaryFolder();
   const server = process.env.SPILLWAY_REDIS_SERVER;
   const args = ['--bin', folder, '--only', 'the provider is down'];
-  const run = await runFile('test/verify/main.ts', args, { ...BARE_ENV, SPILLWAY_REDIS_SERVER: server ?? '' }, LONG);
+  const run = await runFile(
+    'test/tools/verify/main.ts',
+    args,
+    { ...BARE_ENV, SPILLWAY_REDIS_SERVER: server ?? '' },
+    LONG,
+  );
   for (const name of Object.keys(TOOL_NAMES)) expect(run.stdout).toMatch(new RegExp(`^${name} was not found, so`, 'm'));
   expect(run.stdout).toMatch(/^cli status +the provider is down$/m);
   expect(run.stdout).toContain('1 of 1 incidents were found.');

@@ -1,6 +1,6 @@
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { failed } from '../../shared/telegram/failure.ts';
-import { instantTelegram } from '../bench/instant.ts';
+import { instantTelegram } from '../tools/bench/instant.ts';
 import type { Process } from './process.ts';
 
 /** A message as its chat shows it. */

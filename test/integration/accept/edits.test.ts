@@ -3,12 +3,12 @@ import { createAccept } from '../../../producer/accept/accept.ts';
 import { METRIC } from '../../../shared/base/telemetry.ts';
 import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
-import { instantTelegram } from '../../bench/instant.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { producerEnv } from '../../fixture/producer-env.ts';
 import { until } from '../../fixture/root.ts';
+import { instantTelegram } from '../../tools/bench/instant.ts';
 
 const GROUP = -100_5;
 const BOT = 7_000_001;

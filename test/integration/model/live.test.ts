@@ -1,14 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { cleanUps } from '../../fixture/clean-ups.ts';
 import { runFile } from '../../fixture/command.ts';
-import { type Judged, judgeAll } from '../../live/expectation.ts';
-import { EXPECTATIONS } from '../../live/expectations.ts';
-import { openLine } from '../../live/line.ts';
-import { obeys } from '../../live/obedient.ts';
-import { isRight } from '../../live/questions.ts';
-import { REFUSAL_STRING } from '../../live/talk-expectations.ts';
-import type { Question } from '../../score/chat.ts';
 import { type ClaudeOptions, type ClaudeStandIn, startClaude } from '../../stand-in/claude/server.ts';
+import { type Judged, judgeAll } from '../../tools/live/expectation.ts';
+import { EXPECTATIONS } from '../../tools/live/expectations.ts';
+import { openLine } from '../../tools/live/line.ts';
+import { obeys } from '../../tools/live/obedient.ts';
+import { isRight } from '../../tools/live/questions.ts';
+import { REFUSAL_STRING } from '../../tools/live/talk-expectations.ts';
+import type { Question } from '../../tools/score/chat.ts';
 
 const MODEL = 'claude-opus-5-5';
 /** As Opus 5.5 is documented; only its window is smaller. */
@@ -72,7 +72,7 @@ test.each<[string, Partial<Question>, string, boolean]>([
 });
 
 test('without a key prints one sentence and exits 2', async () => {
-  const { code, stdout, stderr } = await runFile('test/live/main.ts', [], {});
+  const { code, stdout, stderr } = await runFile('test/tools/live/main.ts', [], {});
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toBe('ANTHROPIC_API_KEY is not set, so there is no endpoint to be asked.\n');
 });
@@ -80,7 +80,7 @@ test('without a key prints one sentence and exits 2', async () => {
 test('the stand-in meets every expectation; the calls and their maximum cost are stated first, and the key never', async () => {
   const claude = await given();
   const env = { ANTHROPIC_API_KEY: 'sk-secret-1', ANTHROPIC_BASE_URL: claude.url, MODEL };
-  const { code, stdout } = await runFile('test/live/main.ts', ['--overflow'], env, { timeoutMs: 25_000 });
+  const { code, stdout } = await runFile('test/tools/live/main.ts', ['--overflow'], env, { timeoutMs: 25_000 });
   const [, calls, usd] =
     /^(\d+) calls of claude-opus-5-5\. They cost at most (\d+\.\d{4}) US dollars\.\n/.exec(stdout) ?? [];
   expect(claude.calls.length).toBeLessThanOrEqual(Number(calls));

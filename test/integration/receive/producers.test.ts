@@ -2,9 +2,9 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { type AcceptUpdate, createAccept } from '../../../producer/accept/accept.ts';
 import { METRIC, traceIdsOnly } from '../../../shared/base/telemetry.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
-import { instantTelegram } from '../../bench/instant.ts';
 import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
 import { producerEnv } from '../../fixture/producer-env.ts';
+import { instantTelegram } from '../../tools/bench/instant.ts';
 
 const GROUP = -100_5;
 const MOVED = -100_200_5;

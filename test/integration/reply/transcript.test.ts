@@ -4,11 +4,11 @@ import { expect, test } from '@jest/globals';
 import { runFile } from '../../fixture/command.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { variants } from '../../fixture/variants.ts';
-import { SCENES } from '../../transcript/catalogue.ts';
-import { ANN, type Scene } from '../../transcript/scene.ts';
-import { transcribe } from '../../transcript/transcribe.ts';
+import { SCENES } from '../../tools/transcript/catalogue.ts';
+import { ANN, type Scene } from '../../tools/transcript/scene.ts';
+import { transcribe } from '../../tools/transcript/transcribe.ts';
 
-const TRANSCRIPT = 'test/transcript/main.ts';
+const TRANSCRIPT = 'test/tools/transcript/main.ts';
 const ALL_MS = 120_000;
 
 const LOOKS = [/<table>/, /class="quote|<blockquote>/, /⏹ Stop/, /↻/, /in topic 40/, /🔕/, /🔔/, /☑/];

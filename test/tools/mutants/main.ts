@@ -5,8 +5,9 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { parseArgs, promisify } from 'node:util';
-import { PROJECT_ROOT, refuse } from '../../../shared/base/project.ts';
+import { promisify } from 'node:util';
+import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import { Refusal, runTool, say } from '../tool.ts';
 import { drawMutants, mutated, type RandomMutant } from './draw.ts';
 
 const HELP = `Usage: npm run mutants -- --random N --seed S [options]
@@ -26,28 +27,24 @@ const SUITES_MS = 2_400_000;
 const JEST = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--bail', '--maxWorkers=3'];
 const SEQUENCER = ['--testSequencer', 'test/environment/nearest.mjs'];
 
-const { values } = parseArgs({
-  options: {
-    help: { type: 'boolean' },
-    random: { type: 'string', default: '0' },
-    seed: { type: 'string', default: '1' },
-    from: { type: 'string', default: '0' },
-    list: { type: 'boolean' },
-  },
-});
-const [count, seed, from] = [values.random, values.seed, values.from].map(Number) as [number, number, number];
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const OPTIONS = {
+  random: { type: 'string', default: '0' },
+  seed: { type: 'string', default: '1' },
+  from: { type: 'string', default: '0' },
+  list: { type: 'boolean', default: false },
+} as const;
 const run = promisify(execFile);
 let folder = '';
-process.once('exit', () => folder !== '' && rmSync(folder, { recursive: true, force: true }));
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+const removeFolder = (): void => {
+  if (folder !== '') rmSync(folder, { recursive: true, force: true });
+};
 
-if (values.help) say(HELP);
-else if (![count, seed, from].every(Number.isSafeInteger) || count < 1)
-  refuse(['--random is a whole number from 1.', HELP]);
-else await play();
+await runTool(HELP, OPTIONS, play, removeFolder);
 
-async function play(): Promise<void> {
+async function play(values: Record<'random' | 'seed' | 'from', string> & { list: boolean }): Promise<void> {
+  const [count = 0, seed = 0, from = 0] = [values.random, values.seed, values.from].map(Number);
+  if (![count, seed, from].every(Number.isSafeInteger) || count < 1)
+    throw new Refusal('--random is a whole number from 1.');
   folder = await mkdtemp(join(tmpdir(), 'spillway-mutants-'));
   await run('git', ['clone', '--quiet', '--shared', PROJECT_ROOT, folder]);
   for (const name of ['node_modules', '.cache']) await run('cp', ['-al', join(PROJECT_ROOT, name), folder]);

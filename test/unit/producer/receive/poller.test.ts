@@ -5,10 +5,10 @@ import { startPoller } from '../../../../producer/receive/poller.ts';
 import { UnreadableMessageError } from '../../../../shared/flow/message.ts';
 import { shardOf } from '../../../../shared/redis/keys.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
-import { instantTelegram } from '../../../bench/instant.ts';
 import { inboxOf } from '../../../fixture/inbox.ts';
 import { term, terms } from '../../../fixture/lease.ts';
 import { producerEnv } from '../../../fixture/producer-env.ts';
+import { instantTelegram } from '../../../tools/bench/instant.ts';
 
 /** A message of a chat; by default all of one. */
 const update = (id: number, chat = 1) => ({

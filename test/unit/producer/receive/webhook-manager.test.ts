@@ -3,9 +3,9 @@ import type { Lease } from '../../../../producer/receive/lease.ts';
 import { startWebhookKeeper } from '../../../../producer/receive/webhook-manager.ts';
 import type { WebhookInfo } from '../../../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../../../shared/telegram/failure.ts';
-import { instantTelegram } from '../../../bench/instant.ts';
 import { term, terms } from '../../../fixture/lease.ts';
 import { producerEnv } from '../../../fixture/producer-env.ts';
+import { instantTelegram } from '../../../tools/bench/instant.ts';
 
 const URL_OF_OURS = 'https://example.org/hook';
 const SET = `set ${URL_OF_OURS} s`;

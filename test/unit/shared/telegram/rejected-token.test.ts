@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
 import { guardToken } from '../../../../shared/telegram/rejected-token.ts';
-import { instantTelegram } from '../../../bench/instant.ts';
+import { instantTelegram } from '../../../tools/bench/instant.ts';
 
 const REFUSED: TelegramResult<never> = { ok: false, failure: { kind: 'unauthorized', description: 'Unauthorized' } };
 const BUSY: TelegramResult<never> = { ok: false, failure: { kind: 'throttled', description: 'Too Many Requests' } };

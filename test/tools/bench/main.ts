@@ -1,0 +1,63 @@
+import { resolve } from 'node:path';
+import { freshRedis } from '../../fixture/redis.ts';
+import { findRedis, Refusal, runTool, say } from '../tool.ts';
+import { type Ground, lineOf, type Measure, type Taken, takeRounds } from './figure.ts';
+import { MEASURES } from './figures.ts';
+import { drawFlameGraph } from './flame.ts';
+import { commandsOfATurn } from './round-trips.ts';
+
+const ROUNDS = 3;
+const HELP = `Usage: npm run bench [-- options]
+
+Measures this machine, on a private Redis (AOF everysec) with real BullMQ: each figure in ${ROUNDS} rounds, of which it prints
+the median and the spread. Read the ratios, not the rates: a machine is noisy, and both sides of a ratio share a round.
+Linux only. It takes about twenty minutes.
+
+  --json          for machines
+  --only a,b      only these: ${MEASURES.map(({ name }) => name).join(', ')}
+  --rounds N      default ${ROUNDS}
+  --before DIR    also measures the version in this folder (a checkout with its node_modules) beside this one
+  --flame FILE    only draws where a turn over HTTP spends its time, as an SVG`;
+
+const OPTIONS = {
+  json: { type: 'boolean', default: false },
+  only: { type: 'string' },
+  rounds: { type: 'string', default: String(ROUNDS) },
+  before: { type: 'string' },
+  flame: { type: 'string' },
+} as const;
+
+await runTool(HELP, OPTIONS, async (values) => {
+  const chosen = values.only?.split(',') ?? MEASURES.map(({ name }) => name);
+  const unknown = chosen.filter((name) => !MEASURES.some((measure) => measure.name === name));
+  const rounds = Number(values.rounds);
+  if (unknown.length > 0) throw new Refusal(`Nothing is named ${unknown.join(', ')}.`);
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Refusal('--rounds is a whole number from 1.');
+  await findRedis();
+  const redis = await freshRedis({ fsync: 'everysec' });
+  try {
+    if (values.flame !== undefined) return await drawFlameGraph(redis.socketUrl, resolve(values.flame));
+    const ground = { redisUrl: redis.socketUrl, before: values.before && resolve(values.before) };
+    const measures = MEASURES.filter(({ name, isPossible }) => chosen.includes(name) && (isPossible?.(ground) ?? true));
+    if (values.json) await printJson(measures, ground, rounds);
+    else await printTable(measures, ground, rounds);
+  } finally {
+    await redis.stop();
+  }
+});
+
+async function printTable(measures: readonly Measure[], ground: Ground, rounds: number): Promise<void> {
+  for (const measure of measures) {
+    const { results, behind } = await takeRounds(measure, ground, rounds);
+    for (const result of results) say(lineOf(result));
+    const numbers = Object.entries(behind).map(([name, value]) => `${name} ${value.toPrecision(3)}`);
+    if (numbers.length > 0) say(`         ${numbers.join(', ')}`);
+    if (measure.name === 'round-trips') say(`         ${(await commandsOfATurn(ground.redisUrl)).join(', ')}`);
+  }
+}
+
+async function printJson(measures: readonly Measure[], ground: Ground, rounds: number): Promise<void> {
+  const taken: Record<string, Taken> = {};
+  for (const measure of measures) taken[measure.name] = await takeRounds(measure, ground, rounds);
+  say(JSON.stringify({ rounds, measures: taken }, null, 2));
+}

@@ -1,0 +1,134 @@
+import { Redis } from 'ioredis';
+import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import { temporaryBlobs } from '../../fixture/blobs.ts';
+import { startCluster } from '../../fixture/cluster.ts';
+import { type GatewayProcess, spawnRunning } from '../../fixture/process.ts';
+import type { Measure } from './figure.ts';
+import { type Outside, startOutside } from './outside.ts';
+import { cpuMsOf } from './spent.ts';
+
+const CHATS = 100;
+const MESSAGES = 600;
+const WARM_UP = 400;
+/**
+ * V8 compiles while the first turns run: they say what a restart costs, and the last ones what a gateway costs that runs
+ * for weeks. After two rounds the cost falls no more.
+ */
+const ROUNDS = 3;
+const FIRST_CHAT = 1_000;
+/** The measured chats are fresh ones in each round. */
+const MEASURED_CHAT = 100_000;
+
+/** What a turn costs, and how many a second there are when each is answered at once. */
+export interface Cost {
+  readonly cpuMs: number;
+  readonly perSecond: number;
+  /** What each of the first 600 turns costs. */
+  readonly earlyCpuMs: number;
+}
+
+/** A gateway of this or another version, as a real process over real HTTP, and what a turn costs it. */
+export async function costOverHttp(
+  redisUrl: string,
+  more: { root?: string; env?: (outside: Outside) => Record<string, string> } = {},
+): Promise<Cost> {
+  await emptied(redisUrl);
+  const [outside, blobs] = await Promise.all([startOutside(0), temporaryBlobs()]);
+  const env = { ...outside.env, ...blobs.env, REDIS_URL: redisUrl, ...more.env?.(outside) };
+  const gateway = await spawnRunning('spillway.ts', env, { root: more.root ?? PROJECT_ROOT });
+  try {
+    return await turnCost(gateway, outside);
+  } finally {
+    await gateway.stop();
+    await Promise.all([outside.stop(), blobs.remove()]);
+  }
+}
+
+/** What a turn costs a gateway that runs. */
+export async function turnCost(gateway: GatewayProcess, outside: Outside): Promise<Cost> {
+  await outside.write({ messages: WARM_UP, chats: CHATS, firstChat: FIRST_CHAT });
+  const rounds: { cpuMs: number; perSecond: number }[] = [];
+  for (let round = 1; round <= ROUNDS; round++) {
+    const beforeMs = cpuMsOf(gateway.pid);
+    const answeredAtMs = await outside.write({ messages: MESSAGES, chats: CHATS, firstChat: round * MEASURED_CHAT });
+    const tookMs = (answeredAtMs.at(-1) ?? 0) - (answeredAtMs[0] ?? 0);
+    rounds.push({ cpuMs: (cpuMsOf(gateway.pid) - beforeMs) / MESSAGES, perSecond: (MESSAGES * 1_000) / tookMs });
+  }
+  const [early, last] = [rounds[0], rounds.at(-1)];
+  return { cpuMs: last?.cpuMs ?? 0, perSecond: last?.perSecond ?? 0, earlyCpuMs: early?.cpuMs ?? 0 };
+}
+
+/** Empties a Redis. */
+export async function emptied(redisUrl: string): Promise<void> {
+  const redis = new Redis(redisUrl);
+  await redis.flushall();
+  redis.disconnect();
+}
+
+/** A turn over real HTTP, streaming. */
+export const wire: Measure = {
+  name: 'http',
+  figures: {
+    cpuMs: {
+      name: `CPU of a turn over HTTP, streaming, ${CHATS} chats, ${MESSAGES} messages at once`,
+      unit: 'ms',
+      aim: { atMost: 2.5 },
+    },
+  },
+  take: async ({ redisUrl }) => ({ ...(await costOverHttp(redisUrl)) }),
+};
+
+/** The same turn beside another version's, one after the other. */
+export const sideBySide: Measure = {
+  name: 'before',
+  figures: {
+    ratio: { name: 'CPU of the same turn over that of the version given', unit: '', aim: { atMost: 0.5 } },
+  },
+  isPossible: ({ before }) => before !== undefined,
+  async take({ redisUrl, before = PROJECT_ROOT }) {
+    const { cpuMs: beforeMs } = await costOverHttp(redisUrl, { root: before });
+    const { cpuMs: nowMs } = await costOverHttp(redisUrl);
+    return { ratio: nowMs / beforeMs, nowMs, beforeMs };
+  },
+};
+
+/** A turn that is exported to a collector, beside one that is not. */
+export const telemetry: Measure = {
+  name: 'telemetry',
+  figures: {
+    ratio: { name: 'CPU of a turn, telemetry on over off', unit: '', aim: { atMost: 1.1 } },
+  },
+  async take({ redisUrl }) {
+    const { cpuMs: offMs } = await costOverHttp(redisUrl);
+    const { cpuMs: onMs } = await costOverHttp(redisUrl, {
+      env: ({ otlpUrl }) => ({
+        OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl,
+        OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      }),
+    });
+    return { ratio: onMs / offMs, onMs, offMs };
+  },
+};
+
+const SHARDS = 12;
+
+/** A real cluster of three masters beside one Redis. On one machine they share its cores, so it shows what shards cost. */
+export const cluster: Measure = {
+  name: 'cluster',
+  figures: {
+    cpu: { name: `CPU of a turn, three masters with ${SHARDS} shards over one Redis`, unit: '', aim: undefined },
+    rate: { name: 'the same, turns a second', unit: '', aim: undefined },
+  },
+  async take({ redisUrl }) {
+    const one = await costOverHttp(redisUrl);
+    const masters = await startCluster();
+    const env = () => ({ REDIS_URL: '', REDIS_CLUSTER_NODES: masters.nodes, SHARDS: String(SHARDS) });
+    const three = await costOverHttp(redisUrl, { env }).finally(() => masters.stop());
+    return {
+      cpu: three.cpuMs / one.cpuMs,
+      rate: three.perSecond / one.perSecond,
+      onePerSecond: one.perSecond,
+      threePerSecond: three.perSecond,
+    };
+  },
+};

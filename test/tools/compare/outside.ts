@@ -1,0 +1,88 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { BARE_ENV } from '../../fixture/environment.ts';
+import type { Asked, Shown } from './judge.ts';
+
+/** How long one message took, in ms: from its writing to the model, and from there to its first words in the chat. */
+export interface Sample {
+  toModelMs: number;
+  firstWordsMs: number;
+}
+
+/** What the process of the stand-ins is asked. */
+export type Order =
+  /** `thinkMs`: how long the model takes before its first word. */
+  | { do: 'begin'; slow: boolean; windowTokens: number; thinkMs?: number }
+  | ({ do: 'sample' } & Asked)
+  /** `firstN`: the number of each chat's first message; default 0. */
+  | { do: 'burst'; messages: number; chats: number; firstChat: number; firstN?: number }
+  | ({ do: 'say'; words: string } & Asked)
+  | { do: 'telegram'; isAway: boolean }
+  | { do: 'model'; overloaded: boolean; windowTokens?: number }
+  | { do: 'settle'; quietMs: number; atMostMs: number };
+
+/** What it tells when that is done. */
+export interface Reply {
+  done?: true;
+  sample?: Sample;
+  perSecond?: number;
+  asked?: Asked[];
+  shown?: Shown[];
+}
+
+/** Telegram and Claude, in a process of their own: what a bot uses of the processor is the bot's. */
+export interface Outside {
+  /** The settings that lead a bot there, without its Redis. */
+  readonly env: Readonly<Record<string, string>>;
+  ask(order: Order): Promise<Reply>;
+  stop(): Promise<void>;
+}
+
+const PATIENCE_MS = 600_000;
+
+/** Starts it. */
+export async function startOutside(): Promise<Outside> {
+  const child = fork(join(import.meta.dirname, 'outside-process.ts'), {
+    env: { ...BARE_ENV },
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  let before: Promise<unknown> = Promise.resolve();
+  const { telegramUrl, token, claudeUrl } = (await hear(child)) as Record<string, string>;
+  if (telegramUrl === undefined || token === undefined || claudeUrl === undefined)
+    throw new Error('the stand-ins did not tell where they listen');
+  return {
+    env: {
+      TELEGRAM_BOT_TOKEN: token,
+      TELEGRAM_API_ROOT: telegramUrl,
+      TELEGRAM_ALLOWED_IDS: '*',
+      PERSON_DAILY_USD: '0',
+      TOTAL_DAILY_USD: '999999',
+      TELEGRAM_ALERT_CHAT_ID: 'none',
+      // The plain bots keep no pace either.
+      TELEGRAM_PACING: 'false',
+      ANTHROPIC_API_KEY: 'compare',
+      ANTHROPIC_BASE_URL: claudeUrl,
+      HTTP_PORT: '0',
+    },
+    ask(order) {
+      // One after another: a reply does not say what it replies to.
+      const reply = before.then(() => {
+        child.send(order);
+        return hear(child) as Promise<Reply>;
+      });
+      before = reply.catch(() => undefined);
+      return reply;
+    },
+    async stop() {
+      child.disconnect();
+      await once(child, 'exit');
+    },
+  };
+}
+
+async function hear(child: ChildProcess): Promise<unknown> {
+  const [told] = await once(child, 'message', { signal: AbortSignal.timeout(PATIENCE_MS) });
+  return told;
+}

@@ -1,0 +1,190 @@
+import type { Redis } from 'ioredis';
+import type { FoundRedisServer } from '../../../shared/private-redis/install.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
+import type { OutcomeRecord } from '../../../shared/state/lane/record-streams.ts';
+import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { type ChaosRedis, startChaosRedis } from '../../chaos/redis.ts';
+import { temporaryBlobs } from '../../fixture/blobs.ts';
+import { TOKEN } from '../../fixture/console.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { conversation } from '../../fixture/history.ts';
+import { MANNERS } from '../../fixture/manners.ts';
+import { openNotebook } from '../../fixture/notebook.ts';
+import { type GatewayProcess, spawnRunning } from '../../fixture/process.ts';
+import { until } from '../../fixture/root.ts';
+import type { ReactionRule } from '../../stand-in/claude/reaction.ts';
+import { type ClaudeStandIn, startClaude } from '../../stand-in/claude/server.ts';
+import { startTelegram, type TelegramStandIn } from '../../stand-in/telegram/server.ts';
+import type { Hook } from './hook.ts';
+import { FASTER } from './shorter.ts';
+
+/** The gateways, and what is around them: all of it can be hurt. */
+export interface Ground {
+  readonly claude: ClaudeStandIn;
+  readonly telegram: TelegramStandIn;
+  readonly redis: ChaosRedis;
+  readonly peek: Redis;
+  readonly keys: ReturnType<typeof keysOf>;
+  readonly hook: Hook;
+  /** What points a gateway or the command line at this ground. */
+  readonly env: Record<string, string>;
+  readonly gateways: GatewayProcess[];
+  /** The model answers by this rule, too, until it is taken away; the newest is asked first. */
+  react(rule: ReactionRule): { end(): void };
+  start(): Promise<GatewayProcess>;
+  kill9(gateway: GatewayProcess): Promise<void>;
+  /** Gives a chat a session of so many exchanges. */
+  importExchanges(chat: number, exchanges: number, chars: number): Promise<void>;
+  /** Resolves when a chat has that many outcomes. */
+  untilOutcomes(chat: number, count: number, withinMs?: number): Promise<void>;
+  /** Resolves when no message waits. */
+  untilQuiet(withinMs?: number): Promise<void>;
+  /** What the operator was sent on Telegram so far. */
+  notices(): string[];
+  close(): Promise<void>;
+  abandon(): void;
+}
+
+/** What the model takes; long conversations do not fit into it. */
+export const WINDOW_TOKENS = 60_000;
+const ALLOWED = Array.from({ length: 600 }, (_, index) => 1001 + index);
+const GATEWAY = 'test/tools/verify/gateway-process.ts';
+const UNANSWERED_ALERT_MS = 120_000;
+const WAIT_MS = 60_000;
+const OTEL = {
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+  OTEL_BSP_SCHEDULE_DELAY: '250',
+  OTEL_METRIC_EXPORT_INTERVAL: '1000',
+  OTEL_METRIC_EXPORT_TIMEOUT: '900',
+};
+
+/** Builds it; no gateway runs yet. */
+export async function createGround(server: FoundRedisServer, hook: Hook, links: GroundLinks): Promise<Ground> {
+  const [claude, telegram, redis, blobs, notebook] = await Promise.all([
+    startClaude({ ...MANNERS, windowTokens: WINDOW_TOKENS }),
+    startTelegram(),
+    startChaosRedis(server),
+    temporaryBlobs(),
+    openNotebook(),
+  ]);
+  telegram.openChat(ALERT_CHAT);
+  const peek = connectRedis(redis.url, 'patient');
+  const keys = keysOf(0);
+  const second = { ALERT_WEBHOOK_URL: `${hook.url}/gateway` };
+  const env = { ...environmentOf(telegram, claude.url, redis.url, links), ...blobs.env, ...notebook.env, ...second };
+  const { abandon, ...processes } = processesOf(env);
+  return {
+    ...{ claude, telegram, redis, peek, keys, hook, env },
+    ...processes,
+    ...waitsOf(peek, keys),
+    react: (rule) => ruleOf(claude, rule),
+    async importExchanges(chat, exchanges, chars) {
+      await importSession(peek, keys, chatKey(chat), await parseLines(conversation(exchanges, chars)));
+    },
+    notices: () =>
+      telegram.shown(ALERT_CHAT).map(({ text, replyMarkup }) => [text, ...linksIn(replyMarkup)].join('\n')),
+    async close() {
+      await Promise.all([...processes.gateways].map((gateway) => gateway.stop()));
+      peek.disconnect();
+      await Promise.all([claude.close(), telegram.close(), redis.stop(), blobs.remove(), notebook.remove()]);
+    },
+    abandon() {
+      abandon();
+      redis.abandon();
+    },
+  };
+}
+
+/** The gateways that run, and how they come and go. */
+function processesOf(env: Record<string, string>): Pick<Ground, 'gateways' | 'start' | 'kill9' | 'abandon'> {
+  const gateways: GatewayProcess[] = [];
+  const pids = new Set<number>();
+  return {
+    gateways,
+    async start() {
+      const gateway = await spawnRunning(GATEWAY, env, { onSpawn: (pid) => void pids.add(pid) });
+      gateways.push(gateway);
+      void gateway.ended.then(() => {
+        pids.delete(gateway.pid);
+        gateways.splice(gateways.indexOf(gateway), 1);
+      });
+      return gateway;
+    },
+    async kill9(gateway) {
+      gateway.kill('SIGKILL');
+      await gateway.ended;
+    },
+    abandon() {
+      for (const pid of pids) process.kill(pid, 'SIGKILL');
+    },
+  };
+}
+
+/** What is written in Redis, looked at until it is there. */
+function waitsOf(peek: Redis, keys: Ground['keys']): Pick<Ground, 'untilOutcomes' | 'untilQuiet'> {
+  const outcomesOf = async (chat: number): Promise<number> => {
+    const entries = await peek.xrange(keys.outcomes, '-', '+');
+    const records = entries.map(([, fields]) => JSON.parse(fields[fields.indexOf('record') + 1] ?? '{}'));
+    return (records as OutcomeRecord[]).filter((record) => record.chat === String(chat)).length;
+  };
+  return {
+    async untilOutcomes(chat, count, withinMs = WAIT_MS) {
+      const isDone = async () => (await outcomesOf(chat)) >= count || undefined;
+      await until(`outcome ${count} of chat ${chat}`, isDone, withinMs);
+    },
+    async untilQuiet(withinMs = WAIT_MS) {
+      const isQuiet = async () => (await peek.xpending(keys.inbound, 'dispatcher'))[0] === 0 || undefined;
+      await until('end of what waits', isQuiet, withinMs);
+    },
+  };
+}
+
+/** What the command line is run with: it exports nothing. */
+export function commandEnv({ env }: Ground): Record<string, string> {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: _, ...rest } = env;
+  return rest;
+}
+
+/** Where the buttons under a message lead, a line each. */
+function linksIn(markup: unknown): string[] {
+  const { inline_keyboard: rows = [] } = (markup ?? {}) as { inline_keyboard?: { text: string; url?: string }[][] };
+  return rows.flat().flatMap(({ text, url }) => (url === undefined ? [] : [`${text}: ${url}`]));
+}
+
+/** Where a gateway sends what it measures, and what its notices link to. */
+export interface GroundLinks {
+  otlpUrl: string | undefined;
+  jaegerUrl: string | undefined;
+}
+
+function environmentOf(telegram: TelegramStandIn, claudeUrl: string, redisUrl: string, links: GroundLinks) {
+  return {
+    TELEGRAM_BOT_TOKEN: telegram.token,
+    TELEGRAM_API_ROOT: telegram.url,
+    TELEGRAM_ALLOWED_IDS: ALLOWED.join(','),
+    TELEGRAM_ALERT_CHAT_ID: String(ALERT_CHAT),
+    TELEGRAM_PACING: 'false',
+    TOTAL_DAILY_USD: '999999',
+    ANTHROPIC_API_KEY: 'stand-in',
+    ANTHROPIC_BASE_URL: claudeUrl,
+    REDIS_URL: redisUrl,
+    HTTP_PORT: '0',
+    LOG_LEVEL: 'info',
+    UNANSWERED_ALERT_MS: String(UNANSWERED_ALERT_MS / FASTER),
+    OPERATOR_TOKEN: TOKEN,
+    RUNBOOK_URL: 'http://runbook.example/docs/runbook.md',
+    ...(links.jaegerUrl !== undefined && { TRACE_URL_TEMPLATE: `${links.jaegerUrl}/trace/{traceId}` }),
+    ...(links.otlpUrl !== undefined && { ...OTEL, OTEL_EXPORTER_OTLP_ENDPOINT: links.otlpUrl }),
+  };
+}
+
+function ruleOf(claude: ClaudeStandIn, rule: ReactionRule): { end(): void } {
+  let isOn = true;
+  claude.react((call) => (isOn ? rule(call) : undefined));
+  return {
+    end() {
+      isOn = false;
+    },
+  };
+}

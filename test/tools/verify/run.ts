@@ -1,0 +1,148 @@
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import type { FoundRedisServer } from '../../../shared/private-redis/install.ts';
+import { checkAlertmanager } from './alertmanager-checks.ts';
+import { readPanels } from './board.ts';
+import { type PlayedHour, playDay } from './day.ts';
+import { createGround, type Ground } from './ground.ts';
+import { type Hook, openHook } from './hook.ts';
+import { HOURS } from './hours.ts';
+import { INCIDENTS } from './incidents.ts';
+import { checkKept } from './kept-check.ts';
+import { checkLabels } from './label-checks.ts';
+import { type Found, findByHand } from './operator.ts';
+import type { Prometheus, Span } from './prometheus.ts';
+import { askPanels } from './query.ts';
+import type { Verified } from './report.ts';
+import { judgeRules } from './rule-verdict.ts';
+import { checkSeen } from './seen-checks.ts';
+import { type Stack, startStack } from './stack.ts';
+import type { Tools } from './tool.ts';
+import { checkTraces } from './trace-checks.ts';
+import { startTraffic } from './traffic.ts';
+
+/** What a run is made with. */
+export interface RunPorts {
+  server: FoundRedisServer;
+  tools: Tools;
+  folder: string;
+  runbook: string;
+  /** Only hours and incidents whose name contains this. */
+  only: string;
+  say: (line: string) => void;
+}
+
+/** What the stack showed, and over which time. */
+export interface Run {
+  verified: Verified;
+  span: Span;
+}
+
+type Shown = Pick<Verified, 'hours' | 'rules' | 'panels' | 'checks' | 'pictures' | 'found'>;
+
+/** What runs for the whole of a run. */
+interface Scene extends RunPorts {
+  hook: Hook;
+  stack: Stack;
+}
+
+const GATEWAYS = 2;
+/** The points of a plot over the day. */
+const POINTS = 150;
+/** What the last hour sent is exported, scraped and stored. */
+const SETTLE_MS = 4_000;
+
+const running = new Set<{ abandon(): void }>();
+
+/** Kills whatever this process started. */
+export function abandonRuns(): void {
+  for (const part of running) part.abandon();
+}
+
+/** Starts everything, plays the day and the incidents, looks at what was shown, and ends everything. */
+export async function runAll(ports: RunPorts): Promise<{ verified: Shown; span: Span }> {
+  const hook = await openHook();
+  const stack = await startStack(ports.tools, ports.folder, hook.url);
+  running.add(stack);
+  const scene = { ...ports, hook, stack };
+  try {
+    const day = await onGround(scene, (ground) => dayOf(scene, ground));
+    const found = await findAll(scene);
+    return { ...day, verified: { ...day.verified, found } };
+  } finally {
+    await stack.close();
+    await hook.close();
+    running.clear();
+  }
+}
+
+/** Does something on a fresh ground, on which gateways run and people write. */
+async function onGround<T>({ server, hook, stack }: Scene, act: (ground: Ground) => Promise<T>): Promise<T> {
+  const ground = await createGround(server, hook, { otlpUrl: stack.otlpUrl, jaegerUrl: stack.jaeger?.url });
+  running.add(ground);
+  try {
+    for (let n = 0; n < GATEWAYS; n++) await ground.start();
+    const traffic = startTraffic(ground);
+    try {
+      return await act(ground);
+    } finally {
+      traffic.stop();
+    }
+  } finally {
+    await ground.close();
+    running.delete(ground);
+  }
+}
+
+/** Without a collector and Prometheus no day can be looked at. */
+async function dayOf(scene: Scene, ground: Ground): Promise<{ verified: Omit<Shown, 'found'>; span: Span }> {
+  const { stack, only } = scene;
+  const { prometheus } = stack;
+  const fromMs = Date.now();
+  if (prometheus === undefined || stack.otlpUrl === undefined)
+    return { verified: NOTHING, span: spanOf(fromMs, fromMs) };
+  const chosen = HOURS.filter(({ name }) => name.includes(only));
+  const hours = await playDay(chosen, { ...scene, ...stack, ground, prometheus });
+  await pause(SETTLE_MS);
+  const span = spanOf(fromMs, Date.now());
+  const shown = await askAll(scene, prometheus, span, hours, ground.notices());
+  return { verified: { ...shown, hours }, span };
+}
+
+const NOTHING: Omit<Shown, 'found'> = { hours: [], rules: [], panels: [], checks: [], pictures: [] };
+
+function spanOf(fromMs: number, toMs: number): Span {
+  return { fromMs, toMs, stepS: Math.max(1, Math.ceil((toMs - fromMs) / 1_000 / POINTS)) };
+}
+
+async function askAll(
+  { stack, tools, hook, folder }: Scene,
+  prometheus: Prometheus,
+  span: Span,
+  hours: readonly PlayedHour[],
+  notices: readonly string[],
+): Promise<Pick<Shown, 'rules' | 'panels' | 'checks' | 'pictures'>> {
+  const boards = readPanels(join(PROJECT_ROOT, 'ops', 'grafana', 'dashboards'));
+  const panels = await askPanels(boards, prometheus, span);
+  const rules = await judgeRules(hours, prometheus, span);
+  const traces = await checkTraces({ jaeger: stack.jaeger, prometheus, span, panels: boards, notices });
+  const { checks: seen, pictures } = await checkSeen(stack.jaeger, running);
+  const kept = await checkKept(tools, folder, hook.url);
+  const labels = await checkLabels(prometheus, span);
+  const checks = [...traces, ...seen, kept, ...labels, await checkAlertmanager(tools, hook)];
+  return { panels, rules, checks, pictures };
+}
+
+/** Each incident has a ground of its own: what was open lately is not told again, and would hide what comes. */
+async function findAll(scene: Scene): Promise<Found[]> {
+  const { runbook, stack, only, say } = scene;
+  const firing = async (): Promise<string[]> => (await stack.prometheus?.firing()) ?? [];
+  const all: Found[] = [];
+  for (const incident of INCIDENTS.filter(({ name }) => name.includes(only))) {
+    const found = await onGround(scene, (ground) => findByHand(incident, { ground, runbook, firing }));
+    all.push(found);
+    say(`${(found.foundAt ?? 'NOT FOUND').padEnd(40)} ${found.name}`);
+  }
+  return all;
+}
