@@ -38,8 +38,8 @@ test.each(pages)('every path and file that %s names in backticks exists', (page)
   expect(named.filter((text) => !(isPath(text) ? existsSync(join(ROOT, text)) : names.has(text)))).toEqual([]);
 });
 
-test('every test that docs/features.md names exists', () => {
-  const named = all(read('docs/features.md'), /`((?:unit|integration|contract)\/[\w/*-]+)`/g);
+test.each(['docs/features.md', 'SECURITY.md'])('every test that %s names exists', (page) => {
+  const named = all(read(page), /`((?:unit|integration|contract)\/[\w/*-]+)`/g);
   const tests = new Set(filesIn('test').map((file) => file.replace(/^test\//, '').replace(/\.test\.ts$/, '')));
   const exists = (name: string) =>
     name.endsWith('/*') ? [...tests].some((file) => file.startsWith(name.slice(0, -1))) : tests.has(name);
