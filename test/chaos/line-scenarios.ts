@@ -49,7 +49,9 @@ const lostReplies = { ...faultyFor(2_000, 'line-loses-replies', LOST, (proxy) =>
 
 const SILENT = 'the connections that exist fall silent for ever without closing; new ones work';
 const halfOpen = faulty('line-half-open', SILENT, async (proxy) => {
+  const before = proxy.opened;
   proxy.blackHole();
+  await until('new connections', () => proxy.opened > before, HALF_OPEN_MS);
   // The fault lasts until the gateways have noticed it at each connection. One that is not used is never noticed.
   await until('the end of the silent ones', () => proxy.silent === 0, HALF_OPEN_MS).catch(() => undefined);
 });

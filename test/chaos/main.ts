@@ -1,8 +1,7 @@
 import { relative } from 'node:path';
-import { parseArgs } from 'node:util';
-import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
-import { programPath } from '../../shared/base/settings.ts';
-import { type FoundRedisServer, findRedisServer } from '../../shared/private-redis/install.ts';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
+import { findRedis, Refusal, runTool, say } from '../tools/tool.ts';
 import { SCENARIOS } from './catalogue.ts';
 import { MUTANTS } from './mutants.ts';
 import { headLine, resultLine } from './report.ts';
@@ -27,43 +26,47 @@ Without options it plays every scenario, then tries every mutant, and writes doc
   --soak         10,000 messages of 500 chats with random faults; the report is docs/evidence/chaos-soak.md
   --mutants      the mutants alone: takes one safeguard after the other out of a copy of the product: each time the suite must go red`;
 
-const { values } = parseArgs({
-  options: {
-    help: { type: 'boolean' },
-    list: { type: 'boolean' },
-    only: { type: 'string' },
-    seed: { type: 'string' },
-    minutes: { type: 'string' },
-    patience: { type: 'string' },
-    mutants: { type: 'boolean' },
-    soak: { type: 'boolean' },
-  },
-});
+const OPTIONS = {
+  list: { type: 'boolean' },
+  only: { type: 'string' },
+  seed: { type: 'string' },
+  minutes: { type: 'string' },
+  patience: { type: 'string' },
+  mutants: { type: 'boolean' },
+  soak: { type: 'boolean' },
+} as const;
 
 const LINE_CHARS = 200;
-const patienceMs = Number(values.patience ?? 60) * 1_000;
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-// Whatever ends this process, nothing that it started may live on.
-process.once('exit', abandonWorlds);
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
-
-if (values.help) say(HELP);
-else if (values.list)
-  for (const { name, about, known } of SCENARIOS) say(`${name.padEnd(26)} ${about}${knownAs(known)}`);
-else await begin();
+await runTool(
+  HELP,
+  OPTIONS,
+  async (values) => {
+    if (!values.list) return begin(values);
+    for (const { name, about, known } of SCENARIOS) say(`${name.padEnd(26)} ${about}${knownAs(known)}`);
+  },
+  abandonWorlds,
+);
 
 function knownAs(known: Scenario['known'] = []): string {
   return known.map(({ why }) => ` [known: ${why}]`).join('');
 }
 
-async function begin(): Promise<void> {
-  const server = await findRedisServer({ root: PROJECT_ROOT, path: programPath() });
-  if (!server.ok) return refuse([server.problem]);
+async function begin(values: {
+  only?: string;
+  seed?: string;
+  minutes?: string;
+  patience?: string;
+  mutants?: boolean;
+  soak?: boolean;
+}): Promise<void> {
+  const server = await findRedis();
+  const patienceMs = Number(values.patience ?? 60) * 1_000;
   const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
   const chosen = values.only?.split(',') ?? SCENARIOS.map(({ name }) => name);
   const unknown = chosen.filter((name) => !SCENARIOS.some((scenario) => scenario.name === name));
-  if (unknown.length > 0 || !Number.isSafeInteger(seed)) return refuse([`Not known: ${unknown} ${values.seed ?? ''}`]);
+  if (unknown.length > 0 || !Number.isSafeInteger(seed))
+    throw new Refusal(`Not known: ${unknown} ${values.seed ?? ''}`);
   if (values.soak) return soakLong(server, seed);
   const isPart = values.only !== undefined || values.minutes !== undefined;
   const startedMs = Date.now();

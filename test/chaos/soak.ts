@@ -137,6 +137,7 @@ export async function soak(
  * call after that releases it. So wait for the lapse, and let every chat write once more.
  */
 async function releaseMoneyOfTheDead({ world, traffic, patienceMs }: Stage): Promise<void> {
+  if ((await world.peek.zcard(world.keys.reservations)) === 0) return;
   const isLapsed = async () => (await world.peek.zcount(world.keys.reservations, Date.now(), '+inf')) === 0;
   await until('reservations to lapse', isLapsed);
   traffic.askOnceMore();

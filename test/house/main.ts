@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import setUpRedis from '../environment/redis-setup.ts';
+import { findRedis, runTool, say } from '../tools/tool.ts';
 import { linesByRoom, measureHouse, oneNeighbourFiles } from './figures.ts';
 import { walkWay } from './way.ts';
 
@@ -12,27 +11,16 @@ Redis. test/house/budgets.ts holds most of these figures down.
   --list    also the functions on the way, and the small files that serve one neighbour
   --json    the figures alone, for machines`;
 
-const { values } = parseArgs({
-  options: {
-    help: { type: 'boolean' },
-    rooms: { type: 'boolean' },
-    list: { type: 'boolean' },
-    json: { type: 'boolean' },
-  },
-});
+const OPTIONS = { rooms: { type: 'boolean' }, list: { type: 'boolean' }, json: { type: 'boolean' } } as const;
 
-const say = (text: string): void => void process.stdout.write(`${text}\n`);
-
-if (values.help) say(HELP);
-else await print();
-process.exit(0);
-
-async function print(): Promise<void> {
-  await setUpRedis();
+await runTool(HELP, OPTIONS, async (values) => {
+  await findRedis();
   const way = await walkWay();
   const figures = { ...measureHouse(), messageFiles: way.files.length, messageFunctions: way.functions.length };
   if (values.json) return say(JSON.stringify(figures));
   for (const [name, value] of Object.entries(figures)) say(`${String(value).padStart(7)}  ${name}`);
   if (values.rooms) for (const [room, lines, files] of linesByRoom()) say(`${lines}\t${files}\t${room}`);
   if (values.list) say([...way.functions, '', ...oneNeighbourFiles()].join('\n'));
-}
+});
+// The gateway that was measured leaves timers behind.
+process.exit();

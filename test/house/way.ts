@@ -13,7 +13,7 @@ export interface Way {
 const CHAT = 1001;
 const MESSAGES = 10;
 const IDLE_MS = 3_000;
-const root = fileURLToPath(new URL('../..', import.meta.url));
+const root = fileURLToPath(new URL('../../', import.meta.url));
 const PRODUCT = /^(?:producer|worker|shared)\//;
 
 /**

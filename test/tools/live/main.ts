@@ -53,7 +53,12 @@ async function announce(line: Line, chosen: readonly Expectation[]): Promise<voi
 async function question(line: Line): Promise<void> {
   const { calls, inputTokens } = QUESTIONS_AT_MOST;
   say(`\nQuestions about two long chats, in at most ${calls} calls of ${inputTokens} tokens in all:`);
-  await findRedis();
+  try {
+    await findRedis();
+  } catch (error) {
+    if (error instanceof Refusal) return say(`not asked: ${error.message}`);
+    throw error;
+  }
   const history = await createChatHistory();
   try {
     const answered = await askQuestions(line, history);
