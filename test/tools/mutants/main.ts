@@ -25,7 +25,7 @@ survivors at the end. A minute or two for each that is caught, half an hour for 
 /** A suite that hangs is red by Jest's own limit of three minutes; this bounds all of them. */
 const SUITES_MS = 2_400_000;
 const JEST = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--bail', '--maxWorkers=3'];
-const SEQUENCER = ['--testSequencer', 'test/environment/nearest.mjs'];
+const SEQUENCER = ['--testSequencer', '<rootDir>/test/environment/nearest.mjs'];
 
 const OPTIONS = {
   random: { type: 'string', default: '0' },
@@ -80,7 +80,11 @@ function catcherOf(mutant: RandomMutant): Promise<string | undefined> {
   return withMutant(mutant, async () => {
     for (const config of [[], ['--config', 'jest.deep.config.js']]) {
       const { code, printed } = await exitOf([...JEST, ...SEQUENCER, ...config], mutant);
-      if (code !== 0) return /^FAIL (\S+)/m.exec(printed)?.[1] ?? 'the suites did not end';
+      if (code === 0) continue;
+      const suite = code === null ? 'the suites did not end' : /^FAIL (\S+)/m.exec(printed)?.[1];
+      // Jest itself failed: that says nothing about the mutant.
+      if (suite === undefined) throw new Error(printed);
+      return suite;
     }
     return undefined;
   });
