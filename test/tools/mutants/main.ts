@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -25,6 +25,7 @@ survivors at the end. A minute or two for each that is caught, half an hour for 
 /** A suite that hangs is red by Jest's own limit of three minutes; this bounds all of them. */
 const SUITES_MS = 2_400_000;
 const JEST = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--bail', '--maxWorkers=3'];
+const UNENDED = 'the suites did not end';
 const SEQUENCER = ['--testSequencer', '<rootDir>/test/environment/nearest.mjs'];
 
 const OPTIONS = {
@@ -46,6 +47,8 @@ async function play(values: Record<'random' | 'seed' | 'from', string> & { list:
   if (![count, seed, from].every(Number.isSafeInteger) || count < 1)
     throw new Refusal('--random is a whole number from 1.');
   folder = await mkdtemp(join(tmpdir(), 'spillway-mutants-'));
+  // Some tests are about other users of the machine, who must reach Node.
+  await chmod(folder, 0o755);
   await run('git', ['clone', '--quiet', '--shared', PROJECT_ROOT, folder]);
   for (const name of ['node_modules', '.cache']) await run('cp', ['-al', join(PROJECT_ROOT, name), folder]);
   const survivors: RandomMutant[] = [];
@@ -75,19 +78,27 @@ async function compiles(mutant: RandomMutant): Promise<boolean> {
   return (await withMutant(mutant, () => exitOf(['node_modules/typescript/bin/tsc', '--noEmit'], mutant))).code === 0;
 }
 
-/** The first suite that is red with the mutant; `undefined` if none is. */
-function catcherOf(mutant: RandomMutant): Promise<string | undefined> {
-  return withMutant(mutant, async () => {
-    for (const config of [[], ['--config', 'jest.deep.config.js']]) {
-      const { code, printed } = await exitOf([...JEST, ...SEQUENCER, ...config], mutant);
-      if (code === 0) continue;
-      const suite = code === null ? 'the suites did not end' : /^FAIL (\S+)/m.exec(printed)?.[1];
-      // Jest itself failed: that says nothing about the mutant.
-      if (suite === undefined) throw new Error(printed);
-      return suite;
-    }
-    return undefined;
-  });
+/** The first suite that is red with the mutant; `undefined` if none is. Throws where that suite is red without it, too. */
+async function catcherOf(mutant: RandomMutant): Promise<string | undefined> {
+  for (const config of [[], ['--config', 'jest.deep.config.js']]) {
+    const suites = [...JEST, ...config];
+    const suite = await withMutant(mutant, () => redSuiteOf([...suites, ...SEQUENCER], mutant));
+    if (suite === undefined) continue;
+    if (suite !== UNENDED && (await redSuiteOf([...suites, '--runTestsByPath', suite], mutant)) !== undefined)
+      throw new Error(`${suite} is red without any mutant.`);
+    return suite;
+  }
+  return undefined;
+}
+
+async function redSuiteOf(args: readonly string[], mutant: RandomMutant): Promise<string | undefined> {
+  const { code, printed } = await exitOf(args, mutant);
+  if (code === 0) return undefined;
+  if (code === null) return UNENDED;
+  const suite = /^FAIL (\S+)/m.exec(printed)?.[1];
+  // Jest itself failed: that says nothing about the mutant.
+  if (suite === undefined) throw new Error(printed);
+  return suite;
 }
 
 async function withMutant<Result>(mutant: RandomMutant, work: () => Promise<Result>): Promise<Result> {
