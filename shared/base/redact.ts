@@ -1,19 +1,22 @@
-/** Credentials as people paste them. Each pattern is linear: no two starts may scan the same run to its end. */
+/**
+ * Credentials as people paste them. Each pattern is linear: no two starts may scan the same run to its end. Each is bounded:
+ * a run of millions exhausts the stack of an expression, which then throws.
+ */
 const CREDENTIALS = [
-  /\bsk-[A-Za-z0-9_-]{8,}/g,
-  /\b[rs]k_(?:live|test)_[A-Za-z0-9]{8,}/g,
-  /\b\d{5,}:[A-Za-z0-9_-]{30,}/g,
-  /\bbot\d+:[A-Za-z0-9_-]+/g,
+  /\bsk-[A-Za-z0-9_-]{8,9999}/g,
+  /\b[rs]k_(?:live|test)_[A-Za-z0-9]{8,9999}/g,
+  /\b\d{5,20}:[A-Za-z0-9_-]{30,9999}/g,
+  /\bbot\d{1,20}:[A-Za-z0-9_-]{1,9999}/g,
   /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
-  /\bAIza[A-Za-z0-9_-]{30,}/g,
-  /\b(?:gh[pousr]|npm|hf)_[A-Za-z0-9]{20,}/g,
-  /\bgithub_pat_[A-Za-z0-9_]{20,}/g,
-  /\bglpat-[A-Za-z0-9_-]{16,}/g,
-  /\bxox[abprs]-[A-Za-z0-9-]{10,}/g,
-  /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/g,
-  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^-]*(?:-(?!----)[^-]*)*(?:-----END [A-Z ]{0,40}-----)?/g,
+  /\bAIza[A-Za-z0-9_-]{30,9999}/g,
+  /\b(?:gh[pousr]|npm|hf)_[A-Za-z0-9]{20,9999}/g,
+  /\bgithub_pat_[A-Za-z0-9_]{20,9999}/g,
+  /\bglpat-[A-Za-z0-9_-]{16,9999}/g,
+  /\bxox[abprs]-[A-Za-z0-9-]{10,9999}/g,
+  /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,9999}\.[A-Za-z0-9_-]{10,9999}\.[A-Za-z0-9_-]{0,9999}/g,
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----)){0,99999}(?:-----END [A-Z ]{0,40}-----)?/g,
   /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,100}:[^\s/@]{1,200}@/gi,
-  /\bbearer\s{1,8}[A-Za-z0-9._~+/-]{20,}/gi,
+  /\bbearer\s{1,8}[A-Za-z0-9._~+/-]{20,9999}/gi,
 ];
 /** A name, what separates it from its value (quotes may be escaped), and the value, which ends before a quote. */
 const ASSIGNED =

@@ -10,7 +10,8 @@ export const CONTENT_LIMITS = { textCharsMax: 4 * 1024 * 1024, itemsMax: 1_000 }
 const BLANKS = /[\s\p{Cc}]{1,1000}/gu;
 const LABEL_CHARS_MAX = 300;
 /** The beginning of a PNG, JPEG, GIF or WebP in base64, with enough after it to rule out a word; a slash may be escaped. */
-const PICTURE = /(?:iVBORw0KGgo|\\?\/9j\\?\/|R0lGOD|UklGR)[A-Za-z0-9+/=\\]{200,}/g;
+const PICTURE_START = /(?:iVBORw0KGgo|\\?\/9j\\?\/|R0lGOD|UklGR)[A-Za-z0-9+/=\\]{200}/g;
+const NOT_BASE64 = /[^A-Za-z0-9+/=\\]/g;
 
 /** The SDK's schema of an answer, without that of its content: there may be millions of pieces, and few are read. */
 const answerForm = CallToolResultSchema.extend({ content: z.array(z.unknown()).default([]) });
@@ -98,9 +99,19 @@ function cut(parts: readonly ToolPart[], charsMax: number): readonly ToolPart[] 
   });
 }
 
-/** Replaces pictures in base64, which cost much as text and show nothing. A text is cut before: millions exhaust the stack. */
+/** Replaces pictures in base64, which cost much as text and show nothing. */
 function withoutPictures(part: ToolPart): ToolPart {
   if (part.type !== 'text') return part;
-  const text = part.text.replaceAll(PICTURE, (found) => `[a picture in base64, ${found.length} characters]`);
-  return { type: 'text', text };
+  const { text } = part;
+  let shown = '';
+  let end = 0;
+  // The end of a picture is looked for apart: one expression over a picture of millions exhausts its stack.
+  for (const { index } of text.matchAll(PICTURE_START)) {
+    if (index < end) continue;
+    shown += text.slice(end, index);
+    NOT_BASE64.lastIndex = index;
+    end = NOT_BASE64.exec(text)?.index ?? text.length;
+    shown += `[a picture in base64, ${end - index} characters]`;
+  }
+  return { type: 'text', text: shown + text.slice(end) };
 }

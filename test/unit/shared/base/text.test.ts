@@ -176,6 +176,14 @@ test.each(
   expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
 });
 
+test.each(['sk-', 'bearer ', 'eyJ', '12345', '-----BEGIN PRIVATE KEY-----'])(
+  'redact does not throw on %j with millions of characters after it',
+  (start) => {
+    expect(redact(`${start}${'1'.repeat(20_000_000)}`).length).toBeLessThan(21_000_000);
+    expect(redact(`${start}${'-1'.repeat(10_000_000)}`).length).toBeLessThan(21_000_000);
+  },
+);
+
 test('clip and clipMiddle take linear time on a megabyte', () => {
   const text = '🇩🇪e\u0301 '.repeat(140_000);
   const start = cpuMs();

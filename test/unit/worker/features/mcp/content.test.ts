@@ -82,6 +82,10 @@ test('a picture is never shown as base64 text', () => {
     expect(shown).toMatch(/^\{"data":"\[a picture in base64, 5\d\d characters\]","more":".*"\}$/);
     expect(shown).not.toContain('Aa0+/Aa0+/');
   }
+  const large = `iVBORw0KGgo${'A'.repeat(20_000_000)}`;
+  expect(textsOf([item(`${large} end`)], { textCharsMax: 30_000_000, itemsMax: 1 })).toEqual([
+    '[a picture in base64, 20000011 characters] end',
+  ]);
   const only = toolOutput({ content: [], structuredContent: { data } });
   expect(only.parts).toEqual([{ type: 'text', text: `{"data":"[a picture in base64, ${data.length} characters]"}` }]);
 });
