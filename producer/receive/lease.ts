@@ -39,7 +39,7 @@ const RELEASE_MS = 1_000;
 
 /**
  * Opens the lease of a bot, which lasts for `leaseLastsMs` after its last renewal; a term renews it three times in that time.
- * A process that waits for it asks every `leaseRetryMs`.
+ * A process that waits for it asks every `leaseRetryMs`, and as soon as its connection to Redis opens.
  */
 export function openLease(
   { redis, telegram, processName, log }: Pick<Root, 'telegram' | 'processName' | 'log'> & { redis: RedisClient },
@@ -94,7 +94,12 @@ export function openLease(
       while (!signal.aborted) {
         const untilMs = (await ask()) ?? 0;
         if (untilMs > performance.now()) return startTerm(untilMs);
-        await pause(leaseRetryMs, signal);
+        // A connection that is not open yet refuses every command.
+        const opened = new AbortController();
+        const onReady = () => opened.abort();
+        redis.once('ready', onReady);
+        await pause(leaseRetryMs, AbortSignal.any([signal, opened.signal]));
+        redis.off('ready', onReady);
       }
       return undefined;
     },

@@ -76,6 +76,11 @@ function expectNoConflict(): void {
   expect(polls().filter(({ status }) => status === 409)).toEqual([]);
 }
 
+test('a producer polls as soon as its connection to Redis is open, and does not wait for its next try', async () => {
+  produce({ leaseLastsMs: 600_000, leaseRetryMs: 600_000 });
+  await world.telegram.waitForCall(({ method }) => method === 'getUpdates');
+});
+
 test('of two producers one polls, and the other is ready to take over', async () => {
   const first = produce();
   await until('poll', openPoll);
