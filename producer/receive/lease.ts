@@ -94,17 +94,21 @@ export function openLease(
       while (!signal.aborted) {
         const untilMs = (await ask()) ?? 0;
         if (untilMs > performance.now()) return startTerm(untilMs);
-        // A connection that is not open yet refuses every command.
-        const opened = new AbortController();
-        const onReady = () => opened.abort();
-        redis.once('ready', onReady);
-        await pause(leaseRetryMs, AbortSignal.any([signal, opened.signal]));
-        redis.off('ready', onReady);
+        await pauseUntilOpen(redis, leaseRetryMs, signal);
       }
       return undefined;
     },
     holder: () => holder,
   };
+}
+
+/** Waits for `ms`, or until the connection opens: before that it refuses every command. */
+async function pauseUntilOpen(redis: RedisClient, ms: number, signal: AbortSignal): Promise<void> {
+  const opened = new AbortController();
+  const onReady = () => opened.abort();
+  redis.once('ready', onReady);
+  await pause(ms, AbortSignal.any([signal, opened.signal]));
+  redis.off('ready', onReady);
 }
 
 const RETRY_MS = 1_000;

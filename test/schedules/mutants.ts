@@ -59,8 +59,8 @@ const OWN: readonly FindableMutant[] = [
     name: 'a second press decides too',
     mutations: {
       file: 'worker/command/decide.ts',
-      from: 'expected: [...parking.isUndecided(id), parking.isAsked(parked)]',
-      to: 'expected: [parking.isAsked(parked)]',
+      from: 'expected: [...parking.expectUndecided(id), parking.expectAsked(parked)]',
+      to: 'expected: [parking.expectAsked(parked)]',
     },
   },
   {

@@ -4,7 +4,7 @@ import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { GRANT_MS, type ToolGrant } from '../../shared/state/chat/tool-grants.ts';
 import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
-import { type Decision, type Parked, toolsShown, verdicts } from '../../shared/state/turn/parking.ts';
+import { callDecisions, type Decision, type Parked, toolsShown } from '../../shared/state/turn/parking.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
@@ -67,7 +67,7 @@ async function pressed(turn: Turn<Env>, words: string): Promise<Press | undefine
         turn.keepContent(PRESS, JSON.stringify(press)),
         ...(grant ? [granting(turn, grant)] : []),
       ],
-      expected: [...parking.isUndecided(id), parking.isAsked(parked)],
+      expected: [...parking.expectUndecided(id), parking.expectAsked(parked)],
       events: [questionDecided(head.entry, decision, grant ? [grant.tool] : toolsShown(parked))],
     });
     if (written === 'unmet') return undefined;
@@ -89,9 +89,9 @@ function granting({ keys, chat, toolGrants, nowMs }: Turn, grant: ToolGrant): Ch
 function pressOn(word: string, parked: Parked, turn: Turn): Press | undefined {
   const by = turn.message.ok ? turn.message.value.from : undefined;
   const who = by && { id: by.id, name: by.name };
-  if (word === 'no') return { decision: { how: 'declined', by: who, ...verdicts(parked, 'declined') } };
+  if (word === 'no') return { decision: { how: 'declined', by: who, ...callDecisions(parked, 'declined') } };
   if (word === 'once' && parked.calls.length > 0)
-    return { decision: { how: 'once', by: who, ...verdicts(parked, 'once') } };
+    return { decision: { how: 'once', by: who, ...callDecisions(parked, 'once') } };
   if (word.startsWith('always')) return who && grantOn(Number(word.slice('always'.length)), parked, who, turn);
   const text = parked.choices[Number(word)];
   return text === undefined ? undefined : { decision: { how: 'chosen', by: who, text } };
@@ -105,7 +105,7 @@ function grantOn(at: number, parked: Parked, by: ToolGrant['by'], { nowMs }: Tur
   const calls = parked.calls.map((call) => (call.tool === tool ? { ...call, how: call.how ?? 'always' } : call));
   const isOpen = calls.some(({ how }) => how === undefined);
   return {
-    decision: { how: 'always', by, ...verdicts({ calls }, 'always') },
+    decision: { how: 'always', by, ...callDecisions({ calls }, 'always') },
     grant: { tool, definition, by, untilMs: nowMs() + GRANT_MS },
     ...(isOpen && { open: { ...parked, calls } }),
   };

@@ -200,7 +200,7 @@ export function openWorker(
 }
 
 class TurnWorker extends Worker<TurnJob, JobEnd> {
-  /** In seconds. While a job is put off BullMQ would wait for 10, and a socket that is silent for 8 is replaced. */
+  /** In seconds. BullMQ waits for up to 10 while a job is delayed, but our connections are replaced after 8 s of silence. */
   override get maximumBlockTimeout(): number {
     return BLOCK_MS / 1_000;
   }

@@ -25,7 +25,8 @@ export interface Share {
   whenFree(timeoutMs: number): Promise<void>;
   /** How many jobs the shard has in hand: running, delivering, or waiting for a slot. */
   inHand(): number;
-  /** How many jobs the shard may have in hand; at least one, because without a listener it is never notified. */
+  /** How many jobs the shard may have in hand; at least one, because a BullMQ worker without
+   * a free place fetches nothing, and would not see that a slot is free. */
   allowed(): number;
   /** Calls back each time `allowed` may have changed. */
   onChange(listener: () => void): void;
@@ -112,7 +113,10 @@ class Pool {
     this.#waitingForSlot.delete(resolve);
   }
 
-  /** Jobs to fetch beyond the free slots: those held since their person is at the limit, and one to find another's. */
+  /**
+   * How many jobs to fetch beyond the free slots: one for each that waits because its person is at the limit, and one more
+   * while somebody has more than half of the slots, to find a job of another person.
+   */
   lookAhead(share: object): number {
     const held = [...this.#requests].filter((each) => each.share === share && !this.#mayRun(each.person)).length;
     const hasMoreThanHalf = [...this.#running].some(([person, slots]) => person !== undefined && slots > this.#half);

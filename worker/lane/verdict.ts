@@ -73,7 +73,7 @@ export type AttemptResult =
 export interface DeliveryTime {
   /** This very attempt stored the conclusion, so nothing of it was sent yet. */
   isNew: boolean;
-  /** Something else comes before the message is settled, so the last part is marked too. */
+  /** More is sent before the message is settled, so that the last part needs a mark too. Otherwise settling stands for it. */
   isFollowed: boolean;
   /** Aborted when the process ends, or has lost the job: a call that still waits for its turn is not made. */
   leaving: AbortSignal;

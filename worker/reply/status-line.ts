@@ -58,13 +58,13 @@ async function sendLine(
   text: string,
   buttons: readonly { text: string; command: string }[][],
 ): Promise<number | undefined> {
-  await write('', [reply.showStatus('sending')]);
+  await write('', [reply.storeStatusMessage('sending')]);
   const sent = await telegram.sendMessage(destination, text, { isSilent: true, buttons, isOptional: true });
-  if (!sent.ok && sent.failure.kind !== 'unknown') await write('', [reply.hideStatus()]);
+  if (!sent.ok && sent.failure.kind !== 'unknown') await write('', [reply.clearStatusMessage()]);
   if (!sent.ok) return undefined;
   const { messageId } = sent.value;
   try {
-    await write('', [reply.showStatus(messageId)]);
+    await write('', [reply.storeStatusMessage(messageId)]);
   } catch (error) {
     await telegram.deleteMessage(destination, messageId);
     throw error;

@@ -1,5 +1,5 @@
 import type { ToolGrant } from '../../shared/state/chat/tool-grants.ts';
-import type { Decision, Parking, Verdict } from '../../shared/state/turn/parking.ts';
+import type { CallDecision, Decision, Parking } from '../../shared/state/turn/parking.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
 /** What a person has to decide before a round of tools goes on. */
@@ -98,7 +98,7 @@ export function insteadOf(call: ToolUse, { calls, round, parking, policy }: Deci
 }
 
 /** The result of a call after a verdict; undefined for one that is to be made. */
-function resultOf(how: Verdict, decision: Decision | undefined, isQuestion: boolean): ToolOutput | undefined {
+function resultOf(how: CallDecision, decision: Decision | undefined, isQuestion: boolean): ToolOutput | undefined {
   const text = decision?.text ?? '';
   if (how === 'once' || how === 'always') return undefined;
   if (how === 'late') return toolError(LATE);

@@ -39,8 +39,8 @@ export async function answer(
   // Each of several forwards has a line that names its origin.
   const { forwardedFrom: _, ...together } = messages[0];
   const message = isBurst(messages) ? together : messages[0];
-  // Look for a later message to join before paying for the model. Not for plain text that had nothing behind it: it
-  // takes no time to read, and the watch looks again while the model answers.
+  // Look for a later message to join before paying for the model. Plain text that had nothing behind it needs no look: to
+  // read it took no time, and `env.watch` looks again while the model answers.
   const tookTime = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
   const into = turn.isAloneAtBegin && !tookTime ? undefined : await findLaterMessageToJoin(turn);
   if (into === undefined) return ask(turn, { message, content: read.content }, time);

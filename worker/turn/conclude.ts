@@ -44,8 +44,8 @@ export async function concludeTurn(
  * Stores the conclusion, once. `unmet`: the message was cancelled after this attempt had begun, and its user was
  * promised that it will not be answered; the next attempt ends it as cancelled.
  *
- * A message that runs in a fresh session on trial takes its chat there only with an answer. With any other end the chat
- * stays in the session before, without the message.
+ * While a fresh session is on trial, an answer moves the chat to it. Any other end leaves the chat in the session before,
+ * without the message.
  */
 async function storeConclusion(
   turn: Turn<Env>,
@@ -56,7 +56,7 @@ async function storeConclusion(
   // An answer in a chat that the bot is not part of is edited in, not sent.
   const marks = turn.isElsewhere ? [] : [turn.reply.mark(0, 'sending')];
   const stored = [turn.conclude(conclusion), ...marks, ...changes];
-  const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
+  const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.expectNotCancelled()] : [];
   const store = (more: readonly Change[], expected: readonly Expected[]) =>
     commit(turn, {
       step: 'conclusion',

@@ -16,7 +16,7 @@ interface TurnLimits extends Pick<TurnTime, 'slot' | 'leaving'> {
   silenceMs: number;
   /** In all. */
   leftMs: number;
-  /** Called at the progress that an attempt makes, every `progressEveryMs` at most, and not before that. */
+  /** Called when the attempt makes progress: at most once in `progressEveryMs`, first after that time. */
   onProgress?: () => void;
   progressEveryMs?: number;
 }
@@ -30,9 +30,9 @@ const TIMER_SLACK_MS = 2;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /**
- * Starts the clock of an attempt: it may be silent for a while, and last for a longer one. A recovery may take longer
- * than either: it gets its own `leftMs`, and its second signal aborts when that time is over. Any limit aborts the
- * first signal.
+ * Starts the two clocks of an attempt: `silenceMs` without progress, and `leftMs` in all; either aborts `signal`. A recovery
+ * stops both and has a limit of its own. Its work gets two signals: the first aborts on any stop, the second only when
+ * that limit is over.
  */
 export function startDeadline(limits: TurnLimits): Deadline {
   const { silenceMs, leftMs, slot, leaving, onProgress, progressEveryMs = 0 } = limits;

@@ -32,7 +32,7 @@ export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
   if (before) return conclude(before);
   const ended = endIfUsedUp(turn, env.settings);
   if (ended) return endWithoutAnswer(turn, ended);
-  // A version before 0.4 marked refused messages of all chats and left them in their lane: those are answered.
+  // Only a call from another chat stays in its lane with this mark. Before 0.4 other messages did too: they are answered.
   if (turn.isRefused && turn.isElsewhere) return conclude(refused('lane_full', turn.texts.laneFull(1)));
   const command = commandIn(message);
   // An earlier attempt of `/new <text>` has started the conversation: this is an ordinary message by now.

@@ -32,17 +32,17 @@ const WAIT_MS = 1_000;
  */
 export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<Gathering> {
   const { lane, selfEntered } = turn.env;
-  const own = selfEntered.get(turn.kind);
-  const takesOthers = own?.takesOthers(turn) === true;
-  const taken = turn.merge.pieces;
+  const handler = selfEntered.get(turn.kind);
+  const takesReminders = handler?.takesOthers(turn) === true;
+  const stored = turn.merge.pieces;
   // A message that is recorded in its conversation without its forwards cannot take them any more.
-  const mayTake = (mayBeComment(message) || takesOthers) && !turn.isAloneAtBegin;
-  const needsNoPieces = mayTake && !turn.isRecordedIn(turn.session);
-  if (taken === undefined && !needsNoPieces && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
+  const mayHaveForwards = !turn.isAloneAtBegin && !turn.isRecordedIn(turn.session);
+  const needsNoPieces = mayHaveForwards && (mayBeComment(message) || takesReminders);
+  if (stored === undefined && !needsNoPieces && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
   const behind = await lane.behind(turn.lane);
-  if (taken !== undefined) return { kind: 'gathered', pieces: behind.filter(({ entry }) => taken.includes(entry)) };
+  if (stored !== undefined) return { kind: 'gathered', pieces: behind.filter(({ entry }) => stored.includes(entry)) };
   const pieces = piecesOf(message, behind);
-  // Most texts are no comment, and are not held up.
+  // Most texts are no comment on forwards: they do not wait.
   if (needsNoPieces && pieces.length === 0) return { kind: 'gathered', pieces };
   if (turn.merge.piecesSeen !== pieces.length) {
     await turn.write('', [turn.merge.notePieceCount(pieces.length)]);
@@ -53,16 +53,16 @@ export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<
     'gathered',
     [
       turn.merge.takePieces(pieces.map(({ entry }) => entry)),
-      ...(own?.storeMerged(turn, pieces) ?? []),
+      ...(handler?.storeMerged(turn, pieces) ?? []),
       ...turns.map((piece) => piece.merge.mergeInto(turn.entry)),
     ],
-    turns.map((piece) => piece.notCancelled()),
+    turns.map((piece) => piece.expectNotCancelled()),
   );
   // A piece was cancelled meanwhile: the next attempt does not see it.
   if (taking === 'unmet') return { kind: 'hand back' };
   if (pieces.length === 0) return { kind: 'gathered', pieces };
   // The notice of the next attempt lists the times of all of them.
-  if (takesOthers) return { kind: 'hand back' };
+  if (takesReminders) return { kind: 'hand back' };
   // A piece may have been edited until it was marked; from now on it cannot.
   const marked = new Set(pieces.map(({ entry }) => entry));
   return { kind: 'gathered', pieces: (await lane.behind(turn.lane)).filter(({ entry }) => marked.has(entry)) };

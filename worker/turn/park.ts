@@ -1,7 +1,7 @@
 import { commandIn, type InboundMessage, isSelfEntered, type Waiting } from '../../shared/flow/message.ts';
 import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import { type Decision, type Parked, verdicts } from '../../shared/state/turn/parking.ts';
+import { callDecisions, type Decision, type Parked } from '../../shared/state/turn/parking.ts';
 import { turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
@@ -20,16 +20,18 @@ const LATER_MS_MIN = 2_000;
 
 /**
  * Parks a turn with a question: the question is shown once with its buttons, slot and job are given back, and the message
- * stays the head of its lane. A press decides in the lane of commands (`worker/command/decide.ts`); a text that is written
- * instead is taken out of the lane here; and where the time is over, nobody has decided. The first decision stands.
+ * stays the head of its lane. The first of these decides it:
+ * - a press, in the lane of commands (`worker/command/decide.ts`);
+ * - a text that is written instead, which is taken out of the lane here;
+ * - the end of its time, after which it counts as decided by nobody.
  *
- * Killed before the question is marked as shown, the next attempt shows it again, and both have the same buttons.
+ * If the process dies between sending the question and storing its id, the next attempt sends it again, with the same buttons.
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<AttemptResult> {
   const { env, parking } = turn;
   const before = parking.waitsFor?.id === asking.id ? parking.waitsFor : undefined;
-  // Counted first: what comes after the count wakes the turn.
+  // Read before all else: a message that comes later counts as new, and wakes the turn.
   const depth = await env.lane.depth(turn.lane);
   const behind = before ? await env.lane.behind(turn.lane) : [];
   const parked = before ?? newlyParked(asking, turn.nowMs() + env.settings.APPROVAL_TIMEOUT_MS);
@@ -40,7 +42,7 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<Attempt
     if (next) return closeByText(turn, question, next);
   }
   const changes = [parking.park(parked, depth - 1)];
-  if ((await turn.write('', changes, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
+  if ((await turn.write('', changes, parking.expectUndecided(asking.id))) === 'unmet') return DECIDED;
   env.reach('parked');
   if (parking.askedIn(asking.id) !== undefined) {
     await notifyBehindQuestion(turn, asking, behind);
@@ -64,7 +66,7 @@ async function showQuestion(turn: Turn<Env>, question: Question): Promise<Attemp
     await turn.assertOwned();
     const sent = await env.telegram.sendFile(turn.destination, file, { replyTo: options.replyTo, isSilent: true });
     if (!sent.ok) return notShown(turn, question, sent.failure);
-    await turn.write('', [parking.sendFile(asking.id)]);
+    await turn.write('', [parking.markFileSent(asking.id)]);
   }
   // Ask Redis: the clock of this process may be ahead by half a second, and an answer be older than that.
   const askedAtMs = await env.chatState.nowMs();
@@ -91,6 +93,7 @@ async function notShown(turn: Turn<Env>, question: Question, failure: TelegramFa
     return closeQuestion(turn, question, { how: 'untold' });
   const leftMs = question.parked.untilMs - turn.nowMs();
   const waitedMs = turn.env.settings.APPROVAL_TIMEOUT_MS - leftMs;
+  // The question may be in the chat: it is sent again ever more rarely.
   const restMs = mayHaveArrived(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
   const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isUncounted: true };
@@ -167,10 +170,14 @@ async function closeQuestion(
   const decided = await commit(turn, {
     step: '',
     changes: [
-      ...parking.decide(id, { ...made, ...verdicts(parked, made.how) }, turn.nowMs()),
+      ...parking.decide(id, { ...made, ...callDecisions(parked, made.how) }, turn.nowMs()),
       ...(piece ? [piece.merge.mergeInto(turn.entry)] : []),
     ],
-    expected: [...parking.isUndecided(id), parking.isAsked(parked), ...(piece ? [piece.notCancelled()] : [])],
+    expected: [
+      ...parking.expectUndecided(id),
+      parking.expectAsked(parked),
+      ...(piece ? [piece.expectNotCancelled()] : []),
+    ],
     events: [{ event: 'question.decided', of: turn.entry, how: made.how, by: made.by?.id, tools: [] }],
   });
   // Best effort: a late press gets a notice that it is late.

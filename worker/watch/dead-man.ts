@@ -1,5 +1,6 @@
 import type { Logger } from '../../shared/base/log.ts';
 import type { Limits } from '../limits.ts';
+import { type Checked, isIntended, type Watch } from './rules.ts';
 
 export type DeadMan = ReturnType<typeof createDeadMan>;
 
@@ -38,4 +39,21 @@ async function send(url: string, stopping: AbortSignal, log: Logger): Promise<vo
     const { name, cause } = error as { name?: string; cause?: { code?: unknown } };
     log.debug({ error: name, code: cause?.code }, 'the dead-man ping failed');
   }
+}
+
+/**
+ * Whether the dead-man's switch may be pinged: everything could be checked, nothing is wrong, nothing but what an
+ * operator has paused is overdue, not even while one incident stands for what follows from it, and messages are received.
+ */
+export function mayPing(watch: Watch, { conditions, failures }: Checked): boolean {
+  if (failures.length > 0 || !conditions.every(isIntended)) return false;
+  return isPolled(watch) && watch.now.shards.every(({ overdue }) => overdue.oldest === undefined);
+}
+
+/**
+ * Whether messages are received: a poll succeeded recently, or a recent check found the webhook healthy. Unlike the
+ * alert about it, this has no grace period for a process that has just begun to watch.
+ */
+export function isPolled({ now, limits }: Watch): boolean {
+  return now.poll?.lastAnswerMs !== undefined && now.nowMs - now.poll.lastAnswerMs < limits.pollAgeMs;
 }

@@ -5,8 +5,8 @@ import type { RefusedWritesError } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
 import { refusingShards, type Trouble } from '../alerts/redis-trouble.ts';
 import { PROVIDER_SAID } from '../model/errors/failure.ts';
+import { colourOf, troublesOf } from './colour.ts';
 import { type Snapshot, sum } from './snapshot.ts';
-import { colourOf, troublesOf } from './verdict.ts';
 
 /** What a watchdog knows now. */
 export interface Watching {

@@ -111,23 +111,6 @@ const RULES: Readonly<Partial<Record<Cause, (watch: Watch) => Condition[]>>> = {
   'alert-channel': alertChannelDown,
 };
 
-/**
- * Whether the dead-man's switch may be pinged: everything could be checked, nothing is wrong, nothing but what an
- * operator has paused is overdue, not even while one incident stands for what follows from it, and messages are received.
- */
-export function isWell(watch: Watch, { conditions, failures }: Checked): boolean {
-  if (failures.length > 0 || !conditions.every(isIntended)) return false;
-  return isPolled(watch) && watch.now.shards.every(({ overdue }) => overdue.oldest === undefined);
-}
-
-/**
- * Whether messages are received: a poll succeeded recently, or a recent check found the webhook healthy. Unlike the
- * alert about it, this has no grace period for a process that has just begun to watch.
- */
-export function isPolled({ now, limits }: Watch): boolean {
-  return now.poll?.lastAnswerMs !== undefined && now.nowMs - now.poll.lastAnswerMs < limits.pollAgeMs;
-}
-
 /** One incident for any number of chats: the oldest message is named, the others are counted. */
 function unanswered({ now }: Watch): Condition[] {
   const late = now.shards.map(({ overdue }) => overdue).filter(({ oldest }) => oldest !== undefined);

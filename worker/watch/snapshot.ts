@@ -24,8 +24,8 @@ import type { Limit, Spent } from '../../shared/state/spending/limit.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/state/telegram/telegram.ts';
 import { standingAlone } from '../alerts/watch-failure.ts';
 import { viewJobs } from '../lane/job-view.ts';
+import type { Ended } from './colour.ts';
 import { createSightings, type Look, timesSeen } from './sightings.ts';
-import type { Ended } from './verdict.ts';
 
 /** The state of the flow at one moment, by Redis' clock. */
 export interface Snapshot {

@@ -15,10 +15,10 @@ import { isAboutData } from '../alerts/watch-failure.ts';
 import { modelsInUse } from '../model/catalog.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 import { createBookKeeper } from './book-keeper.ts';
-import { createDeadMan, type DeadMan } from './dead-man.ts';
+import { createDeadMan, type DeadMan, isPolled, mayPing } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
 import type { Watching } from './readiness.ts';
-import { checkRules, isPolled, isWell, type RuleLimits } from './rules.ts';
+import { checkRules, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
 /** With very many lanes a look takes seconds: the next one begins after ten times as long. */
@@ -164,7 +164,7 @@ function createLook(
     seen.book = kept.book;
     // Parts of a snapshot that cannot be read throw where they are used; the book names them.
     if (now && kept.isWhole) await capLetters(now, stored);
-    if (seen.refusedWrites === undefined && kept.isWhole && checked && isWell(watch, checked)) deadMan?.ping();
+    if (seen.refusedWrites === undefined && kept.isWhole && checked && mayPing(watch, checked)) deadMan?.ping();
     seen.last = now ?? seen.last;
     if (watch && kept.isWhole && !seen.hasBegun && isPolled(watch)) {
       await endStart(redis);

@@ -161,7 +161,7 @@ export class Reply extends Fields {
     return this.fields.has('reply:private');
   }
 
-  goPrivate(): Change {
+  markPrivate(): Change {
     return this.set('reply:private', 1);
   }
 
@@ -180,11 +180,11 @@ export class Reply extends Fields {
     return stored === undefined || stored === 'sending' ? stored : Number(stored);
   }
 
-  showStatus(line: number | 'sending'): Change {
+  storeStatusMessage(line: number | 'sending'): Change {
     return this.set('statusLine', line);
   }
 
-  hideStatus(): Change {
+  clearStatusMessage(): Change {
     return this.unset('statusLine');
   }
 }

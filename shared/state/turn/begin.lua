@@ -23,7 +23,8 @@
 --        entries behind it in its lane, what is noted of the bot's absence from the chat | ''}
 -- include: chat, entry, time
 
--- A call is re-sent as soon as its connection is back; so many others do not begin meanwhile.
+-- How many earlier fencing tokens are kept, to recognise a call that is sent again. It is sent as soon as its connection is
+-- back, and fewer attempts than this begin until then.
 local FENCES_KEPT = 16
 
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])

@@ -19,25 +19,25 @@ interface ParkedCall {
   tool: string;
   /** The definition of the tool that a press may grant; absent if the tool asks each time. */
   definition?: string | undefined;
-  /** The verdict on this call alone; absent while the question decides. */
+  /** The decision on this call alone; absent while the question decides. */
   how?: 'always' | 'beyond' | undefined;
 }
 
 /**
- * A verdict on a call or a question: by a press, by a text written instead, or by nobody. `untold`: the question could not
- * be shown. `beyond`: one message had no room to ask about the call.
+ * The decision on a call or a question: by a press, by a text written instead, or by nobody. `untold`: the question could
+ * not be shown. `beyond`: one message had no room to ask about the call.
  */
-export type Verdict = 'once' | 'always' | 'chosen' | 'declined' | 'written' | 'late' | 'untold' | 'beyond';
+export type CallDecision = 'once' | 'always' | 'chosen' | 'declined' | 'written' | 'late' | 'untold' | 'beyond';
 
 /** How a question was decided. */
 export interface Decision {
-  how: Exclude<Verdict, 'beyond'>;
+  how: Exclude<CallDecision, 'beyond'>;
   /** The person who decided; absent if nobody did. */
   by?: { id: number; name?: string | undefined } | undefined;
   /** The choice, or what was written. */
   text?: string;
-  /** The verdict on each call, by its id; absent for a question of the model. */
-  calls?: Readonly<Record<string, Verdict>>;
+  /** The decision on each call, by its id; absent for a question of the model. */
+  calls?: Readonly<Record<string, CallDecision>>;
 }
 
 /** The tools of the calls that a question shows, each once. Pure. */
@@ -45,8 +45,8 @@ export function toolsShown({ calls }: Pick<Parked, 'calls'>): string[] {
   return [...new Set(calls.filter(({ how }) => how !== 'beyond').map(({ tool }) => tool))];
 }
 
-/** The verdict on each call of a question that was decided so; none for a question of the model. Pure. */
-export function verdicts({ calls }: Pick<Parked, 'calls'>, how: Verdict): Pick<Decision, 'calls'> {
+/** The decision on each call of a question that was decided in this way; none for a question of the model. Pure. */
+export function callDecisions({ calls }: Pick<Parked, 'calls'>, how: CallDecision): Pick<Decision, 'calls'> {
   return calls.length === 0 ? {} : { calls: Object.fromEntries(calls.map((call) => [call.id, call.how ?? how])) };
 }
 
@@ -88,7 +88,7 @@ export class Parking extends Fields {
     return this.json(`decided:${id}`);
   }
 
-  /** Decides a question. Only to be written while `isUndecided` holds: the first decision stands. */
+  /** Decides a question. Only to be written with `expectUndecided`: the first decision stands. */
   decide(id: string, decision: Decision, nowMs: number): Change[] {
     return [
       this.set(`decided:${id}`, JSON.stringify(decision), 'resumedAt', nowMs),
@@ -97,7 +97,7 @@ export class Parking extends Fields {
   }
 
   /** Holds while nobody has decided the question. */
-  isUndecided(id: string): Expected[] {
+  expectUndecided(id: string): Expected[] {
     return [
       [this.key, `decided:${id}`, ''],
       [this.key, 'cancelled', ''],
@@ -106,7 +106,7 @@ export class Parking extends Fields {
   }
 
   /** Holds while the turn is parked with exactly this question. */
-  isAsked(parked: Parked): Expected {
+  expectAsked(parked: Parked): Expected {
     return [this.key, 'parked', JSON.stringify(parked)];
   }
 
@@ -121,7 +121,7 @@ export class Parking extends Fields {
   }
 
   /** Notes that the file was sent, so that no attempt sends it again. */
-  sendFile(id: string): Change {
+  markFileSent(id: string): Change {
     return this.set(`askedFile:${id}`, 1);
   }
 

@@ -85,7 +85,7 @@ export class TurnRecord extends Fields {
   }
 
   /** Holds while nobody has cancelled the message. */
-  notCancelled(): Expected {
+  expectNotCancelled(): Expected {
     return [this.key, 'cancelled', ''];
   }
 

@@ -1,7 +1,7 @@
--- Notes what Telegram has said of the answer to a summons, while its message is on its way, and says what is known. What
--- stands in the chat stands there: the first id is kept, whatever is noted besides.
+-- Stores the id of our message in the chat of a summons, or that Telegram refused it, while the summons is on its way, and
+-- returns what is known. The first id wins.
 -- KEYS  1 inbound   2 turn
--- ARGV  1 entry   2 the id of what was put into the chat, or ''   3 '1' if Telegram takes no answer, or ''
+-- ARGV  1 entry   2 the id of our message in the chat, or ''   3 '1' if Telegram takes no answer, or ''
 -- Reply {the id | '', '1' if Telegram takes no answer | ''}
 if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) > 0 then
   if ARGV[2] ~= '' then

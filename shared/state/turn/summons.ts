@@ -3,21 +3,21 @@ import type { RedisClient } from '../../redis/connection.ts';
 import type { EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** The place for an answer in a chat that the bot is not part of. */
+/** What Telegram said of the answer in a chat that the bot is not part of. */
 export type Place =
   /** Our message is there, under this id. */
   | { kind: 'there'; inlineId: string }
   /** Telegram takes no answer, or not any more. */
   | { kind: 'refused' };
 
-/** How long the process that accepts a summons tries to put something there. After that a worker does. */
+/** How long the process that accepts a summons tries to send the message that the answer will replace. After that a worker does. */
 export const BEGUN_WITHIN_MS = 3_000;
 
 export type SummonsBook = ReturnType<typeof summonsBook>;
 
 /**
- * The places of the answers to summonses, on their turns. What is noted is Telegram's word, and true whoever notes it: so
- * no attempt has to own the turn. Each method says what is known then, and rejects when Redis cannot be reached.
+ * Stores on the turn of a summons what Telegram said of its answer. That holds for every attempt, so no attempt has to own
+ * the turn. Each method returns what is known then, and rejects when Redis cannot be reached.
  */
 export function summonsBook(redis: RedisClient, keys: Pick<Keys, 'inbound' | 'turn'>) {
   const run = bindScript<[inlineId: string, isRefused: string]>(redis, join(import.meta.dirname, 'summons.lua'));

@@ -43,9 +43,9 @@ type Replaceable = 'notices' | 'memory' | 'rounds' | 'attempts' | 'silences' | '
 
 /**
  * One message on its way, in one attempt, with the proof that this attempt owns it. All writes go through `write`, which
- * checks the fencing token: an attempt that was frozen and resumes can change nothing. Its writes are numbered, so an
- * attempt that outlives the loss of some of them in Redis can change nothing either; the next attempt continues from what
- * is left.
+ * checks the fencing token: an attempt that was frozen and resumes can change nothing. Its writes are numbered: after Redis
+ * has lost one, in a failover, all later writes of this attempt are refused, and the next attempt continues from what is
+ * left.
  *
  * The fields are as of the beginning of the attempt. The verbs of `TurnRecord` return changes for `write`.
  *
@@ -69,7 +69,7 @@ export class Turn<Env = unknown> extends TurnRecord {
   /** 1 for the first; restarts at 1 after each recovery step. */
   readonly attempts: number;
   readonly recoveries: number;
-  /** Recoveries before the last tool round: a call that succeeded in between restarts the bound. */
+  /** Recoveries before the last tool round. The limit on recoveries counts from here. */
   readonly recoveriesBefore: number;
   readonly stage: RecoveryStage;
   /** Tool rounds recorded for this message, in any session. */

@@ -17,7 +17,7 @@ if ARGV[3] == '' and #ARGV == 4 then
 end
 local this = ARGV[1] .. ' ' .. number .. ' '
 if last == number then
-  -- Sent again: it is done, or came to nothing.
+  -- This number was handled before: its reply was stored if it wrote nothing.
   local unwritten = redis.call('HGET', KEYS[1], 'unwritten') or ''
   return unwritten:sub(1, #this) == this and unwritten:sub(#this + 1) or 'written'
 end

@@ -55,7 +55,7 @@ async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTi
   if (put.kind !== 'refused') return put;
   const lead = texts.answeredInPrivate(message.ok ? message.value.chatTitle : undefined);
   const told = inOneMessage([lead], conclusion, []);
-  await turn.write('', [turn.reply.goPrivate(), turn.reviseConclusion(told)]);
+  await turn.write('', [turn.reply.markPrivate(), turn.reviseConclusion(told)]);
   return deliverInChat(turn, told, { ...time, isNew: false });
 }
 

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { Lifecycle } from '../../../../shared/state/provider/provider.ts';
 import { nextPeriodMs } from '../../../../shared/state/spending/limit.ts';
-import { checkRules, conditionsOf, isIntended, isPolled, isWell } from '../../../../worker/watch/rules.ts';
+import { isPolled, mayPing } from '../../../../worker/watch/dead-man.ts';
+import { checkRules, conditionsOf, isIntended } from '../../../../worker/watch/rules.ts';
 import type { Snapshot } from '../../../../worker/watch/snapshot.ts';
 import { LIMITS, NOW, ofPoll, ofShard, overdue, QUIET, snapshot } from '../../../fixture/snapshot.ts';
 
@@ -212,7 +213,7 @@ test.each<[keyof Snapshot, string[]]>([
   const [watcher] = conditionsOf(watch).filter(({ cause }) => cause === 'watcher');
   for (const cause of blind) expect(watcher?.text).toContain(cause);
   const alone = watchOf(without(part));
-  expect(isWell(alone, checkRules(alone))).toBe(false);
+  expect(mayPing(alone, checkRules(alone))).toBe(false);
 });
 
 const resting = { messages: 5, chats: 1 };
@@ -226,5 +227,5 @@ test.each<[string, isPolled: boolean, isWell: boolean, Snapshot]>([
   ['a first poll without an answer', false, false, first(0)],
 ])('of %s: whether Telegram is polled is %s, and whether all is well is %s', (_, polled, well, now) => {
   const watch = watchOf(now);
-  expect([isPolled(watch), isWell(watch, checkRules(watch))]).toEqual([polled, well]);
+  expect([isPolled(watch), mayPing(watch, checkRules(watch))]).toEqual([polled, well]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Cause } from '../../../../shared/flow/alert.ts';
 import { CAUSES } from '../../../../worker/alerts/causes.ts';
-import { colourOf, type Ended, type Judged, type Seen, troublesOf } from '../../../../worker/watch/verdict.ts';
+import { colourOf, type Ended, type Judged, type Seen, troublesOf } from '../../../../worker/watch/colour.ts';
 
 const NOW = 1_800_000_000_000;
 const MINUTE = 60_000;
