@@ -27,15 +27,21 @@ export default function RuntimeOfSuite(...given) {
   return kept.runtime;
 }
 
-/** Keeps the modules of the product and of packages, which no test mocks. Each suite loads those of the tests anew. */
+/**
+ * Keeps the modules of packages, of the product and of the stand-ins, which no test mocks and which keep nothing of a
+ * suite. Each suite loads those of the tests anew.
+ */
 class RuntimeOfWorker extends Runtime {
   /** How the names begin under which the modules of tests are kept: paths, addresses, and one that Jest makes up. */
   #ofTests;
+  #ofStandIns;
 
   constructor(...given) {
     super(...given);
     const tests = join(given[0].rootDir, 'test', sep);
+    const standIns = join(tests, 'stand-in', sep);
     this.#ofTests = [tests, pathToFileURL(tests).href, '@jest/globals/'];
+    this.#ofStandIns = [standIns, pathToFileURL(standIns).href];
   }
 
   begin(testPath) {
@@ -59,6 +65,8 @@ class RuntimeOfWorker extends Runtime {
 
   /** Of Jest's own modules, these know which suite runs. */
   #isOfSuite(name) {
-    return this.#ofTests.some((start) => name.startsWith(start)) || name.includes(join(sep, 'jest-circus', sep));
+    const isIn = (places) => places.some((start) => name.startsWith(start));
+    if (isIn(this.#ofStandIns)) return false;
+    return isIn(this.#ofTests) || name.includes(join(sep, 'jest-circus', sep));
   }
 }

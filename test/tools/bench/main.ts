@@ -3,7 +3,6 @@ import { freshRedis } from '../../fixture/redis.ts';
 import { findRedis, Refusal, runTool, say } from '../tool.ts';
 import { type Ground, lineOf, type Measure, type Taken, takeRounds } from './figure.ts';
 import { MEASURES } from './figures.ts';
-import { drawFlameGraph } from './flame.ts';
 import { commandsOfATurn } from './round-trips.ts';
 
 const ROUNDS = 3;
@@ -16,15 +15,13 @@ Linux only. It takes about twenty minutes.
   --json          for machines
   --only a,b      only these: ${MEASURES.map(({ name }) => name).join(', ')}
   --rounds N      default ${ROUNDS}
-  --before DIR    also measures the version in this folder (a checkout with its node_modules) beside this one
-  --flame FILE    only draws where a turn over HTTP spends its time, as an SVG`;
+  --before DIR    also measures the version in this folder (a checkout with its node_modules) beside this one`;
 
 const OPTIONS = {
   json: { type: 'boolean', default: false },
   only: { type: 'string' },
   rounds: { type: 'string', default: String(ROUNDS) },
   before: { type: 'string' },
-  flame: { type: 'string' },
 } as const;
 
 await runTool(HELP, OPTIONS, async (values) => {
@@ -36,7 +33,6 @@ await runTool(HELP, OPTIONS, async (values) => {
   await findRedis();
   const redis = await freshRedis({ fsync: 'everysec' });
   try {
-    if (values.flame !== undefined) return await drawFlameGraph(redis.socketUrl, resolve(values.flame));
     const ground = { redisUrl: redis.socketUrl, before: values.before && resolve(values.before) };
     const measures = MEASURES.filter(({ name, isPossible }) => chosen.includes(name) && (isPossible?.(ground) ?? true));
     if (values.json) await printJson(measures, ground, rounds);

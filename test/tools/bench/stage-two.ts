@@ -11,6 +11,8 @@ const WINDOW_TOKENS = 200_000;
 const TURNS = 5;
 const CHAT = 1_000;
 const BYTES_PER_MB = 1e6;
+/** Longer than a fresh session, and shorter than any other. */
+const TAKEN_CHARS = 60_000;
 
 /** Stage 2 on the incident's session: reading, building the seed and storing it with the fresh session. */
 export const stageTwo: Measure = {
@@ -20,17 +22,15 @@ export const stageTwo: Measure = {
     megabytesRead: { name: 'the same, read from Redis', unit: 'MB', aim: { atMost: 1 } },
   },
   async take({ redisUrl }) {
-    const overflowing = overflowOnce();
     const took: number[] = [];
     let sent = 0;
     const telegram = instantTelegram((_chat, text) => {
       if (text.includes('instant')) sent += 1;
     });
     const telemetry = timing(silentTelemetry(), SPAN.overflowRecovery, took);
-    const bench = await startBench(redisUrl, { model: overflowing.model, telegram, telemetry });
+    const bench = await startBench(redisUrl, { model: overflowing(), telegram, telemetry });
     const records = await parseLines(incidentLines());
     for (let turn = 0; turn < TURNS; turn++) {
-      overflowing.arm();
       await importSession(bench.redis, bench.keys, chatKey(CHAT), records);
       await bench.inbox.accept(1, messageOf(turn + 1, CHAT, 'go on'), '');
       await until(() => sent === turn + 1);
@@ -43,20 +43,13 @@ export const stageTwo: Measure = {
   },
 };
 
-/** A model that refuses the next request as too long each time it is armed, and never summarises. */
-function overflowOnce() {
+/** A model that refuses every long conversation, and never summarises: only a fresh session helps. */
+function overflowing() {
   const tooLong: Failure = { kind: 'token', reason: 'prompt_too_long', status: 400 };
-  let isArmed = false;
-  const model = instantModel(WINDOW_TOKENS, ({ system }) => {
+  return instantModel(WINDOW_TOKENS, ({ system, messages }) => {
     if (system !== 'bench') return { ok: false, failure: { kind: 'transient', reason: 'overloaded' } };
-    if (!isArmed) return undefined;
-    isArmed = false;
-    return { ok: false, failure: tooLong };
+    return JSON.stringify(messages).length > TAKEN_CHARS ? { ok: false, failure: tooLong } : undefined;
   });
-  const arm = (): void => {
-    isArmed = true;
-  };
-  return { model, arm };
 }
 
 /** Telemetry that also notes how long one kind of span takes. */

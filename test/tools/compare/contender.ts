@@ -25,13 +25,11 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Starts a contender. `profiling` are further options of Node itself. */
+/** Starts a contender. */
 export async function startContender(
-  { file, env, execArgv: own = [] }: Contender,
+  { file, env, execArgv = [] }: Contender,
   outside: Readonly<Record<string, string>>,
-  profiling: readonly string[] = [],
 ): Promise<Running> {
-  const execArgv = [...own, ...profiling];
   const blobs = await temporaryBlobs();
   const spawn = (): Promise<GatewayProcess> => spawnRunning(file, { ...outside, ...blobs.env, ...env }, { execArgv });
   let bot = await spawn();

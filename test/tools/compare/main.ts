@@ -1,5 +1,3 @@
-import { writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
 import type { FoundRedisServer } from '../../../shared/private-redis/install.ts';
 import { freshRedis } from '../../fixture/redis.ts';
 import { emptied } from '../bench/wire.ts';
@@ -8,7 +6,7 @@ import { CONTENDERS, type Contender } from './contender.ts';
 import { FAULTS, playFault } from './faults.ts';
 import type { Verdict } from './judge.ts';
 import { memoryOver } from './soak.ts';
-import { flameOf, type Speed, speedOf } from './speed.ts';
+import { type Speed, speedOf } from './speed.ts';
 import { type Compared, faultTable, speedTable } from './table.ts';
 
 const ROUNDS = 3;
@@ -25,8 +23,7 @@ an hour.
   --only a,b        only these bots: ${CONTENDERS.map(({ name }) => name).join(', ')}
   --faults a,b      only faults whose names contain one of these words; none for none
   --outage SECONDS  how long Telegram and the model are away, default ${OUTAGE_SECONDS}
-  --soak MINUTES    only says how much memory each bot has, minute by minute, with five messages a second
-  --flame DIR       only draws where each bot's processor time goes under load, as DIR/flame-<bot>.svg`;
+  --soak MINUTES    only says how much memory each bot has, minute by minute, with five messages a second`;
 
 const OPTIONS = {
   json: { type: 'boolean', default: false },
@@ -34,7 +31,6 @@ const OPTIONS = {
   only: { type: 'string' },
   faults: { type: 'string' },
   outage: { type: 'string', default: String(OUTAGE_SECONDS) },
-  flame: { type: 'string' },
   soak: { type: 'string', default: '0' },
 } as const;
 
@@ -47,7 +43,6 @@ await runTool(HELP, OPTIONS, async (values) => {
   if (!(outageSeconds > 0 && soakMinutes >= 0)) throw new Refusal('--outage and --soak are numbers.');
   if (contenders.length < named.length) throw new Refusal(`Not all of these are bots: ${named.join(', ')}.`);
   const server = await findRedis();
-  if (values.flame !== undefined) return drawFlames(contenders, resolve(values.flame));
   if (soakMinutes > 0) return soak(contenders, soakMinutes);
   const speeds = rounds > 0 ? await compareSpeed(contenders, rounds) : {};
   if (rounds > 0 && !values.json) say(`${speedTable({ speeds })}\n`);
@@ -90,17 +85,6 @@ async function soak(contenders: readonly Contender[], soakMinutes: number): Prom
       await emptied(url);
       for await (const { minute, megabytes } of memoryOver(contender, url, soakMinutes))
         say(`${contender.name}  minute ${minute}  ${megabytes.toFixed(0)} MB`);
-    }
-  });
-}
-
-async function drawFlames(contenders: readonly Contender[], folder: string): Promise<void> {
-  await onRedis(async (url) => {
-    for (const contender of contenders) {
-      await emptied(url);
-      const file = join(folder, `flame-${contender.name.toLowerCase().replaceAll(' ', '-')}.svg`);
-      await writeFile(file, await flameOf(contender, url));
-      say(file);
     }
   });
 }

@@ -1,9 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { percentile } from '../bench/bench.ts';
-import { flameGraphIn } from '../bench/flame.ts';
 import { cpuMsOf, treeMegabytes } from '../bench/spent.ts';
 import { type Contender, startContender } from './contender.ts';
 import { type Outside, startOutside } from './outside.ts';
@@ -44,19 +40,6 @@ export async function speedOf(contender: Contender, redisUrl: string): Promise<S
     await bot.stop();
     await outside.stop();
   }
-}
-
-/** Profiles a contender under load, and draws where its processor time goes, as an SVG. Rejects when it does not start. */
-export async function flameOf(contender: Contender, redisUrl: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'spillway-profile-'));
-  const outside = await startOutside();
-  const profiling = ['--cpu-prof', `--cpu-prof-dir=${folder}`];
-  const bot = await startContender(contender, { ...outside.env, REDIS_URL: redisUrl }, profiling);
-  await load(outside, bot.pid).finally(() => bot.stop());
-  await outside.stop();
-  const svg = await flameGraphIn(folder);
-  await rm(folder, { recursive: true });
-  return svg;
 }
 
 /** A message at a time, with a model that writes its answer piece by piece. */

@@ -6,7 +6,6 @@ import { shorterDuration } from './shorter.ts';
 /** One expression of a panel. */
 export interface Target {
   expr: string;
-  legend: string;
   /** Whether it leads to traces by dots on its lines. */
   hasExemplars: boolean;
 }
@@ -15,8 +14,6 @@ export interface Target {
 export interface Panel {
   board: string;
   title: string;
-  kind: string;
-  unit: string;
   targets: readonly Target[];
   /** What it searches for in Jaeger. */
   searches: readonly { service: string; operation: string }[];
@@ -24,16 +21,13 @@ export interface Panel {
 
 interface RawTarget {
   expr?: string;
-  legendFormat?: string;
   exemplar?: boolean;
   service?: string;
   operation?: string;
 }
 interface RawPanel {
-  type: string;
   title: string;
   targets?: RawTarget[];
-  fieldConfig?: { defaults?: { unit?: string } };
 }
 
 /** Every panel of every dashboard in a folder, as Grafana would load it. */
@@ -49,10 +43,8 @@ export function panelsOf(json: string): Panel[] {
   return panels.map((panel) => ({
     board: title,
     title: panel.title,
-    kind: panel.type,
-    unit: panel.fieldConfig?.defaults?.unit ?? 'short',
-    targets: (panel.targets ?? []).flatMap(({ expr, legendFormat, exemplar = false }) =>
-      expr === undefined ? [] : [{ expr, legend: legendFormat ?? '', hasExemplars: exemplar }],
+    targets: (panel.targets ?? []).flatMap(({ expr, exemplar = false }) =>
+      expr === undefined ? [] : [{ expr, hasExemplars: exemplar }],
     ),
     searches: (panel.targets ?? []).flatMap(({ service, operation }) =>
       service === undefined || operation === undefined ? [] : [{ service, operation }],
@@ -72,10 +64,4 @@ export function filledIn(expr: string, { fromMs, toMs, stepS }: Span): string {
   return expr
     .replaceAll('$__rate_interval', `${rateS}s`)
     .replaceAll('$__range', `${Math.ceil((toMs - fromMs) / 1_000)}s`);
-}
-
-/** The name of a series in a legend: `{{label}}` stands for its value. Pure. */
-export function legendOf(legend: string, labels: Readonly<Record<string, string>>): string {
-  if (legend === '' || legend === '__auto') return labels.alertname ?? '';
-  return legend.replaceAll(/\{\{\s*(\w+)\s*\}\}/g, (_, name: string) => labels[name] ?? '').trim();
 }

@@ -7,11 +7,8 @@ import type { FoundRedisServer } from '../../../shared/private-redis/install.ts'
 import { findRedis, runTool, say } from '../tool.ts';
 import { buildTools } from './build.ts';
 import { checkFiles } from './file-checks.ts';
-import { pageOf } from './page.ts';
-import { pictureOf } from './picture.ts';
-import type { Band } from './plot.ts';
 import { findingsOf, notRunLines, summaryOf, telemetryReport, type Verified } from './report.ts';
-import { abandonRuns, type Run, runAll } from './run.ts';
+import { abandonRuns, runAll } from './run.ts';
 import { findTools, foldersOf, type Tools } from './tool.ts';
 
 const HELP = `Usage: npm run verify:telemetry [-- options]
@@ -26,7 +23,6 @@ loopback, about eight minutes. The programs are looked for in .cache/bin and on 
   --only TEXT     only hours and incidents whose name contains it
   --skip-missing  a program that is missing is told, and is no failure
   --report FILE   writes the result as Markdown (by default nothing), and its pictures into docs/images
-  --page FILE     where the page with all panels goes; default .cache/telemetry.html
 
 Exit codes: 0 all as it must be, 1 something differs or is missing, 2 a mistake in the call.`;
 
@@ -36,7 +32,6 @@ const OPTIONS = {
   only: { type: 'string', default: '' },
   'skip-missing': { type: 'boolean' },
   report: { type: 'string' },
-  page: { type: 'string' },
 } as const;
 const BIN = join(PROJECT_ROOT, '.cache', 'bin');
 const IMAGES = join(PROJECT_ROOT, 'docs', 'images');
@@ -56,41 +51,27 @@ await runTool(
     if (values.build) await buildTools(BIN, say);
     const tools = findTools(values.bin === undefined ? foldersOf(BIN) : [resolve(values.bin)]);
     work = await mkdtemp(join(tmpdir(), 'spillway-verify-'));
-    const run = await play(server, tools, values.only);
-    for (const line of notRunLines(run.verified)) say(line);
-    for (const line of findingsOf(run.verified)) say(`DIFFERS  ${line}`);
-    say(`\n${summaryOf(run.verified)}`);
-    await write(run, values);
-    const lacks = notRunLines(run.verified).length > 0 && values['skip-missing'] !== true;
-    process.exitCode = findingsOf(run.verified).length > 0 || lacks ? 1 : 0;
+    const verified = await play(server, tools, values.only);
+    for (const line of notRunLines(verified)) say(line);
+    for (const line of findingsOf(verified)) say(`DIFFERS  ${line}`);
+    say(`\n${summaryOf(verified)}`);
+    if (values.report !== undefined) await write(verified, resolve(values.report));
+    const lacks = notRunLines(verified).length > 0 && values['skip-missing'] !== true;
+    process.exitCode = findingsOf(verified).length > 0 || lacks ? 1 : 0;
   },
   cleanUp,
 );
 
-async function play(server: FoundRedisServer, tools: Tools, only: string): Promise<Run> {
+async function play(server: FoundRedisServer, tools: Tools, only: string): Promise<Verified> {
   const startedMs = Date.now();
   const files = await checkFiles(tools);
   for (const { verdict, name, seen } of files) say(`${verdict.padEnd(8)} ${name}: ${seen}`);
   const runbook = await readFile(join(PROJECT_ROOT, 'docs', 'runbook.md'), 'utf8');
-  const run = await runAll({ server, tools, folder: work, runbook, only, say });
-  const verified: Verified = { ...run.verified, tools, files, startedMs, endedMs: Date.now() };
-  return { ...run, verified };
+  const shown = await runAll({ server, tools, folder: work, runbook, only, say });
+  return { ...shown, tools, files, startedMs, endedMs: Date.now() };
 }
 
-async function write({ verified, span }: Run, files: { page?: string; report?: string }): Promise<void> {
-  const bands: Band[] = verified.hours.map((hour, index) => ({ ...hour, number: index + 1 }));
-  if (verified.panels.length > 0) {
-    const page = resolve(files.page ?? join(PROJECT_ROOT, '.cache', 'telemetry.html'));
-    const day = new Date(verified.startedMs).toISOString().slice(0, 10);
-    const note = `Every panel over a day that was played in minutes on ${day}. The numbers are the hours below.`;
-    const title = 'Spillway: the dashboards over a played day';
-    await writeInto(page, pageOf({ title, note, panels: verified.panels, bands, span }));
-    say(`Written: ${relative(process.cwd(), page)}`);
-  }
-  if (files.report === undefined) return;
-  const report = resolve(files.report);
-  if (verified.panels.length > 0)
-    await writeInto(join(IMAGES, 'telemetry-day.svg'), pictureOf(verified.panels, span, bands));
+async function write(verified: Verified, report: string): Promise<void> {
   for (const { file, webp } of verified.pictures) await writeInto(join(IMAGES, file), webp);
   await writeInto(report, telemetryReport(verified, relative(dirname(report), IMAGES)));
   say(`Written: ${relative(process.cwd(), report)}`);

@@ -7,7 +7,6 @@ export type Verdict = 'data' | 'rightly empty' | 'EMPTY' | 'ERROR';
 /** One expression that was asked, with what it gave. */
 export interface Asked {
   expr: string;
-  legend: string;
   verdict: Verdict;
   series: readonly Series[];
   /** Why it is empty, or what is wrong. */
@@ -38,16 +37,12 @@ export async function askPanels(panels: readonly Panel[], prometheus: Prometheus
 }
 
 /** Asks one expression. */
-export async function ask(
-  { expr, legend }: Pick<Target, 'expr' | 'legend'>,
-  prometheus: Prometheus,
-  span: Span,
-): Promise<Asked> {
+export async function ask({ expr }: Pick<Target, 'expr'>, prometheus: Prometheus, span: Span): Promise<Asked> {
   const answer = await prometheus.range(filledIn(expr, span), span);
-  if (!answer.ok) return { expr, legend, verdict: 'ERROR', series: [], why: answer.problem };
+  if (!answer.ok) return { expr, verdict: 'ERROR', series: [], why: answer.problem };
   const series = answer.series.filter(({ points }) => points.length > 0);
-  if (series.length > 0) return { expr, legend, verdict: 'data', series };
+  if (series.length > 0) return { expr, verdict: 'data', series };
   const absent = NOT_IN_THE_DAY.find(({ metric }) => expr.includes(metric));
-  if (absent === undefined) return { expr, legend, verdict: 'EMPTY', series };
-  return { expr, legend, verdict: 'rightly empty', series, why: absent.why };
+  if (absent === undefined) return { expr, verdict: 'EMPTY', series };
+  return { expr, verdict: 'rightly empty', series, why: absent.why };
 }

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Found } from './operator.ts';
 import { findingsOf, notRunLines, summaryOf, telemetryReport, type Verified } from './report.ts';
 
-const asked = { expr: 'up', legend: '', series: [] };
+const asked = { expr: 'up', series: [] };
 const panel = { board: 'Overview', title: 'Ages', kind: 'timeseries', unit: 's', targets: [], searches: [] };
 const looks = [
   { at: 'cli status', tookMs: 500, namesCause: false },

@@ -81,7 +81,6 @@ export function telemetryReport(run: Verified, images: string): string {
       notRunLines(run).map((line) => `- ${line}`),
     ),
     ...section('The day', dayTable(run)),
-    ...(run.hours.length > 0 ? [`![Six panels over the day](${images}/telemetry-day.svg)`, ''] : []),
     ...section('The rules', rulesTable(run)),
     ...section('Panels with an expression without data', panelsTable(run)),
     ...section('Files, traces, labels', checksTable([...run.files, ...run.checks])),

@@ -33,12 +33,7 @@ export interface RunPorts {
   say: (line: string) => void;
 }
 
-/** What the stack showed, and over which time. */
-export interface Run {
-  verified: Verified;
-  span: Span;
-}
-
+/** What the stack showed. */
 type Shown = Pick<Verified, 'hours' | 'rules' | 'panels' | 'checks' | 'pictures' | 'found'>;
 
 /** What runs for the whole of a run. */
@@ -48,7 +43,7 @@ interface Scene extends RunPorts {
 }
 
 const GATEWAYS = 2;
-/** The points of a plot over the day. */
+/** How many points over the day an expression is asked for. */
 const POINTS = 150;
 /** What the last hour sent is exported, scraped and stored. */
 const SETTLE_MS = 4_000;
@@ -61,15 +56,14 @@ export function abandonRuns(): void {
 }
 
 /** Starts everything, plays the day and the incidents, looks at what was shown, and ends everything. */
-export async function runAll(ports: RunPorts): Promise<{ verified: Shown; span: Span }> {
+export async function runAll(ports: RunPorts): Promise<Shown> {
   const hook = await openHook();
   const stack = await startStack(ports.tools, ports.folder, hook.url);
   running.add(stack);
   const scene = { ...ports, hook, stack };
   try {
     const day = await onGround(scene, (ground) => dayOf(scene, ground));
-    const found = await findAll(scene);
-    return { ...day, verified: { ...day.verified, found } };
+    return { ...day, found: await findAll(scene) };
   } finally {
     await stack.close();
     await hook.close();
@@ -96,18 +90,17 @@ async function onGround<T>({ server, hook, stack }: Scene, act: (ground: Ground)
 }
 
 /** Without a collector and Prometheus no day can be looked at. */
-async function dayOf(scene: Scene, ground: Ground): Promise<{ verified: Omit<Shown, 'found'>; span: Span }> {
+async function dayOf(scene: Scene, ground: Ground): Promise<Omit<Shown, 'found'>> {
   const { stack, only } = scene;
   const { prometheus } = stack;
   const fromMs = Date.now();
-  if (prometheus === undefined || stack.otlpUrl === undefined)
-    return { verified: NOTHING, span: spanOf(fromMs, fromMs) };
+  if (prometheus === undefined || stack.otlpUrl === undefined) return NOTHING;
   const chosen = HOURS.filter(({ name }) => name.includes(only));
   const hours = await playDay(chosen, { ...scene, ...stack, ground, prometheus });
   await pause(SETTLE_MS);
   const span = spanOf(fromMs, Date.now());
   const shown = await askAll(scene, prometheus, span, hours, ground.notices());
-  return { verified: { ...shown, hours }, span };
+  return { ...shown, hours };
 }
 
 const NOTHING: Omit<Shown, 'found'> = { hours: [], rules: [], panels: [], checks: [], pictures: [] };
