@@ -158,7 +158,8 @@ const backlog: Scenario = {
 const AWAY_MS = 18_000;
 /** A send that nobody answers is known to be lost after 30 seconds, here as everywhere. */
 const AWAY_SILENT_MS = 45_000;
-const ANSWER_MS = 150;
+/** So slow that a model which is asked during an outage is still asked when the breaker has long been open. */
+const ANSWER_MS = 400;
 const AWAY_ALERT = /^Telegram has not answered|^Resolved: Telegram answers again|^A finished reply has waited/m;
 
 const awayFor: Record<Outage, number> = {
