@@ -1,3 +1,5 @@
+import { SPAN } from '../../../shared/base/telemetry.ts';
+
 /** A span as Jaeger gives it back. */
 export interface FoundSpan {
   traceID: string;
@@ -15,8 +17,6 @@ export interface Jaeger {
   /** The newest traces that hold an operation. */
   search(service: string, operation: string, limit: number): Promise<FoundSpan[][]>;
   services(): Promise<string[]>;
-  /** Whether a browser is shown anything: it may have been built without. */
-  hasPages(): Promise<boolean>;
 }
 
 interface Traces {
@@ -41,6 +41,18 @@ export function jaegerAt(url: string): Jaeger {
       const { data } = await ask<{ data: string[] | null }>('services');
       return data ?? [];
     },
-    hasPages: async () => (await (await fetch(url)).text()).includes('jaeger-ui-root'),
   };
+}
+
+/** The names of the spans of a trace. Pure. */
+export function namesIn(spans: readonly FoundSpan[]): Set<string> {
+  return new Set(spans.map(({ operationName }) => operationName));
+}
+
+/** Whether the message of a trace is being answered, and a tool was called for it. Pure. */
+export function isRunning(spans: readonly FoundSpan[]): boolean {
+  const names = namesIn(spans);
+  return (
+    names.has(SPAN.started) && !names.has(SPAN.settle) && [...names].some((name) => name.startsWith(`${SPAN.tool} `))
+  );
 }

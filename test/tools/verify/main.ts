@@ -22,7 +22,7 @@ loopback, about eight minutes. The programs are looked for in .cache/bin and on 
   --bin DIR       looks in this folder alone
   --only TEXT     only hours and incidents whose name contains it
   --skip-missing  a program that is missing is told, and is no failure
-  --report FILE   writes the result as Markdown (by default nothing), and its pictures into docs/images
+  --report FILE   writes the result as Markdown (by default nothing)
 
 Exit codes: 0 all as it must be, 1 something differs or is missing, 2 a mistake in the call.`;
 
@@ -34,7 +34,6 @@ const OPTIONS = {
   report: { type: 'string' },
 } as const;
 const BIN = join(PROJECT_ROOT, '.cache', 'bin');
-const IMAGES = join(PROJECT_ROOT, 'docs', 'images');
 let work = '';
 
 /** Ends what this process started, and removes what it wrote. */
@@ -72,12 +71,7 @@ async function play(server: FoundRedisServer, tools: Tools, only: string): Promi
 }
 
 async function write(verified: Verified, report: string): Promise<void> {
-  for (const { file, webp } of verified.pictures) await writeInto(join(IMAGES, file), webp);
-  await writeInto(report, telemetryReport(verified, relative(dirname(report), IMAGES)));
+  await mkdir(dirname(report), { recursive: true });
+  await writeFile(report, telemetryReport(verified));
   say(`Written: ${relative(process.cwd(), report)}`);
-}
-
-async function writeInto(file: string, text: string | Buffer): Promise<void> {
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, text);
 }

@@ -5,8 +5,7 @@ import { until } from '../../fixture/root.ts';
 import { about } from './about.ts';
 import type { Ground } from './ground.ts';
 import type { Hour, Stage } from './hour.ts';
-import type { Jaeger } from './jaeger.ts';
-import { isRunning } from './shown.ts';
+import { isRunning, type Jaeger } from './jaeger.ts';
 
 const CHAT = 1591;
 const MARK = '[killed]';

@@ -3,7 +3,6 @@ import { type PlayedHour, silentIn } from './day.ts';
 import type { Found } from './operator.ts';
 import type { AskedPanel } from './query.ts';
 import { failedRules, type RuleVerdict } from './rule-verdict.ts';
-import type { Picture } from './seen-checks.ts';
 import { FASTER } from './shorter.ts';
 import { missingTools, type Tools } from './tool.ts';
 
@@ -16,9 +15,8 @@ export interface Verified {
   hours: readonly PlayedHour[];
   rules: readonly RuleVerdict[];
   panels: readonly AskedPanel[];
-  /** Traces, pages, labels, and what Alertmanager was told. */
+  /** Traces, labels, and what Alertmanager was told. */
   checks: readonly Checked[];
-  pictures: readonly Picture[];
   found: readonly Found[];
 }
 
@@ -58,8 +56,8 @@ export function notRunLines({ files, checks, tools }: Verified): string[] {
   return [...missingTools(tools), ...skipped.map(({ name, seen }) => `Not run: ${name}, since ${seen}.`)];
 }
 
-/** The report as Markdown, with the pictures of a folder. Pure; names no machine. */
-export function telemetryReport(run: Verified, images: string): string {
+/** The report as Markdown. Pure; names no machine. */
+export function telemetryReport(run: Verified): string {
   const minutes = ((run.endedMs - run.startedMs) / 60_000).toFixed(1);
   const lines = [
     '# The telemetry stack, run for real',
@@ -84,10 +82,6 @@ export function telemetryReport(run: Verified, images: string): string {
     ...section('The rules', rulesTable(run)),
     ...section('Panels with an expression without data', panelsTable(run)),
     ...section('Files, traces, labels', checksTable([...run.files, ...run.checks])),
-    ...section(
-      'In Jaeger, as a browser shows it',
-      run.pictures.map(({ file, about }) => `![Jaeger: ${about}](${images}/${file})`),
-    ),
     ...section('Five incidents at night', foundTable(run.found)),
   ];
   return `${lines.join('\n').trimEnd()}\n`;

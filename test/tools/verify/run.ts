@@ -16,7 +16,6 @@ import type { Prometheus, Span } from './prometheus.ts';
 import { askPanels } from './query.ts';
 import type { Verified } from './report.ts';
 import { judgeRules } from './rule-verdict.ts';
-import { checkSeen } from './seen-checks.ts';
 import { type Stack, startStack } from './stack.ts';
 import type { Tools } from './tool.ts';
 import { checkTraces } from './trace-checks.ts';
@@ -34,7 +33,7 @@ export interface RunPorts {
 }
 
 /** What the stack showed. */
-type Shown = Pick<Verified, 'hours' | 'rules' | 'panels' | 'checks' | 'pictures' | 'found'>;
+type Shown = Pick<Verified, 'hours' | 'rules' | 'panels' | 'checks' | 'found'>;
 
 /** What runs for the whole of a run. */
 interface Scene extends RunPorts {
@@ -103,7 +102,7 @@ async function dayOf(scene: Scene, ground: Ground): Promise<Omit<Shown, 'found'>
   return { ...shown, hours };
 }
 
-const NOTHING: Omit<Shown, 'found'> = { hours: [], rules: [], panels: [], checks: [], pictures: [] };
+const NOTHING: Omit<Shown, 'found'> = { hours: [], rules: [], panels: [], checks: [] };
 
 function spanOf(fromMs: number, toMs: number): Span {
   return { fromMs, toMs, stepS: Math.max(1, Math.ceil((toMs - fromMs) / 1_000 / POINTS)) };
@@ -115,16 +114,15 @@ async function askAll(
   span: Span,
   hours: readonly PlayedHour[],
   notices: readonly string[],
-): Promise<Pick<Shown, 'rules' | 'panels' | 'checks' | 'pictures'>> {
+): Promise<Pick<Shown, 'rules' | 'panels' | 'checks'>> {
   const boards = readPanels(join(PROJECT_ROOT, 'ops', 'grafana', 'dashboards'));
   const panels = await askPanels(boards, prometheus, span);
   const rules = await judgeRules(hours, prometheus, span);
   const traces = await checkTraces({ jaeger: stack.jaeger, prometheus, span, panels: boards, notices });
-  const { checks: seen, pictures } = await checkSeen(stack.jaeger, running);
   const kept = await checkKept(tools, folder, hook.url);
   const labels = await checkLabels(prometheus, span);
-  const checks = [...traces, ...seen, kept, ...labels, await checkAlertmanager(tools, hook)];
-  return { panels, rules, checks, pictures };
+  const checks = [...traces, kept, ...labels, await checkAlertmanager(tools, hook)];
+  return { panels, rules, checks };
 }
 
 /** Each incident has a ground of its own: what was open lately is not told again, and would hide what comes. */

@@ -3,9 +3,8 @@ import { SPAN } from '../../../shared/base/telemetry.ts';
 import { until } from '../../fixture/root.ts';
 import { filledIn, type Panel } from './board.ts';
 import { type Checked, checked, notRun } from './check.ts';
-import type { FoundSpan, Jaeger } from './jaeger.ts';
+import { type FoundSpan, type Jaeger, namesIn } from './jaeger.ts';
 import type { Prometheus, Span } from './prometheus.ts';
-import { namesIn } from './shown.ts';
 
 /** What the traces are checked with. */
 export interface TraceGround {
