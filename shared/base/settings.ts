@@ -181,6 +181,8 @@ export const CONSTANTS = {
    * have chosen another server, short enough for a person who waits.
    */
   DOUBT_WAIT_MS: 2_000,
+  /** A message of several pieces waits until no more arrive for so long: nothing marks the last one. */
+  GATHER_WAIT_MS: 1_000,
   /** How long a summary may take, whatever the summariser does: there is a way on without one. */
   SUMMARY_TIME_MS: 60_000,
 };

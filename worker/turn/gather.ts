@@ -18,9 +18,6 @@ import type { TurnTime } from './deadline.ts';
 /** The further pieces of a message, or the verdict that ends the attempt, e.g. because more may come. */
 type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | Verdict;
 
-/** Nothing marks the last piece: a message waits until no more pieces arrive for so long. */
-const WAIT_MS = 1_000;
-
 /**
  * Takes the further pieces of a message out of its lane: those of an album or of a text that Telegram split, messages
  * that were forwarded together or with a comment, and behind a late reminder the reminders that wait. Each piece is
@@ -46,7 +43,7 @@ export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<
   if (needsNoPieces && pieces.length === 0) return { kind: 'gathered', pieces };
   if (turn.merge.piecesSeen !== pieces.length) {
     await turn.write('', [turn.merge.notePieceCount(pieces.length)]);
-    return { kind: 'later', delayMs: WAIT_MS, reason: 'gathering', isUncounted: true };
+    return { kind: 'later', delayMs: turn.env.settings.GATHER_WAIT_MS, reason: 'gathering', isUncounted: true };
   }
   const turns = pieces.map(({ entry }) => turnOf(turn.keys, entry));
   const taking = await turn.write(
