@@ -49,6 +49,8 @@ export interface Limits extends BreakerLimits {
   alertRetryMs: number;
   /** How long an incident waits for its cause before it rings. */
   alertSettleMs: number;
+  /** The least time between two edits of an alert's message; absent: `EDIT_EVERY_MS`. */
+  alertEditEveryMs?: number;
   /** How long a process that died keeps others from sending alerts: longer than an edit and a reply. */
   alertTakeOverMs: number;
   alertmanagerEveryMs: number;

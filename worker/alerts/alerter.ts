@@ -115,7 +115,8 @@ async function sendToChat(round: Round): Promise<boolean> {
   const { chatId } = channels;
   if (chatId === undefined) return withoutChat(round);
   if (record.failing !== undefined && nowMs < record.failing.retryAtMs) return false;
-  const pace = { nowMs, sentMs: record.sentMs, settleMs: env.limits.alertSettleMs };
+  const { alertSettleMs: settleMs, alertEditEveryMs: editEveryMs } = env.limits;
+  const pace = { nowMs, sentMs: record.sentMs, settleMs, editEveryMs };
   const next = nextSending(stored.book, stored.delivered, pace, surroundingsOf(env.settings));
   if (next === undefined) return false;
   const to = record.moved?.from === chatId ? record.moved.to : chatId;

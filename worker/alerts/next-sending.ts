@@ -45,6 +45,8 @@ export interface Pace {
   sentMs: readonly number[];
   /** How long an incident that may follow from another one is held back, so that its cause can open first. */
   settleMs: number;
+  /** The least time between two edits of a message; default `EDIT_EVERY_MS`. */
+  editEveryMs?: number | undefined;
 }
 
 /** Telegram takes 20 calls a minute in a group, and an edit with its reply is two. */
@@ -138,8 +140,8 @@ function sendingOf(
 }
 
 /** After the clock has stepped back, the last send lies ahead: so the difference is absolute. */
-function isEditable({ sentMs }: Delivered, { nowMs }: Pace): boolean {
-  return Math.abs(nowMs - sentMs) >= EDIT_EVERY_MS;
+function isEditable({ sentMs }: Delivered, { nowMs, editEveryMs = EDIT_EVERY_MS }: Pace): boolean {
+  return Math.abs(nowMs - sentMs) >= editEveryMs;
 }
 
 /** A digest of what justifies an edit. Texts are left out: with the ages in them, each check would edit the message. */
