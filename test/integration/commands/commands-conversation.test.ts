@@ -68,19 +68,6 @@ test('/busy interrupt cuts the running turn short, and answers both messages tog
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('killed while it interrupts: both messages have one outcome each, and one answer comes', async () => {
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'settled:2' });
-  await say('/busy interrupt', 1);
-  world.telegram.say(CHAT, HANG);
-  await untilAsked(HANG);
-  world.telegram.say(CHAT, 'and this as well');
-  await victim.ended;
-  await start();
-  await nextOutcome(world, CHAT, 3);
-  expect(await outcomes()).toEqual(['command busy', 'merged', 'answered']);
-  expect(shown()).toHaveLength(2);
-});
-
 test('/compact makes a summary, killed then repeats only its reply, and the next answer does not say it again', async () => {
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'compaction stored:1' });
   await say('/compact', 1);
