@@ -3,6 +3,7 @@ import { EN } from '../../../shared/texts/en.ts';
 import { buttons, newest, press, redButtons, say } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { FACT, givenLine } from '../../fixture/memory.ts';
 import {
   asks,
   coming,
@@ -111,7 +112,7 @@ test('a group that became a supergroup keeps its reminders: they are listed, can
   expect(await coming()).toEqual([]);
 });
 
-test('a group that moves to another shard is told of the reminders that could not come with it', async () => {
+test('a group that moves to another shard is told of the reminders and the memory that could not come with it', async () => {
   // Of two shards, one has the old id and the other has the new one.
   const [old, moved] = [-2002, -1_002_002];
   const UPGRADED = { status: 400, description: 'Bad Request: group chat was upgraded to a supergroup chat' };
@@ -125,12 +126,16 @@ test('a group that moves to another shard is told of the reminders that could no
   const asked = { chatId: old, chatType: 'group', messageId: 1, from: { id: CHAT } };
   await givenReminder({ asked, repeat: { everyMinutes: 60 } }, 3_600_000, old);
   await givenReminder({ asked, text: 'water the plants' }, 7_200_000, old);
+  await givenLine(FACT, {}, old);
   await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${old}`, SHARDS: '2' }, OFTEN);
   const [first = ''] = await coming();
   await world.peek.zadd(world.keys.reminders, String(Date.now() - 1_000), first);
   await nextOutcome(world, old);
-  expect(shown(moved)).toEqual([expect.stringContaining(TEXT), EN.reminders.left([TEXT, 'water the plants'])]);
-  expect(await coming()).toEqual([]);
+  expect(shown(moved)[0]).toContain(TEXT);
+  expect(shown(moved).slice(1).sort()).toEqual(
+    [EN.memory.left(FACT), EN.reminders.left([TEXT, 'water the plants'])].sort(),
+  );
+  expect([await coming(), await world.peek.keys('*:memory*')]).toEqual([[], []]);
 });
 
 test('/timezone sets the clocks of the chat, for headers and for reminders', async () => {
