@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn as spawnProgram } from 'node:child_process';
 import { once } from 'node:events';
-import { rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { isRunning } from '../../../shared/base/machine.ts';
@@ -19,6 +19,7 @@ import { limitMemory } from '../../fixture/memory-limit.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
 import { serverArguments } from '../../fixture/server-program.ts';
+import { temporaryFile } from '../../fixture/temporary-file.ts';
 
 const BYSTANDER = CHAT + 1;
 const BYSTANDER_MS = 2_000;
@@ -33,12 +34,8 @@ const UNREAD = /left more than 32 answers to its requests unread/;
 eachInWorld();
 
 /** Writes a configuration with one server, named `flood`. */
-async function configured(server: object): Promise<string> {
-  const folder = await ownFolder();
-  const file = join(folder, 'mcp.json');
-  await writeFile(file, JSON.stringify({ mcpServers: { flood: { approve: 'never', ...server } } }));
-  return file;
-}
+const configured = (server: object) =>
+  temporaryFile(JSON.stringify({ mcpServers: { flood: { approve: 'never', ...server } } }));
 
 /** The entry of a server that floods in one way, which is started here if it speaks HTTP. */
 async function floodServer(transport: 'stdio' | 'HTTP', way: string): Promise<object> {

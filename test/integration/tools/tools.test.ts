@@ -1,5 +1,3 @@
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import { runCli } from '../../fixture/cli.ts';
@@ -7,10 +5,10 @@ import { call, text } from '../../fixture/content-blocks.ts';
 import { CHAT, mainCalls, moveToWorld, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
-import { startMcpHttp } from '../../fixture/mcp-http.ts';
+import { http } from '../../fixture/mcp-toolbox.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
-import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
+import { temporaryFile } from '../../fixture/temporary-file.ts';
 import { variants } from '../../fixture/variants.ts';
 import { eachWithNotebook, notebook } from '../../fixture/whole-chat.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
@@ -187,7 +185,7 @@ test.each(['claude-sonnet-4-6', 'claude-opus-5-5'])(
 );
 
 test('a tool that the API would refuse is omitted, the chat is answered, and the operator gets one alert', async () => {
-  const broken = await startMcpHttp({
+  const broken = await http({
     list: () => ({
       tools: [
         { name: 'odd', inputSchema: { type: 'object', properties: { a: { type: 'any' } } } },
@@ -196,50 +194,39 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
       ],
     }),
   });
-  const folder = await temporaryFolder();
-  const config = join(folder, 'mcp.json');
-  await writeFile(config, JSON.stringify({ mcpServers: { web: { url: broken.url } } }));
-  try {
-    await start({ MCP_CONFIG: config });
-    world.telegram.say(CHAT, 'Are you there?');
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
-    expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).toEqual([
-      'recall',
-      'send_file',
-      'reminders',
-      'memory',
-      'ask_user',
-      'web__bound',
-    ]);
-    expect(world.claude.violations()).toEqual([]);
-    const alerts = () => world.telegram.shown(ALERT_CHAT).map((message) => message.text);
-    await until('the alert', () => alerts()[0]);
-    // Another start finds the same, which the operator knows already.
-    await stopGateways();
-    await start();
-    await until('the second alert is taken', async () => {
-      const { book } = await createBookStore(world.peek).read();
-      const known = [...book.values()].find(({ cause }) => cause === 'tools-omitted');
-      return known?.messages === 2 ? true : undefined;
-    });
-    expect(alerts()).toEqual([
-      expect.stringContaining('The MCP server "web" has 2 tools that chats go on without: odd, choice.\n'),
-    ]);
-    const checked = await runCli(['check'], world.env);
-    expect(checked).toMatchObject({ code: 0 });
-    expect(checked.stdout).toMatch(/^ok {4} tools of web: 1 tool; 2 left out: "odd" \(.*type.*\), "choice" \(.*\)$/m);
-  } finally {
-    await broken.close();
-    await rm(folder, { recursive: true, force: true });
-  }
+  const config = await temporaryFile(JSON.stringify({ mcpServers: { web: { url: broken.url } } }));
+  await start({ MCP_CONFIG: config });
+  world.telegram.say(CHAT, 'Are you there?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
+  expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).toEqual([
+    'recall',
+    'send_file',
+    'reminders',
+    'memory',
+    'ask_user',
+    'web__bound',
+  ]);
+  expect(world.claude.violations()).toEqual([]);
+  const alerts = () => world.telegram.shown(ALERT_CHAT).map((message) => message.text);
+  await until('the alert', () => alerts()[0]);
+  // Another start finds the same, which the operator knows already.
+  await stopGateways();
+  await start();
+  await until('the second alert is taken', async () => {
+    const { book } = await createBookStore(world.peek).read();
+    const known = [...book.values()].find(({ cause }) => cause === 'tools-omitted');
+    return known?.messages === 2 ? true : undefined;
+  });
+  expect(alerts()).toEqual([
+    expect.stringContaining('The MCP server "web" has 2 tools that chats go on without: odd, choice.\n'),
+  ]);
+  const checked = await runCli(['check'], world.env);
+  expect(checked).toMatchObject({ code: 0 });
+  expect(checked.stdout).toMatch(/^ok {4} tools of web: 1 tool; 2 left out: "odd" \(.*type.*\), "choice" \(.*\)$/m);
 });
 
 test('check names an MCP server that does not start, and what is wrong in MCP_CONFIG', async () => {
-  const folder = await temporaryFolder();
-  const check = async (json: string) => {
-    await writeFile(join(folder, 'mcp.json'), json);
-    return runCli(['check'], { ...world.env, MCP_CONFIG: join(folder, 'mcp.json') });
-  };
+  const check = async (json: string) => runCli(['check'], { ...world.env, MCP_CONFIG: await temporaryFile(json) });
   const missing = await check('{"mcpServers":{"gone":{"command":"no-such-program-anywhere"}}}');
   expect(missing.code).toBe(1);
   expect(missing.stdout).toMatch(/^FAILED tools of gone: .*not found/m);
@@ -247,5 +234,4 @@ test('check names an MCP server that does not start, and what is wrong in MCP_CO
   expect(malformed.code).toBe(2);
   expect(malformed.stderr).toMatch(/MCP_CONFIG is malformed:\nMCP server "gone": expected a command or a url/);
   expect(await check('')).toMatchObject({ code: 2, stderr: expect.stringMatching(/empty or cannot be read/) });
-  await rm(folder, { recursive: true, force: true });
 });
