@@ -11,10 +11,10 @@ import {
   say,
   scriptCommands,
   untilAsked,
+  untilWaiting,
 } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { until } from '../../fixture/root.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 eachInWorld();
@@ -33,7 +33,7 @@ test('/busy merge answers all that wait together, each with its outcome; /busy q
   world.telegram.say(CHAT, 'zeroth');
   await untilAsked('zeroth');
   for (const text of ['first', 'second', '/unknown', 'third']) world.telegram.say(CHAT, text);
-  await until('all wait', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 5);
+  await untilWaiting(5);
   resolve();
   await nextOutcome(world, CHAT, 6);
   expect(await outcomes()).toEqual(['command busy', 'answered', 'merged', 'merged', 'merged', 'answered']);

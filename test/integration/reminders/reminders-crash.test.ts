@@ -10,7 +10,7 @@ import { createReminders } from '../../../worker/features/reminders/tool.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
 import { givenAttempt } from '../../fixture/archived-session.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { outcomes } from '../../fixture/commands.ts';
+import { outcomes, untilWaiting } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { lines } from '../../fixture/memory.ts';
@@ -100,12 +100,6 @@ test('while the model cannot be reached the user is reminded at once, and the an
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toHaveLength(2);
 });
-
-/** Resolves when the chat's lane holds so many messages. */
-async function untilWaiting(count: number): Promise<void> {
-  const look = async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === count || undefined;
-  await until(`${count} messages wait`, look);
-}
 
 test('reminders that fell due while their chat was paused come as one message with their times, and one call of the model', async () => {
   await start({}, OFTEN);

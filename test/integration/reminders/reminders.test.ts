@@ -3,7 +3,7 @@ import { chatKey } from '../../../shared/redis/keys.ts';
 import { nextPeriodMs } from '../../../shared/state/spending/limit.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { HANG, newest, outcomes, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
+import { HANG, newest, outcomes, say, scriptCommands, untilAsked, untilWaiting } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools } from '../../fixture/notebook.ts';
@@ -27,12 +27,6 @@ function holdUp(): void {
   world.claude.react(({ pendingText }) =>
     pendingText === 'hold' ? { do: 'answer', text: 'held', afterMs: 1_000 } : undefined,
   );
-}
-
-/** Resolves when the chat's lane holds so many messages. */
-function untilWaiting(count: number) {
-  const look = async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) >= count || undefined;
-  return until(`${count} messages wait`, look);
 }
 
 eachInWorld({ env: { TZ: 'Asia/Taipei' } });

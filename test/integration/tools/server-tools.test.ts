@@ -5,6 +5,7 @@ import { call, image, png } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { sessionOf, summaries } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { fetched, mixed, paused, resumed, searchCut, searchedOften } from '../../stand-in/claude/searching.ts';
@@ -20,8 +21,6 @@ eachInWorld({ env: WEB });
 
 const givenChat = async (lines: string[]) =>
   importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
-const session = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
-const summaries = () => world.claude.calls.filter(({ kind }) => kind === 'compaction');
 
 test.each([
   [200_000, false],
@@ -32,7 +31,7 @@ test.each([
     await moveToWorld({ env: WEB, claude: { windowTokens, statesPasses } });
     await givenChat(conversation(90, 1_000));
     await start();
-    const before = await session();
+    const before = await sessionOf();
     world.claude.react(({ pendingText }) =>
       pendingText === 'Look it up' ? searchedOften(4, SEARCH, 'A spillway lets water pass.') : undefined,
     );
@@ -47,7 +46,7 @@ test.each([
     expect(next?.inputTokens).toBeLessThan(60_000);
     expect(shown(CHAT)[0]).toMatch(/^A spillway lets water pass\./);
     expect(shown(CHAT)).toHaveLength(3);
-    expect(await session()).toBe(before);
+    expect(await sessionOf()).toBe(before);
     expect(summaries()).toEqual([]);
     expect(Number(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'calibration'))).toBeLessThan(1.6);
     const used = await world.peek.hgetall(world.keys.usage(new Date().toISOString().slice(0, 10), chatKey(CHAT)));
