@@ -225,13 +225,10 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
   expect(checked.stdout).toMatch(/^ok {4} tools of web: 1 tool; 2 left out: "odd" \(.*type.*\), "choice" \(.*\)$/m);
 });
 
-test('check names an MCP server that does not start, and what is wrong in MCP_CONFIG', async () => {
+test('check names an MCP server that does not start, and an MCP_CONFIG that is empty', async () => {
   const check = async (json: string) => runCli(['check'], { ...world.env, MCP_CONFIG: await temporaryFile(json) });
   const missing = await check('{"mcpServers":{"gone":{"command":"no-such-program-anywhere"}}}');
   expect(missing.code).toBe(1);
   expect(missing.stdout).toMatch(/^FAILED tools of gone: .*not found/m);
-  const malformed = await check('{"mcpServers":{"gone":{}}}');
-  expect(malformed.code).toBe(2);
-  expect(malformed.stderr).toMatch(/MCP_CONFIG is malformed:\nMCP server "gone": expected a command or a url/);
   expect(await check('')).toMatchObject({ code: 2, stderr: expect.stringMatching(/empty or cannot be read/) });
 });
