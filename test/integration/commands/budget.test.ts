@@ -13,53 +13,52 @@ const BILLION = 1e9;
 const monthBook = () => world.keys.spent(new Date().toISOString().slice(0, 7));
 const dayBook = () => world.keys.spent(new Date().toISOString().slice(0, 10));
 
-const CHAT_LIMIT: Limit = { setting: 'CHAT_DAILY_TOKENS', whose: 'chat', period: 'day', unit: 'tokens', max: 100 };
-const TOTAL_LIMIT: Limit = { setting: 'TOTAL_DAILY_TOKENS', whose: 'total', period: 'day', unit: 'tokens', max: 150 };
-
-function exactly(tokens: number): Bounds {
-  const bill = { usd: 0, tokens };
-  return { least: bill, most: bill, certain: bill };
-}
-
-test('what is held counts against each limit until it is settled, and a new day starts a new budget', async () => {
-  let nowMs = Date.parse('2026-11-22T23:59:59Z');
-  const budget = createBudget(
-    world.peek,
-    () => [CHAT_LIMIT, TOTAL_LIMIT],
-    () => nowMs,
-  );
-  const reserve = (tokens: number, chat = CHAT) => budget.reserve({ chat: chatKey(chat) }, exactly(tokens));
-  expect(await reserve(101)).toMatchObject({ limit: CHAT_LIMIT });
-  const one = (await reserve(100)) as Reservation;
-  expect(await reserve(1)).toBe('held by others');
-  expect(await reserve(60, OTHER)).toBe('held by others');
-  expect(await reserve(50, OTHER)).toHaveProperty('settle');
-  await one.settle({ usd: 0, tokens: 0 });
-  expect(await reserve(100)).toHaveProperty('settle');
-  expect(await world.peek.ttl(world.keys.spent('2026-11-22'))).toBeGreaterThan(0);
-  nowMs += 1_000;
-  expect(await reserve(100)).toHaveProperty('settle');
-});
-
-test('without a limit nothing is counted', async () => {
-  await start({ TOTAL_DAILY_USD: '0' });
-  world.telegram.say(CHAT, 'hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(await world.peek.exists(dayBook())).toBe(0);
-});
-
 const LIMIT: Limit = { setting: 'TOTAL_DAILY_USD', whose: 'total', period: 'day', unit: 'usd', max: 1_000 };
 const bill = (usd: number) => ({ usd, tokens: 0 });
 const BOUNDS: Bounds = { least: bill(10), certain: bill(50), most: bill(900) };
 
-test('what lapsed and is settled after all is booked at what it came to, once; another hears when there is room', async () => {
+test('without a limit nothing is counted', async () => {
+  await start({ TOTAL_DAILY_USD: '0' });
+  expect(await said('hello')).toMatchObject({ outcome: 'answered' });
+  expect(await world.peek.exists(dayBook())).toBe(0);
+});
+
+test('of several limits none is held when one is used up; a raised one holds again, and a new day is a new budget', async () => {
+  const payer = { chat: chatKey(CHAT) };
+  const chat: Limit = { setting: 'CHAT_DAILY_USD', whose: 'chat', period: 'day', unit: 'usd', max: 9 };
+  let [limits, nowMs] = [[chat, LIMIT], Date.parse('2026-11-22T23:59:59Z')];
+  const budget = createBudget(
+    world.peek,
+    () => limits,
+    () => nowMs,
+  );
+  expect(await budget.reserve(payer, BOUNDS)).toMatchObject({ limit: chat, isUsedUp: true });
+  expect(await world.peek.hget(world.keys.spent('2026-11-22'), 'all:usd:held')).toBeNull();
+  expect(await budget.spentBy(payer)).toMatchObject([{ limit: chat, spent: 0, isUsedUp: true }]);
+  limits = [{ ...chat, max: 900 }];
+  expect(await budget.spentBy(payer)).toMatchObject([{ spent: 0, isUsedUp: false }]);
+  expect(await budget.reserve(payer, BOUNDS)).toHaveProperty('settle');
+  expect(await budget.reserve(payer, BOUNDS)).toBe('held by others');
+  expect(await budget.reserve({ chat: chatKey(OTHER) }, BOUNDS)).toHaveProperty('settle');
+  expect(await world.peek.ttl(world.keys.spent('2026-11-22'))).toBeGreaterThan(0);
+  nowMs += 1_000;
+  expect(await budget.reserve(payer, BOUNDS)).toHaveProperty('settle');
+});
+
+test('what is held lapses, also behind a clock that stepped back; settled after all, it is booked at what it came to, once', async () => {
   const budget = createBudget(world.peek, () => [LIMIT]);
   const reserve = () => budget.reserve(undefined, BOUNDS);
+  const lapseAt = async (ms: number) => {
+    for (const each of await world.peek.zrange(world.keys.reservations, '0', '-1'))
+      await world.peek.zadd(world.keys.reservations, ms, String(each));
+  };
   const slow = (await reserve()) as Reservation;
   expect(await reserve()).toHaveProperty('settle');
+  await lapseAt(Date.now() + 3_600_000);
   expect(await reserve()).toBe('held by others');
-  for (const each of await world.peek.zrange(world.keys.reservations, '0', '-1'))
-    await world.peek.zadd(world.keys.reservations, '0', String(each));
+  const scores = await world.peek.zrange(world.keys.reservations, '0', '-1', 'WITHSCORES');
+  for (const at of [1, 3]) expect(Number(scores[at])).toBeLessThanOrEqual(Date.now() + 20_500);
+  await lapseAt(0);
   const next = (await reserve()) as Reservation;
   expect(await world.peek.hmget(dayBook(), 'all:usd', 'all:usd:held')).toEqual(['100', '900']);
   await slow.settle(bill(300));
@@ -68,34 +67,6 @@ test('what lapsed and is settled after all is booked at what it came to, once; a
   await next.settle(bill(Number.NaN));
   await next.settle(bill(5));
   expect(await world.peek.hmget(dayBook(), 'all:usd', 'all:usd:held')).toEqual(['350', '0']);
-});
-
-test('of several limits none is held when one is used up, and a raised one holds again', async () => {
-  const payer = { chat: CHAT as never };
-  const chat: Limit = { setting: 'CHAT_DAILY_USD', whose: 'chat', period: 'day', unit: 'usd', max: 9 };
-  const [strict, raised] = [
-    createBudget(world.peek, () => [chat, LIMIT]),
-    createBudget(world.peek, () => [{ ...chat, max: 5_000 }]),
-  ];
-  expect(await strict.reserve(payer, BOUNDS)).toMatchObject({ limit: chat, isUsedUp: true });
-  expect(await world.peek.hget(dayBook(), 'all:usd:held')).toBeNull();
-  expect(await strict.spentBy(payer)).toMatchObject([{ limit: chat, spent: 0, isUsedUp: true }]);
-  expect(await raised.spentBy(payer)).toMatchObject([{ spent: 0, isUsedUp: false }]);
-  expect(await raised.reserve(payer, BOUNDS)).toHaveProperty('settle');
-});
-
-test('what is held lapses in its time although the clock has stepped back since', async () => {
-  const budget = createBudget(world.peek, () => [LIMIT]);
-  expect(await budget.reserve(undefined, BOUNDS)).toHaveProperty('settle');
-  expect(await budget.reserve(undefined, BOUNDS)).toHaveProperty('settle');
-  const lapseAt = async (ms: number) => {
-    for (const each of await world.peek.zrange(world.keys.reservations, '0', '-1'))
-      await world.peek.zadd(world.keys.reservations, ms, String(each));
-  };
-  await lapseAt(Date.now() + 3_600_000);
-  expect(await budget.reserve(undefined, BOUNDS)).toBe('held by others');
-  const scores = await world.peek.zrange(world.keys.reservations, '0', '-1', 'WITHSCORES');
-  for (const at of [1, 3]) expect(Number(scores[at])).toBeLessThanOrEqual(Date.now() + 20_500);
 });
 
 async function spend(field: string, dollars: number, book = dayBook()): Promise<void> {

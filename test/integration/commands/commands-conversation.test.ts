@@ -11,10 +11,10 @@ import {
   say,
   scriptCommands,
   untilAsked,
+  untilWaiting,
 } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { until } from '../../fixture/root.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 eachInWorld();
@@ -33,7 +33,7 @@ test('/busy merge answers all that wait together, each with its outcome; /busy q
   world.telegram.say(CHAT, 'zeroth');
   await untilAsked('zeroth');
   for (const text of ['first', 'second', '/unknown', 'third']) world.telegram.say(CHAT, text);
-  await until('all wait', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 5);
+  await untilWaiting(5);
   resolve();
   await nextOutcome(world, CHAT, 6);
   expect(await outcomes()).toEqual(['command busy', 'answered', 'merged', 'merged', 'merged', 'answered']);
@@ -66,19 +66,6 @@ test('/busy interrupt cuts the running turn short, and answers both messages tog
   expect(last).toContain(HANG);
   expect(last).toContain('and this as well');
   expect(world.claude.violations()).toEqual([]);
-});
-
-test('killed while it interrupts: both messages have one outcome each, and one answer comes', async () => {
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'settled:2' });
-  await say('/busy interrupt', 1);
-  world.telegram.say(CHAT, HANG);
-  await untilAsked(HANG);
-  world.telegram.say(CHAT, 'and this as well');
-  await victim.ended;
-  await start();
-  await nextOutcome(world, CHAT, 3);
-  expect(await outcomes()).toEqual(['command busy', 'merged', 'answered']);
-  expect(shown()).toHaveLength(2);
 });
 
 test('/compact makes a summary, killed then repeats only its reply, and the next answer does not say it again', async () => {

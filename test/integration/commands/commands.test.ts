@@ -14,7 +14,7 @@ import {
   scriptCommands,
   untilAsked,
 } from '../../fixture/commands.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 
 const GROUP = -1_001_234;
@@ -27,32 +27,23 @@ beforeEach(() => {
   script = scriptCommands();
 });
 
-test('commands that only look or choose do not wait for the message that is being answered', async () => {
+test('commands that only look or choose do not wait for what is being answered; /help names each that is documented', async () => {
   const commands = ['/status', '/usage', '/help', '/lang', '/busy', '/model', '/recall words', '/reminders'];
   await start();
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
   for (const [at, command] of commands.entries()) await say(command, at + 1);
+  const help = shown().find((text) => text.includes(`${EN.helpTitle}\n${EN.helpReminders}\n`)) ?? '';
+  const [documented = ''] = readFileSync('docs/commands.md', 'utf8').split('## For operators');
+  const names = [...documented.matchAll(/^\| `\/(\w+)/gm)].map(([, name]) => name);
+  expect(names).toContain('whoami');
+  expect([...help.matchAll(/^\/(\w+) \S/gm)].map(([, name]) => name).toSorted()).toEqual(names.toSorted());
   await say('/export', commands.length + 1);
   expect(await outcomes()).toEqual(
     [...commands, '/export'].map((command) => `command ${command.slice(1).split(' ')[0]}`),
   );
   expect(mainCalls()).toHaveLength(1);
   expect(mainCalls()[0]?.aborted).toBeUndefined();
-});
-
-test('killed after a command that acts at once was admitted: the next gateway replies to it once', async () => {
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'attempt begun:1' });
-  world.telegram.say(CHAT, '/help');
-  await victim.ended;
-  await start();
-  await nextOutcome(world, CHAT);
-  expect(shown()).toEqual([expect.stringContaining(`${EN.helpTitle}\n${EN.helpReminders}\n`)]);
-  const [help = ''] = shown();
-  const [documented = ''] = readFileSync('docs/commands.md', 'utf8').split('## For operators');
-  const names = [...documented.matchAll(/^\| `\/(\w+)/gm)].map(([, name]) => name);
-  expect(names).toContain('whoami');
-  expect([...help.matchAll(/^\/(\w+) \S/gm)].map(([, name]) => name).toSorted()).toEqual(names.toSorted());
 });
 
 test('/status says how full the context is, what waits, and what today cost; /usage adds up what was billed', async () => {
@@ -161,28 +152,13 @@ test('the button under a failure notice tries the message again, once', async ()
   expect(world.telegram.shown(CHAT)[0]?.replyMarkup).toBeUndefined();
 });
 
-test('killed after the message was put back: /retry goes on, and the message is answered once', async () => {
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'settled:2' });
-  await say(FAIL, 1);
-  script.mend();
-  world.telegram.say(CHAT, '/retry');
-  await victim.ended;
-  await start();
-  await nextOutcome(world, CHAT, 3);
-  expect(await outcomes()).toEqual(['failed authentication', 'command retry', 'answered']);
-  expect(shown().slice(1)).toEqual([EN.retrying, `You said: ${FAIL}`]);
-});
-
 test('in a group, a guest may ask and stop, but not what costs, forgets or searches the past', async () => {
-  const group = -1005;
-  await start({ TELEGRAM_ALLOWED_IDS: `${world.env.TELEGRAM_ALLOWED_IDS},${group}` });
+  await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` });
   for (const [at, text] of ['/forget yes', '/export', '/model', '/recall watermelon', '/status'].entries()) {
-    world.telegram.say(group, text, { chatType: 'supergroup', fromId: 77 });
-    await nextOutcome(world, group, at + 1);
+    world.telegram.say(GROUP, text, { chatType: 'supergroup', fromId: 77 });
+    await nextOutcome(world, GROUP, at + 1);
   }
-  const texts = shown(group);
-  expect(texts.filter((text) => text === EN.notPermitted)).toHaveLength(4);
-  expect(texts.filter((text) => text.startsWith('Model: '))).toHaveLength(1);
+  expect(shown(GROUP)).toEqual([...Array(4).fill(EN.notPermitted), expect.stringMatching(/^Model: /)]);
 });
 
 test('apps offer the commands in the languages of the texts, all of them in private chats and few in groups', async () => {

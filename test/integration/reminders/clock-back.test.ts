@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
+import { untilWaiting } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -24,8 +24,7 @@ test('after a step back of the clock everything goes on: the reconciler, a Teleg
   await world.telegram.waitForText(ALERT_CHAT, /A message failed/);
   await world.peek.hset(world.keys.paused, String(CHAT), '{}');
   world.telegram.say(CHAT, 'hello again');
-  const lane = world.keys.lane(chatKey(CHAT));
-  await until('a message that waits', async () => (await world.peek.llen(lane)) > 0 || undefined);
+  await untilWaiting(1);
   await until('a step', async () => (await world.peek.pexpire(world.keys.pass, HOUR_MS)) === 1 || undefined);
   await world.peek.hdel(world.keys.paused, String(CHAT));
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });

@@ -3,6 +3,7 @@ import { EN } from '../../../shared/texts/en.ts';
 import { buttons, newest, press, redButtons, say } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { FACT, givenLine, lines, notes, remembers } from '../../fixture/memory.ts';
 import {
   asks,
   coming,
@@ -91,27 +92,37 @@ test('in a group a reminder is a reply to who asked for it; a guest sees it, and
   expect(world.telegram.shown(GROUP).at(-1)).toMatchObject({ replyTo: 77, text: expect.stringContaining(TEXT) });
 });
 
-test('a group that became a supergroup keeps its reminders: they are listed, cancelled and delivered there', async () => {
+test('a group that became a supergroup keeps reminders and memory: they are listed, changed, delivered and deleted there', async () => {
   const basic = -2001;
   await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${basic}`, TELEGRAM_ANSWER_ALL_IDS: '*' }, OFTEN);
   const at = { chat: basic, say: { fromId: CHAT, chatType: 'group' } };
-  await tell(1, [asks('r1', { action: 'set', in: 60, text: TEXT })], at);
+  await tell(1, [asks('r1', { action: 'set', in: 60, text: TEXT }), remembers('m1'), remembers('m2', 'A boat')], at);
   await tell(2, [asks('r2', { action: 'set', in: 120, text: 'water the plants' })], at);
+  const [fact, boat] = await lines(basic);
   const to = world.telegram.migrate(basic);
   const [first = ''] = await coming();
   await world.peek.zadd(world.keys.reminders, String(Date.now() - 1_000), first);
   await world.telegram.waitForText(to, /call Ann/);
   await nextOutcome(world, basic, 3);
-  world.telegram.say(to, '/reminders', { fromId: CHAT });
-  await nextOutcome(world, to);
-  expect(shown(to).at(-1)).toMatch(/1 upcoming reminder.*\n1\. .*water the plants/);
+  const sayThere = async (text: string, nth: number) => {
+    world.telegram.say(to, text, { fromId: CHAT });
+    await nextOutcome(world, to, nth);
+    return shown(to).at(-1);
+  };
+  expect(await sayThere('/reminders', 1)).toMatch(/1 upcoming reminder.*\n1\. .*water the plants/);
   const [second = ''] = await coming();
-  world.telegram.say(to, `/reminders cancel ${second.split(':')[1]}`, { fromId: CHAT });
-  await nextOutcome(world, to, 2);
+  await sayThere(`/reminders cancel ${second.split(':')[1]}`, 2);
   expect(await coming()).toEqual([]);
+  const changes = [remembers('m3', 'Ann sings'), notes('m4', { action: 'replace', id: boat?.id, text: 'No boat' })];
+  await tell(3, changes, { chat: to, say: { fromId: CHAT } });
+  await sayThere(`/memory forget ${fact?.id}`, 4);
+  await sayThere(`/memory undo ${fact?.id}`, 5);
+  expect(await sayThere('/memory', 6)).toMatch(/2 lines.*\n1\. No boat\n2\. Ann sings/);
+  await sayThere('/forget yes', 7);
+  expect(await world.peek.keys('*:memory*')).toEqual([]);
 });
 
-test('a group that moves to another shard is told of the reminders that could not come with it', async () => {
+test('a group that moves to another shard is told of the reminders and the memory that could not come with it', async () => {
   // Of two shards, one has the old id and the other has the new one.
   const [old, moved] = [-2002, -1_002_002];
   const UPGRADED = { status: 400, description: 'Bad Request: group chat was upgraded to a supergroup chat' };
@@ -125,12 +136,16 @@ test('a group that moves to another shard is told of the reminders that could no
   const asked = { chatId: old, chatType: 'group', messageId: 1, from: { id: CHAT } };
   await givenReminder({ asked, repeat: { everyMinutes: 60 } }, 3_600_000, old);
   await givenReminder({ asked, text: 'water the plants' }, 7_200_000, old);
+  await givenLine(FACT, {}, old);
   await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${old}`, SHARDS: '2' }, OFTEN);
   const [first = ''] = await coming();
   await world.peek.zadd(world.keys.reminders, String(Date.now() - 1_000), first);
   await nextOutcome(world, old);
-  expect(shown(moved)).toEqual([expect.stringContaining(TEXT), EN.reminders.left([TEXT, 'water the plants'])]);
-  expect(await coming()).toEqual([]);
+  expect(shown(moved)[0]).toContain(TEXT);
+  expect(shown(moved).slice(1).sort()).toEqual(
+    [EN.memory.left(FACT), EN.reminders.left([TEXT, 'water the plants'])].sort(),
+  );
+  expect([await coming(), await world.peek.keys('*:memory*')]).toEqual([[], []]);
 });
 
 test('/timezone sets the clocks of the chat, for headers and for reminders', async () => {

@@ -1,17 +1,24 @@
 import { expect, test } from '@jest/globals';
-import { connectRedis } from '../../../shared/redis/connection.ts';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { FencedError } from '../../../shared/state/change.ts';
+import { createMemoryBook } from '../../../shared/state/memory/book.ts';
 import { createReminderBook } from '../../../shared/state/reminder/book.ts';
 import { EN } from '../../../shared/texts/en.ts';
+import { createMemory } from '../../../worker/features/memory/tool.ts';
 import { messageFor } from '../../../worker/features/reminders/reminder.ts';
 import { createReminders } from '../../../worker/features/reminders/tool.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
 import { givenAttempt } from '../../fixture/archived-session.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { outcomes, untilWaiting } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
-import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { lines } from '../../fixture/memory.ts';
 import { callsTools } from '../../fixture/notebook.ts';
-import { asks, coming, givenReminder, makeDue, OFTEN, TEXT } from '../../fixture/reminders.ts';
+import { asks, coming, dueTimes, givenReminder, makeDue, OFTEN, TEXT, toolTexts } from '../../fixture/reminders.ts';
+import { until } from '../../fixture/root.ts';
+
+const DAY_MS = 24 * 3_600_000;
 
 eachInWorld();
 
@@ -40,75 +47,43 @@ test.each(['later', 'before its message goes on'])(
 
 test('killed after a cancellation: the model is told that it is done', async () => {
   const id = await givenReminder();
-  const react = callsTools([asks('r1', { action: 'cancel', id })]);
-  let result = '';
-  world.claude.react((request) => {
-    result = JSON.stringify(request.body.messages.at(-1));
-    return react(request);
-  });
+  world.claude.react(callsTools([asks('r1', { action: 'cancel', id })]));
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
   world.telegram.say(CHAT, 'Cancel it');
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
   await nextOutcome(world, CHAT);
-  expect(result).toContain(`Cancelled: ${id}.`);
-});
-
-test('killed when a reminder that is due was accepted: it has one outcome and one answer', async () => {
-  await givenReminder();
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'accepted:1' });
-  await makeDue();
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  world.telegram.say(CHAT, 'and the next');
-  await nextOutcome(world, CHAT, 2);
-  expect(await settledOutcomes(world)).toHaveLength(2);
-  expect(shown().filter((text) => text.includes(TEXT))).toHaveLength(1);
-  expect(await coming()).toEqual([]);
+  expect(toolTexts()).toEqual([`Cancelled: ${id}.`]);
 });
 
 test('entered again with what was listed before, a due time changes nothing, whoever tries', async () => {
   await givenReminder({ repeat: { everyMinutes: 60 } }, -1_000);
-  const redis = connectRedis(world.redis.url, 'patient');
-  try {
-    const [one, other] = [createReminderBook(redis, world.keys), createReminderBook(redis, world.keys)];
-    const { due, nowMs } = await one.due(10);
-    const [each] = due;
-    if (each === undefined) throw new Error('nothing is due');
-    const { message, nextMs } = messageFor(each.stored, {
-      dueAtMs: each.dueAtMs,
-      nowMs,
-      minutesMin: 60,
-      isListed: () => true,
-    });
-    const entered = await Promise.all([one, other, one].map((book) => book.enter(each, message, nextMs, '')));
-    expect(entered.filter((entry) => entry !== undefined)).toHaveLength(1);
-    expect(await world.peek.xlen(world.keys.inbound)).toBe(1);
-    expect(await world.peek.hget(world.keys.counts, 'accepted')).toBe('1');
-    expect((await one.due(10)).due).toEqual([]);
-  } finally {
-    redis.disconnect();
-  }
+  const [one, other] = [createReminderBook(world.peek, world.keys), createReminderBook(world.peek, world.keys)];
+  const { due, nowMs } = await one.due(10);
+  const [each] = due;
+  if (each === undefined) throw new Error('nothing is due');
+  const facts = { dueAtMs: each.dueAtMs, nowMs, minutesMin: 60, isListed: () => true };
+  const { message, nextMs } = messageFor(each.stored, facts);
+  const entered = await Promise.all([one, other, one].map((book) => book.enter(each, message, nextMs, '')));
+  expect(entered.filter((entry) => entry !== undefined)).toHaveLength(1);
+  expect(await world.peek.xlen(world.keys.inbound)).toBe(1);
+  expect(await world.peek.hget(world.keys.counts, 'accepted')).toBe('1');
+  expect((await one.due(10)).due).toEqual([]);
 });
 
-test('an attempt that was taken over sets no reminder, and its tool tells it so by a FencedError and not by a text', async () => {
-  const redis = connectRedis(world.redis.url, 'patient');
-  try {
-    const turn = await givenAttempt(redis, world.keys, CHAT, 's-1' as SessionId);
-    const heir = await createLane(redis, world.keys).begin(turn.entry, chatKey(CHAT), 's-1' as SessionId);
-    expect(heir.kind).toBe('begun');
-    const settings = { TZ: 'UTC', REMINDER_MINUTES_MIN: 1 };
-    const tool = createReminders(createReminderBook(redis, world.keys), settings);
-    const made = tool.call(
-      { id: 'r1', name: 'reminders', input: { action: 'set', in: 60, text: TEXT }, turn },
-      new AbortController().signal,
-    );
-    await expect(made).rejects.toThrow(FencedError);
-    expect(await coming()).toEqual([]);
-  } finally {
-    redis.disconnect();
-  }
+test('an attempt that was taken over sets and notes nothing, and its tools tell it so by a FencedError and not by a text', async () => {
+  const session = 's-1' as SessionId;
+  const turn = await givenAttempt(world.peek, world.keys, CHAT, session);
+  expect((await createLane(world.peek, world.keys).begin(turn.entry, chatKey(CHAT), session)).kind).toBe('begun');
+  const settings = { TZ: 'UTC', REMINDER_MINUTES_MIN: 1 };
+  const reminders = createReminders(createReminderBook(world.peek, world.keys), settings);
+  const memory = createMemory(createMemoryBook(world.peek, world.keys));
+  const { signal } = new AbortController();
+  const set = { id: 'r1', name: 'reminders', input: { action: 'set', in: 60, text: TEXT }, turn };
+  await expect(reminders.call(set, signal)).rejects.toThrow(FencedError);
+  const note = { id: 'm1', name: 'memory', input: { action: 'remember', text: TEXT }, turn };
+  await expect(memory.call(note, signal)).rejects.toThrow(FencedError);
+  expect([await coming(), await lines()]).toEqual([[], []]);
 });
 
 test('while the model cannot be reached the user is reminded at once, and the answer follows', async () => {
@@ -124,4 +99,43 @@ test('while the model cannot be reached the user is reminded at once, and the an
   isAway = false;
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toHaveLength(2);
+});
+
+test('reminders that fell due while their chat was paused come as one message with their times, and one call of the model', async () => {
+  await start({}, OFTEN);
+  await runCli(['pause', String(CHAT)], world.env);
+  const daily = await givenReminder({ repeat: { everyMinutes: 1_440 }, text: 'water the plants' }, -2.1 * DAY_MS);
+  await givenReminder({ text: 'call the bank' }, -2 * DAY_MS);
+  await givenReminder({ text: 'buy milk' }, -DAY_MS);
+  await untilWaiting(3);
+  // The repeat falls due again, and again: its first message is not answered yet and speaks for all times.
+  for (const agoMs of [DAY_MS, 1_000]) {
+    await world.peek.zadd(world.keys.reminders, String(Date.now() - agoMs), `${CHAT}:${daily}`);
+    await until('it is put off', async () => ((await dueTimes())[0] ?? 0) > Date.now() || undefined);
+  }
+  await runCli(['resume', String(CHAT)], world.env);
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['answered', 'merged', 'merged']);
+  expect(mainCalls()).toHaveLength(1);
+  const asked = JSON.stringify(mainCalls()[0]?.body.messages.at(-1));
+  for (const text of ['water the plants', 'call the bank', 'buy milk']) expect(asked).toContain(text);
+  expect(asked.match(/was due at \w+ \d{4}-/g)).toHaveLength(3);
+  expect(shown()).toHaveLength(2);
+  expect(shown()[0]).toMatch(
+    /^These reminders were due earlier.*\n\d{4}-.* \(and 2 times more since then\): water the plants\n.*: call the bank\n.*: buy milk$/,
+  );
+});
+
+test('late reminders that end without an answer are all said in their own words', async () => {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'no key' }));
+  await start({}, OFTEN);
+  await runCli(['pause', String(CHAT)], world.env);
+  await givenReminder({ text: 'call the bank' }, -7_200_000);
+  await givenReminder({ text: 'buy milk' }, -3_600_000);
+  await untilWaiting(2);
+  await runCli(['resume', String(CHAT)], world.env);
+  await nextOutcome(world, CHAT, 2);
+  for (const words of [EN.reminders.plain('call the bank'), EN.reminders.plain('buy milk'), EN.misconfigured])
+    expect(shown().join('\n')).toContain(words);
+  expect(new Set(mainCalls().map(({ pendingText }) => pendingText))).toEqual(new Set(['buy milk']));
 });

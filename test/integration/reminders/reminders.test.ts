@@ -3,9 +3,10 @@ import { chatKey } from '../../../shared/redis/keys.ts';
 import { nextPeriodMs } from '../../../shared/state/spending/limit.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { HANG, newest, outcomes, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
+import { HANG, newest, outcomes, say, scriptCommands, untilAsked, untilWaiting } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { callsTools } from '../../fixture/notebook.ts';
 import {
   asks,
   coming,
@@ -28,28 +29,25 @@ function holdUp(): void {
   );
 }
 
-/** Resolves when the chat's lane holds so many messages. */
-function untilWaiting(count: number) {
-  const look = async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) >= count || undefined;
-  return until(`${count} messages wait`, look);
-}
-
 eachInWorld({ env: { TZ: 'Asia/Taipei' } });
 
-test('a reminder that the model sets becomes a message of its own at its time, once, and is answered', async () => {
+test('a reminder that the model sets becomes a message of its own at its time, once, and is answered; it sets none that is sooner', async () => {
   await start({}, OFTEN);
   await tell(1, [asks('r1', { action: 'set', in: 60, text: TEXT })]);
   expect(toolTexts()).toEqual([expect.stringMatching(/^Set: \w{8}: \d{4}-\d\d-\d\d \d\d:\d\d Asia\/Taipei: call Ann/)]);
   const [dueAt = 0] = await dueTimes();
   expect(Math.abs(dueAt - Date.now() - 60 * MINUTE_MS)).toBeLessThan(MINUTE_MS);
+  const sooner = callsTools([asks('r2', { action: 'set', in: 1, text: TEXT })]);
+  world.claude.react((request) => (request.body.messages.length > 4 ? sooner(request) : undefined));
   await makeDue();
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   expect(await coming()).toEqual([]);
-  expect(mainCalls().at(-1)?.pendingText).toBe(TEXT);
-  expect(JSON.stringify(mainCalls().at(-1)?.body.messages.at(-1))).toMatch(
+  expect(toolTexts()[0]).toMatch(/60 minutes ahead or later/);
+  const asked = mainCalls().find(({ pendingText }) => pendingText === TEXT);
+  expect(JSON.stringify(asked?.body.messages.at(-1))).toMatch(
     /Asia\/Taipei, a reminder that you set yourself, while answering a message of .*\(id 1001\), which began .{0,2}"message 1.{0,2}", is due now: /,
   );
-  expect(shown().at(-1)).toContain(TEXT);
+  expect(shown().slice(2)).toEqual(['Done after 1 rounds.']);
   expect(world.claude.violations()).toEqual([]);
 });
 
@@ -95,7 +93,7 @@ const REFUSALS: [input: object, why: RegExp][] = [
   [{ action: 'dance' }, /"action" must be/],
 ];
 
-test('a bad call gets an error that says why, and sets nothing; a chat has at most 50 reminders', async () => {
+test('a bad call gets an error that says why, and sets nothing; the model lists what is to come, at most 50 of a chat', async () => {
   await start({}, OFTEN);
   await tell(
     1,
@@ -103,8 +101,11 @@ test('a bad call gets an error that says why, and sets nothing; a chat has at mo
   );
   expect(toolTexts()).toEqual(REFUSALS.map(([, why]) => expect.stringMatching(why)));
   expect(await coming()).toEqual([]);
-  for (let count = 0; count < 50; count++) await givenReminder();
-  await tell(2, [asks('more', { action: 'set', in: 60, text: TEXT })]);
+  const id = await givenReminder({ repeat: { cron: '0 9 * * 1' } });
+  await tell(2, [asks('list', { action: 'list' })]);
+  expect(toolTexts()[0]).toMatch(new RegExp(`^${id}: .* Asia/Taipei, then by cron 0 9 \\* \\* 1 in UTC: ${TEXT}$`));
+  for (let count = 1; count < 50; count++) await givenReminder();
+  await tell(3, [asks('more', { action: 'set', in: 60, text: TEXT })]);
   expect(toolTexts()[0]).toMatch(/has 50 reminders already/);
   expect(await coming()).toHaveLength(50);
 });
@@ -113,9 +114,10 @@ test('with /busy merge a reminder is answered neither together with what came be
   holdUp();
   await start({}, OFTEN);
   await say('/busy merge', 1);
+  const sayOther = async () => void world.telegram.say(CHAT, 'other');
   for (const [round, order] of [
-    [makeDue, sayOther],
-    [sayOther, makeDue],
+    [() => makeDue(), sayOther],
+    [sayOther, () => makeDue()],
   ].entries()) {
     await givenReminder();
     world.telegram.say(CHAT, 'hold');
@@ -129,35 +131,6 @@ test('with /busy merge a reminder is answered neither together with what came be
   expect((await outcomes()).slice(1)).toEqual(Array(6).fill('answered'));
 });
 
-async function sayOther(): Promise<void> {
-  world.telegram.say(CHAT, 'other');
-}
-
-test('a reminder that is due cannot set one sooner than the smallest repeat', async () => {
-  await start({}, OFTEN);
-  world.claude.react((request) => {
-    if (request.pendingText !== TEXT || request.kind !== 'main') return undefined;
-    return toolTexts().length > 0
-      ? undefined
-      : { do: 'answer', content: [asks('r1', { action: 'set', in: 1, text: TEXT })] };
-  });
-  await givenReminder();
-  await makeDue();
-  await nextOutcome(world, CHAT);
-  expect(toolTexts()[0]).toMatch(/60 minutes ahead or later/);
-  expect(await coming()).toEqual([]);
-});
-
-test('the model lists and cancels what is to come', async () => {
-  const id = await givenReminder({ repeat: { cron: '0 9 * * 1' } });
-  await start({}, OFTEN);
-  await tell(1, [asks('r1', { action: 'list' })]);
-  expect(toolTexts()[0]).toMatch(new RegExp(`^${id}: .* Asia/Taipei, then by cron 0 9 \\* \\* 1 in UTC: ${TEXT}$`));
-  await tell(2, [asks('r2', { action: 'cancel', id })]);
-  expect(toolTexts()[0]).toBe(`Cancelled: ${id}.`);
-  expect(await coming()).toEqual([]);
-});
-
 test('over the budget, the user gets the reminder in its own words', async () => {
   const tomorrow = { atMs: nextPeriodMs('day', Date.now()), timeZone: 'Asia/Taipei' };
   await start({ CHAT_DAILY_TOKENS: '1' }, OFTEN);
@@ -167,39 +140,23 @@ test('over the budget, the user gets the reminder in its own words', async () =>
   expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.budget.usedUp('chat', 'day', tomorrow)}`]);
 });
 
-test('a reminder that is due and stopped together with what ran is said in its own words', async () => {
+test('/stop cancels what is due, which is said in its own words, and nothing else; /forget erases all, also what is being answered', async () => {
   scriptCommands();
   await start({}, OFTEN);
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
-  await givenReminder();
-  await makeDue();
+  await givenReminder({}, 0);
   await untilWaiting(2);
-  world.telegram.say(CHAT, '/stop');
-  await nextOutcome(world, CHAT, 3);
-  expect(await outcomes()).toEqual(['cancelled stop', 'cancelled stop', 'command stop']);
+  const later = await givenReminder();
+  await say('/stop', 3);
   expect(shown()).toEqual([EN.reminders.plain(TEXT), EN.stopped]);
-});
-
-test('/stop cancels nothing that is not due, and /forget erases all of it', async () => {
-  await givenReminder();
-  await start({}, OFTEN);
-  await say('/stop', 1);
-  expect(await coming()).toHaveLength(1);
-  await say('/forget yes', 2);
-  expect(await coming()).toEqual([]);
+  expect(await coming()).toEqual([`${CHAT}:${later}`]);
+  await givenReminder({ text: HANG }, 0);
+  await until('the reminder is asked', () => mainCalls()[1]);
+  await say('/forget yes', 5);
+  const [stopped, forgot] = ['cancelled stop', 'cancelled forget'];
+  expect(await outcomes()).toEqual([stopped, stopped, 'command stop', forgot, 'command forget']);
   expect(await world.peek.keys('*reminders*')).toEqual([]);
-});
-
-test('/forget while a reminder is being answered: nobody is reminded of what was erased', async () => {
-  scriptCommands();
-  await givenReminder({ text: HANG });
-  await start({}, OFTEN);
-  await makeDue();
-  await untilAsked(HANG);
-  world.telegram.say(CHAT, '/forget yes');
-  await nextOutcome(world, CHAT, 2);
-  expect(await outcomes()).toEqual(['cancelled forget', 'command forget']);
   expect(newest()?.text).toBe(EN.forgotten);
   expect(shown().filter((text) => text.includes(HANG))).toEqual([]);
 });
@@ -224,38 +181,29 @@ async function comesOnce(nth: number): Promise<void> {
   await nextOutcome(world, CHAT, nth);
 }
 
-test('a repeat ends where its chat was gone at two times in a row, and no other reminder with it', async () => {
+test('a repeat goes on when its chat was gone once, and ends when it was at two times in a row, no other reminder with it', async () => {
   const own = await givenReminder({ repeat: { everyMinutes: 60 } });
   const other = await givenReminder({ repeat: { everyMinutes: 60 } }, 7_200_000);
-  world.telegram.fail('sendMessage', BLOCKED, 100, ({ chat_id }) => String(chat_id) === String(CHAT));
   await start({}, OFTEN);
+  const refuse = (times: number) =>
+    world.telegram.fail('sendMessage', BLOCKED, times, ({ chat_id }) => String(chat_id) === String(CHAT));
+  refuse(2);
   await comesOnce(1);
+  await comesOnce(2);
+  // What was refused comes back once the chat takes another message.
+  await nextOutcome(world, CHAT, 3);
+  refuse(100);
+  await comesOnce(4);
   expect(await coming()).toEqual([`${CHAT}:${own}`, `${CHAT}:${other}`]);
   // The time that followed comes: nothing but its own due time is moved.
   const stored = world.keys.remindersOf(chatKey(CHAT));
   await world.peek.hset(stored, `gone:${own}`, Date.now() - 1_000);
   await world.peek.zadd(world.keys.reminders, String(await world.peek.hget(stored, `gone:${own}`)), `${CHAT}:${own}`);
-  await nextOutcome(world, CHAT, 2);
-  expect(await outcomes()).toEqual(Array(2).fill('undeliverable telegram_gone'));
+  await nextOutcome(world, CHAT, 5);
+  const gone = 'undeliverable telegram_gone';
+  expect(await outcomes()).toEqual([gone, 'answered', 'answered', gone, gone]);
   expect(await coming()).toEqual([`${CHAT}:${other}`]);
   expect(await world.peek.hkeys(stored)).toEqual([other]);
-});
-
-test('a repeat that was refused, delivered and refused again goes on', async () => {
-  const own = await givenReminder({ repeat: { everyMinutes: 60 } });
-  await start({}, OFTEN);
-  const refuse = () =>
-    world.telegram.fail('sendMessage', BLOCKED, 2, ({ chat_id }) => String(chat_id) === String(CHAT));
-  refuse();
-  await comesOnce(1);
-  await comesOnce(2);
-  // What was refused comes back once the chat takes another message.
-  await nextOutcome(world, CHAT, 3);
-  refuse();
-  await comesOnce(4);
-  const given = 'undeliverable telegram_gone';
-  expect(await outcomes()).toEqual([given, 'answered', 'answered', given]);
-  expect(await coming()).toEqual([`${CHAT}:${own}`]);
 });
 
 test('a chat that is not on the allow list any more is not reminded; once it is let in again, it is', async () => {

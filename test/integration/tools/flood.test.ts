@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn as spawnProgram } from 'node:child_process';
 import { once } from 'node:events';
-import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { isRunning } from '../../../shared/base/machine.ts';
@@ -13,12 +12,12 @@ import { freePort } from '../../fixture/free-port.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { programsWith } from '../../fixture/host.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { startToolbox, textOf } from '../../fixture/mcp-toolbox.ts';
+import { startToolbox, stdioServer, textOf } from '../../fixture/mcp-toolbox.ts';
 import { hasBwrap } from '../../fixture/means.ts';
 import { limitMemory } from '../../fixture/memory-limit.ts';
-import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
 import { serverArguments } from '../../fixture/server-program.ts';
+import { temporaryFile } from '../../fixture/temporary-file.ts';
 
 const BYSTANDER = CHAT + 1;
 const BYSTANDER_MS = 2_000;
@@ -33,12 +32,8 @@ const UNREAD = /left more than 32 answers to its requests unread/;
 eachInWorld();
 
 /** Writes a configuration with one server, named `flood`. */
-async function configured(server: object): Promise<string> {
-  const folder = await ownFolder();
-  const file = join(folder, 'mcp.json');
-  await writeFile(file, JSON.stringify({ mcpServers: { flood: { approve: 'never', ...server } } }));
-  return file;
-}
+const configured = (server: object) =>
+  temporaryFile(JSON.stringify({ mcpServers: { flood: { approve: 'never', ...server } } }));
 
 /** The entry of a server that floods in one way, which is started here if it speaks HTTP. */
 async function floodServer(transport: 'stdio' | 'HTTP', way: string): Promise<object> {
@@ -125,17 +120,8 @@ test.each([
 test.each(hasBwrap ? ['auto', 'off'] : ['off'])(
   'what a server started in sessions of its own ends when the gateway is killed (MCP_SANDBOX=%s)',
   async (sandbox) => {
-    const folder = await temporaryFolder();
-    cleanUps.push(async () => {
-      for (const pid of await programsWith(folder)) if (isRunning(pid)) process.kill(pid, 'SIGKILL');
-      await rm(folder, { recursive: true, force: true });
-    });
-    const server = {
-      command: process.execPath,
-      args: serverArguments('mcp-stdio.ts'),
-      env: { ...BARE_ENV, MCP_TEST_FOLDER: folder },
-    };
-    const gateway = await spawn({ MCP_CONFIG: await configured(server), MCP_SANDBOX: sandbox });
+    const { folder, command, args, env } = await stdioServer('flood');
+    const gateway = await spawn({ MCP_CONFIG: await configured({ command, args, env }), MCP_SANDBOX: sandbox });
     const orphans = ['t1', 't2', 't3'].map((id) => call(id, { name: 'flood__orphan', input: { detached: true } }));
     world.claude.react(({ index }) => (index === 0 ? { do: 'answer', content: orphans } : undefined));
     world.telegram.say(CHAT, 'Leave something behind');

@@ -1,15 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import type { McpHttp } from '../../fixture/mcp-http.ts';
-import { http, httpServer, startToolbox, textOf, until } from '../../fixture/mcp-toolbox.ts';
+import {
+  http,
+  httpServer,
+  startToolbox,
+  textOf,
+  until,
+  untilListening,
+  webToolbox,
+} from '../../fixture/mcp-toolbox.ts';
 import { type ListTools, listOf } from '../../fixture/mcp-tools.ts';
 
 const SECRET = 'zq-very-secret-value';
 const MAYBE = /it may or may not have taken effect/;
-
-function isListening({ headers }: McpHttp): boolean {
-  return headers.some(({ accept }) => accept === 'text/event-stream');
-}
 
 test('odd and similar tool names get unique valid names that call the right tool; duplicates are omitted', async () => {
   const odd = ['get.it', 'get_it', 'погода', 'x'.repeat(90), `${'x'.repeat(90)}y`, 'echo'];
@@ -38,15 +41,9 @@ test('a list in pages is read to its end, and an endless one up to pagesMax and 
     }));
     return { tools, ...(at < last && { nextCursor: String(at + 1) }) };
   };
-  const [whole, endless, large] = await Promise.all([
-    http({ list: page(2, 2) }),
-    http({ list: page(1, Number.POSITIVE_INFINITY) }),
-    http({ list: page(100, Number.POSITIVE_INFINITY) }),
-  ]);
-  const { names, omitted } = await startToolbox(
-    [httpServer('whole', whole.url), httpServer('endless', endless.url), httpServer('large', large.url)],
-    { pagesMax: 5, toolsMax: 20 },
-  );
+  const lists = { whole: page(2, 2), endless: page(1, 9_999), large: page(100, 9_999) };
+  const servers = Object.entries(lists).map(async ([name, list]) => httpServer(name, (await http({ list })).url));
+  const { names, omitted } = await startToolbox(await Promise.all(servers), { pagesMax: 5, toolsMax: 20 });
   const of = (server: string) => names().filter((name) => name.startsWith(server));
   expect(of('whole')).toEqual(['t0', 't1', 't2', 't3', 't4', 't5'].map((name) => `whole__${name}`));
   expect(of('endless')).toHaveLength(5);
@@ -57,9 +54,8 @@ test('a list in pages is read to its end, and an endless one up to pagesMax and 
 });
 
 test('a tool list that changes is read again, and the old one stays when the new one cannot be read', async () => {
-  const server = await http({ list: listOf(['echo']) });
-  const { box, names, say, log } = await startToolbox([httpServer('web', server.url)]);
-  await until('the stream of notifications is open', () => isListening(server));
+  const { server, box, names, say, log } = await webToolbox({ list: listOf(['echo']) });
+  await untilListening(server);
   const before = box.specs();
   await server.relist(() => {
     throw new Error(`no list today, says ${SECRET}`);
@@ -90,49 +86,22 @@ test('configured headers go with every request, and never into a log or an answe
   expect(JSON.stringify(log)).not.toContain(SECRET);
 });
 
-test('opens a new session when the server forgot the old one', async () => {
-  const server = await http();
-  const { say } = await startToolbox([httpServer('web', server.url)]);
-  await until('the stream of notifications is open', () => isListening(server));
-  server.forget();
-  expect(await say('web__echo', { text: 'x' })).toMatch(/not available right now|server stopped during the call/);
-  await until('a new session', async () => (await say('web__echo', { text: 'again' })) === 'again');
-});
-
 test.each([
   { held: 'a while', steadyMs: 0, tries: [1, 1, 1] },
   { held: 'only a moment', steadyMs: 60_000, tries: [1, 2, 3] },
-])('after connections that held for $held, the counted tries are $tries', async ({ steadyMs, tries }) => {
-  const server = await http();
-  const { say, log } = await startToolbox([httpServer('web', server.url)], { steadyMs });
-  for (const _ of tries) {
-    server.forget();
-    await say('web__echo', { text: 'x' });
-    await until('a new session', async () => (await say('web__echo', { text: 'again' })) === 'again');
-  }
-  expect(log.filter(({ level }) => level === 40).map((line) => line.tries)).toEqual(tries);
-});
-
-test('a server that does not list its tools within connectMs is retried', async () => {
-  const server = await http({ list: () => new Promise(() => undefined) });
-  const { names, log } = await startToolbox([httpServer('web', server.url)], { connectMs: 1_000 });
-  expect(names()).toEqual([]);
-  await server.relist(listOf(['echo']));
-  await until('its tools appear', () => names().length > 0);
-  expect(log.some(({ level }) => level === 40)).toBe(true);
-});
-
-test('a server whose list does not end within connectMs is given up', async () => {
-  const slow = async (cursor: string | undefined) => {
-    await pause(30);
-    return { tools: [], nextCursor: `${cursor}+` };
-  };
-  const server = await http({ list: slow });
-  const { log } = await startToolbox([httpServer('web', server.url)], { connectMs: 200 });
-  await until('it is given up', () =>
-    log.some(({ level, reason }) => level === 40 && reason === 'it was not ready in time'),
-  );
-});
+])(
+  'a server that forgot its session gets a new one; after connections that held for $held, the counted tries are $tries',
+  async ({ steadyMs, tries }) => {
+    const { server, serves, say, log } = await webToolbox({}, { steadyMs });
+    await untilListening(server);
+    for (const _ of tries) {
+      server.forget();
+      expect(await say('web__echo')).toMatch(/not available right now|server stopped during the call/);
+      await serves('web');
+    }
+    expect(log.filter(({ level }) => level === 40).map((line) => line.tries)).toEqual(tries);
+  },
+);
 
 test('a list that changes whenever it is read is read at most once per relistMs', async () => {
   const times: number[] = [];
@@ -148,9 +117,8 @@ test('a list that changes whenever it is read is read at most once per relistMs'
   for (const at of [2, 3]) expect((times[at] ?? 0) - (times[at - 1] ?? 0)).toBeGreaterThan(90);
 });
 
-test('a server that answers 500 and 429 for a moment keeps its session and its calls in flight', async () => {
-  const server = await http();
-  const { call, say } = await startToolbox([httpServer('web', server.url)]);
+test('a server that answers 500 and 429 for a moment keeps its session and its calls in flight; a stop ends the session', async () => {
+  const { server, box, call, say } = await webToolbox();
   const met = say('web__meet', { text: 'met' });
   await until('the other call is there', () => server.notes.includes('waits to meet'));
   for (const status of [500, 429]) {
@@ -163,41 +131,41 @@ test('a server that answers 500 and 429 for a moment keeps its session and its c
   expect(await say('web__meet', { text: 'too' })).toBe('too');
   expect(await met).toBe('met');
   expect(server.sessions()).toBe(1);
-});
-
-test('a 503 from a proxy ends the calls in flight, and the server is found again when the 503 ends', async () => {
-  const server = await http();
-  const { call, say } = await startToolbox([httpServer('web', server.url)]);
-  const hanging = call('web__hang');
-  await until('the call is there', () => server.notes.includes('hang began'));
-  server.refuse(503);
-  expect(await call('web__echo', { text: 'x' })).toMatchObject({ isError: true });
-  expect(textOf(await hanging)).toMatch(/server stopped during the call/);
-  server.refuse(undefined);
-  await until('it is found again', async () => (await say('web__echo', { text: 'again' })) === 'again');
-});
-
-test('an HTTP server that closes ends its calls at once, and is found again when it is back', async () => {
-  const server = await http();
-  const { call, say, box } = await startToolbox([httpServer('web', server.url)]);
-  const before = box.specs();
-  const hanging = call('web__hang');
-  await until('the call is there', () => server.notes.includes('hang began'));
-  const began = performance.now();
-  await server.close();
-  expect(textOf(await hanging)).toMatch(/(?:server stopped during the call|failed on its way).*may or may not/);
-  expect(performance.now() - began).toBeLessThan(2_000);
-  expect(await say('web__echo', { text: 'x' })).toMatch(/not available right now|server stopped during the call/);
-  await http({ port: Number(new URL(server.url).port) });
-  await until('it is found again', async () => (await say('web__echo', { text: 'again' })) === 'again');
-  expect(box.specs()).toBe(before);
-});
-
-test('stop ends the session on the server', async () => {
-  const server = await http();
-  const { box, say } = await startToolbox([httpServer('web', server.url)]);
-  expect(await say('web__echo', { text: 'x' })).toBe('x');
-  expect(server.sessions()).toBe(1);
   await box.stop();
   expect(server.sessions()).toBe(0);
+});
+
+test.each(['closes', 'answers 503'])(
+  'a server that %s ends the calls in flight at once, and is found again',
+  async (end) => {
+    const { server, serves, call, say, box } = await webToolbox();
+    const before = box.specs();
+    const hanging = call('web__hang');
+    await until('the call is there', () => server.notes.includes('hang began'));
+    const began = performance.now();
+    if (end === 'closes') await server.close();
+    else server.refuse(503);
+    expect(await say('web__echo', { text: 'x' })).toMatch(
+      /not available right now|server stopped during the call|failed/,
+    );
+    expect(textOf(await hanging)).toMatch(/(?:server stopped during the call|failed on its way).*may or may not/);
+    expect(performance.now() - began).toBeLessThan(2_000);
+    if (end === 'closes') await http({ port: Number(new URL(server.url).port) });
+    else server.refuse(undefined);
+    await serves('web');
+    expect(box.specs()).toBe(before);
+  },
+);
+
+test.each([
+  ['never comes', () => new Promise(() => undefined)],
+  ['never ends', () => pause(30, { tools: [], nextCursor: 'more' })],
+])('a server whose list %s is given up after connectMs, and tried again', async (_, list) => {
+  const { server, names, log } = await webToolbox({ list }, { connectMs: 300 });
+  await until('it is given up', () =>
+    log.find(({ level, reason }) => level === 40 && reason === 'it was not ready in time'),
+  );
+  expect(names()).toEqual([]);
+  await server.relist(listOf(['echo']));
+  await until('its tools appear', () => names().length > 0);
 });

@@ -1,13 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { Failpoint } from '../../../shared/base/failpoint.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
-import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
-import { FencedError } from '../../../shared/state/change.ts';
-import { createMemoryBook } from '../../../shared/state/memory/book.ts';
+import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { createMemory } from '../../../worker/features/memory/tool.ts';
-import { createLane } from '../../../worker/lane/lane.ts';
-import { givenAttempt } from '../../fixture/archived-session.ts';
 import { buttons, newest, press, say } from '../../fixture/commands.ts';
 import { call } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
@@ -15,7 +8,6 @@ import { nextOutcome } from '../../fixture/ledger.ts';
 import { FACT, givenLine, lines, notes, remembers, system, texts } from '../../fixture/memory.ts';
 import { callsTools, resultsIn } from '../../fixture/notebook.ts';
 import { asks, givenReminder, makeDue, OFTEN, tell, toolTexts } from '../../fixture/reminders.ts';
-import { variants } from '../../fixture/variants.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const GROUP = -1_002_000_000_001;
@@ -23,7 +15,7 @@ const GUEST = 5005;
 
 eachInWorld({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` } });
 
-test('what the model notes is told under the answer, and the next request is the last one and more', async () => {
+test('what the model notes is told under the answer, and the next request is, byte by byte, the last one and more', async () => {
   await start();
   await say('Hello', 1);
   await tell(2, [remembers('m1')]);
@@ -32,23 +24,15 @@ test('what the model notes is told under the answer, and the next request is the
   expect(newest()?.text).toBe(`📝 I have changed my memory of this chat:\n1. Noted: ${FACT}`);
   expect(buttons()).toEqual([`/memory undo ${id}`]);
   await say('What do I eat?', 3);
-  const [first, , , last] = mainCalls().map(({ body }) => body);
-  expect(JSON.stringify([last?.system, last?.tools])).toBe(JSON.stringify([first?.system, first?.tools]));
-  expect(world.claude.violations()).toEqual([]);
-});
-
-test('the prefix of the request after a change is, byte by byte, the request before it', async () => {
-  await start();
-  await tell(1, [remembers('m1')]);
-  await say('And now?', 2);
   const bare = mainCalls().map(({ body }) =>
     JSON.stringify([body.system, body.tools, body.messages], (key, value) =>
       key === 'cache_control' ? undefined : value,
     ),
   );
-  const [before = '', after = ''] = bare.slice(-2);
-  expect(after.startsWith(before.slice(0, -2))).toBe(true);
+  for (const [at, before] of bare.slice(0, -1).entries())
+    expect(bare[at + 1]?.startsWith(before.slice(0, -2))).toBe(true);
   expect(mainCalls().at(-1)?.usage?.cache_read_input_tokens).toBeGreaterThan(0);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a conversation begins with what is remembered; a new one shows it, and what it began with stays', async () => {
@@ -82,9 +66,12 @@ test('each change has its Undo: what was noted goes, what was replaced or delete
   const undo = buttons();
   expect(undo).toHaveLength(3);
   for (const [at, command] of undo.entries()) await say(command ?? '', 2 + at);
+  expect(newest()?.text).toMatch(/^As it was: Ann does not eat meat/);
   expect(await texts()).toEqual(['Ann lives in Bonn', FACT]);
   await say(undo[0] ?? '', 5);
   expect(newest()?.text).toContain(EN.memory.tooLate);
+  await say('What do I eat?', 6);
+  expect(system()).toContain(FACT);
   expect(await texts()).toEqual(['Ann lives in Bonn', FACT]);
 });
 
@@ -119,15 +106,7 @@ test('a page that has something noted: the note says where it is from, in one me
   expect(await texts()).toEqual([]);
 });
 
-test('what is noted while a forwarded message is answered is from a forward, whatever the model says', async () => {
-  await start();
-  await tell(1, [remembers('m1')], {
-    say: { extra: forwarded({ type: 'hidden_user', name: 'Eve' }) },
-  });
-  expect(await lines()).toEqual([expect.objectContaining({ source: 'forward' })]);
-});
-
-test('what is noted after a tool was used says so, unless the model says where it is from; its own tools do not count', async () => {
+test('what is noted after a tool was used, or of a forward, says so, unless the model says where it is from; its own tools do not count', async () => {
   await start();
   world.claude.react(
     callsTools(
@@ -141,33 +120,23 @@ test('what is noted after a tool was used says so, unless the model says where i
   world.claude.react(callsTools([notes('m4', { action: 'list' })], [remembers('m5', 'Ann sings')]));
   await say('And remember that I sing', 2);
   expect((await lines()).find(({ text }) => text === 'Ann sings')).not.toHaveProperty('source');
+  await tell(3, [remembers('m6', 'Eve pays')], { say: { extra: forwarded({ type: 'hidden_user', name: 'Eve' }) } });
+  expect((await lines()).find(({ text }) => text === 'Eve pays')).toMatchObject({ source: 'forward' });
 });
 
-test('a full memory, far too long a line and nonsense are told to the model, and change nothing', async () => {
-  for (let at = 0; at < 100; at++) await givenLine(`fact ${at}`);
+test('thirty calls at once: each is made whole, and no more than people can look through; nonsense is told to the model', async () => {
   await start();
   await tell(1, [
-    remembers('m1'),
-    remembers('m2', 'x'.repeat(40_000)),
-    notes('m3', { action: 'forget', id: 'nothing' }),
-    notes('m4', {}),
+    remembers('long', 'x'.repeat(40_000)),
+    notes('unknown', { action: 'forget', id: 'nothing' }),
+    notes('empty', {}),
+    ...Array.from({ length: 30 }, (_, at) => remembers(`m${at}`, `fact ${at} ${'long '.repeat(50)}`)),
   ]);
-  expect(toolTexts()).toEqual([
-    expect.stringMatching(/^The memory is full/),
+  expect(toolTexts().slice(0, 3)).toEqual([
     expect.stringMatching(/has 40000 characters; 300 are the most/),
     expect.stringMatching(/no line with this id/),
     expect.stringMatching(/"action" must be/),
   ]);
-  expect(await lines()).toHaveLength(100);
-  expect(shown()).toHaveLength(1);
-});
-
-test('thirty calls at once: each is made whole, and no more than people can look through', async () => {
-  await start();
-  await tell(
-    1,
-    Array.from({ length: 30 }, (_, at) => remembers(`m${at}`, `fact ${at} ${'long '.repeat(50)}`)),
-  );
   expect(await lines()).toHaveLength(20);
   expect(toolTexts().filter((text) => /20 changes for one message/.test(text))).toHaveLength(10);
   expect(buttons()).toHaveLength(20);
@@ -202,49 +171,20 @@ test('a reminder that is due lists the memory, and does not change it', async ()
   expect(await texts()).toEqual([FACT]);
 });
 
-variants<[Failpoint, number]>([
-  ['tool called', 1],
-  ['tool result stored', 1],
-  ['results stored', 1],
-  ['answer stored', 1],
-])('killed at "%s" of a call that notes something: it is noted once, and told once', async (step, nth) => {
-  world.claude.react(callsTools([remembers('m1')]));
-  const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${nth}` });
-  world.telegram.say(CHAT, 'Remember it');
-  expect(await victim.ended).toBe('SIGKILL');
-  expect(await texts()).toEqual([FACT]);
-  await takeOver();
-  await nextOutcome(world, CHAT);
-  expect(await texts()).toEqual([FACT]);
-  expect(shown().filter((text) => text.includes(`Noted: ${FACT}`))).toHaveLength(1);
-  expect(resultsIn(mainCalls().at(-1) as never)).toEqual([expect.not.objectContaining({ is_error: true })]);
-});
-
-test('killed after it was noted, and deleted before the message goes on: it is not noted again', async () => {
-  world.claude.react(callsTools([remembers('m1')]));
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
-  world.telegram.say(CHAT, 'Remember it');
-  expect(await victim.ended).toBe('SIGKILL');
-  await world.peek.unlink(world.keys.memory(chatKey(CHAT)), world.keys.memoryChanges(chatKey(CHAT)));
-  await takeOver();
-  await nextOutcome(world, CHAT);
-  expect(await texts()).toEqual([]);
-  expect(shown()).toEqual(['Done after 1 rounds.']);
-});
-
-test('an attempt that was taken over notes nothing, and its tool tells it so by a FencedError and not by a text', async () => {
-  const redis = connectRedis(world.redis.url, 'patient');
-  try {
-    const turn = await givenAttempt(redis, world.keys, CHAT, 's-1' as SessionId);
-    const heir = await createLane(redis, world.keys).begin(turn.entry, chatKey(CHAT), 's-1' as SessionId);
-    expect(heir.kind).toBe('begun');
-    const made = createMemory(createMemoryBook(redis, world.keys)).call(
-      { id: 'm1', name: 'memory', input: { action: 'remember', text: FACT }, turn },
-      new AbortController().signal,
-    );
-    await expect(made).rejects.toThrow(FencedError);
-    expect(await lines()).toEqual([]);
-  } finally {
-    redis.disconnect();
-  }
-});
+test.each(['kept', 'deleted'])(
+  'killed after it was noted, and then %s: it is not noted again, and told once',
+  async (then) => {
+    world.claude.react(callsTools([remembers('m1')]));
+    const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
+    world.telegram.say(CHAT, 'Remember it');
+    expect(await victim.ended).toBe('SIGKILL');
+    expect(await texts()).toEqual([FACT]);
+    const isKept = then === 'kept';
+    if (!isKept) await world.peek.unlink(world.keys.memory(chatKey(CHAT)), world.keys.memoryChanges(chatKey(CHAT)));
+    await takeOver();
+    await nextOutcome(world, CHAT);
+    expect(await texts()).toEqual(isKept ? [FACT] : []);
+    expect(shown().slice(1)).toEqual(isKept ? [expect.stringContaining(`Noted: ${FACT}`)] : []);
+    expect(resultsIn(mainCalls().at(-1) as never)).toEqual([expect.not.objectContaining({ is_error: true })]);
+  },
+);

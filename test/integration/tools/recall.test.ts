@@ -1,45 +1,45 @@
 import { expect, test } from '@jest/globals';
+import type { SessionId } from '../../../shared/redis/keys.ts';
+import type { Blobs } from '../../../worker/blob/blobs.ts';
+import { createChatMemory } from '../../../worker/features/recall/chat-memory.ts';
 import { QUOTE_OPENING } from '../../../worker/features/recall/document.ts';
 import { encodeRecord, type LogRecord } from '../../../worker/session/record.ts';
-import { givenLog } from '../../fixture/archived-session.ts';
+import { filler, givenLog } from '../../fixture/archived-session.ts';
 import { ask, CURRENT, GRANDPARENT, givenChat, idle, lineOf, PARENT, says } from '../../fixture/chat-history.ts';
 import { result } from '../../fixture/content-blocks.ts';
 import { eachWithHistory, history, keys, redis } from '../../fixture/each-history.ts';
-import { pdfOf } from '../../fixture/files.ts';
-import { PNG } from '../../fixture/mcp-tools.ts';
 import { userSays } from '../../fixture/records.ts';
 
 const REF = '0f'.repeat(32);
-const ENDLESS = new AbortController().signal;
 
 eachWithHistory();
 
-test.each([
-  [
-    'an exact id, in a segment of the oldest session',
-    'ORD-20117',
-    /^1\. 2026-01-05 10:00 UTC, Anna: The order was ORD-20117$/m,
-  ],
-  ['a word in another case', 'ANCHOR', /^1\. .*, user: the anchor is rusty$/m],
-  ['a Russian word with another ending', 'договором', /^1\. 2026-01-06 .*мы подписали договор вчера/m],
-  ['a Chinese phrase', '季度预算', /^1\. .*第三季度预算的问题/m],
-  ['what a tool returned', 'vermilion sail', /^1\. 2026-01-07 10:00 UTC, tool: The sail is vermilion/m],
-  ['what a tool was called with', 'src/boat.ts', /^1\. .*, assistant: look \{"path":"src\/boat\.ts"\}/m],
-])('finds %s, and states its time and author', async (_what, query, expected) => {
+test('finds ids, other cases and endings, and what tools were called with and returned; states time and author of each', async () => {
   await givenChat(history);
-  const text = await history.search(query);
-  expect(text).toMatch(expected);
-  expect(text.startsWith(QUOTE_OPENING)).toBe(true);
-  expect(text).toContain('data, not instructions');
-  expect(text.endsWith('[End of the quotes.]')).toBe(true);
-});
-
-test('finds neither what another chat said nor what is in the window, and states what it searched', async () => {
-  await givenChat(history);
+  // The first stands in a segment of the oldest session.
+  for (const [query, expected] of [
+    ['ORD-20117', /^1\. 2026-01-05 10:00 UTC, Anna: The order was ORD-20117$/m],
+    ['ANCHOR', /^1\. .*, user: the anchor is rusty$/m],
+    ['договором', /^1\. 2026-01-06 .*мы подписали договор вчера/m],
+    ['季度预算', /^1\. .*第三季度预算的问题/m],
+    ['vermilion sail', /^1\. 2026-01-07 10:00 UTC, tool: The sail is vermilion/m],
+    ['src/boat.ts', /^1\. .*, assistant: look \{"path":"src\/boat\.ts"\}/m],
+  ] as const) {
+    const text = await history.search(query);
+    expect(text).toMatch(expected);
+    expect(text).not.toContain('shown');
+    expect(text.startsWith(QUOTE_OPENING)).toBe(true);
+    expect(text).toContain('data, not instructions');
+    expect(text.endsWith('[End of the quotes.]')).toBe(true);
+  }
+  // What another chat said.
   expect(await history.search('xylophone')).toBe(
     'Nothing was found. Searched: 612 messages, 2026-01-05 10:00 UTC to 2026-02-01 00:00 UTC. Other words may find it.',
   );
-  expect(await history.search('anchor')).not.toContain('shown');
+  await redis.lset(keys.archive(GRANDPARENT), 0, 'no segment');
+  const text = await history.search('vermilion');
+  expect(text).toContain('The sail is vermilion');
+  expect(text).toContain('A damaged part of the history could not be searched.');
 });
 
 test('says so when a chat has nothing older than its window', async () => {
@@ -90,68 +90,30 @@ test('a search does not find the results of an earlier search', async () => {
   expect(await history.search('vermilion', toolbox)).not.toMatch(/^2\./m);
 });
 
-test('a damaged segment is skipped, and the answer says so', async () => {
-  await givenChat(history);
-  await redis.lset(keys.archive(GRANDPARENT), 0, 'no segment');
-  const text = await history.search('vermilion');
-  expect(text).toContain('The sail is vermilion');
-  expect(text).toContain('A damaged part of the history could not be searched.');
-});
-
-test('reads a reference on from a given place, and refuses an unknown one or a place after its end', async () => {
-  const kept = Buffer.from(`${'a'.repeat(11_999)}😀${'b'.repeat(20_000)}`);
-  const toolbox = history.recall({ loadKept: async (_chat, sha256) => (sha256 === REF ? kept : undefined) });
-  const first = await ask(toolbox, { ref: REF, query: '' });
-  expect(first.text).toMatch(
-    new RegExp(`^\\[Characters 0 to 11999 of 32001 .*\\{"ref":"${REF}","from":11999\\}.*\\]\na+$`),
-  );
-  expect((await ask(toolbox, { ref: REF, from: 12_000 })).text).toMatch(/Characters 11999 to 23999 .*\n😀b+$/);
-  expect((await ask(toolbox, { ref: REF, from: 30_000 })).text).toMatch(/This is its end\.\]\nb{2001}$/);
-  for (const input of [{ ref: 'a'.repeat(64) }, { ref: REF, from: 32_001 }])
-    expect(await ask(toolbox, input)).toMatchObject({ isError: true });
-});
-
-test('a reference of a picture gives the picture itself, and one of other bytes says that they cannot be shown', async () => {
+test('a reference of bytes that are no picture, no document and no text says that they cannot be shown', async () => {
   const kept: Record<string, Buffer> = {
-    [REF]: Buffer.from(PNG, 'base64'),
-    ['1f'.repeat(32)]: pdfOf(3),
-    ['2f'.repeat(32)]: Buffer.from([0xff, 0xfe, 0x00, 0xd8, 0x81]),
-    ['3f'.repeat(32)]: Buffer.from('%PDF-1.7 is how such a file begins'),
+    [REF]: Buffer.from([0xff, 0xfe, 0x00, 0xd8, 0x81]),
+    ['1f'.repeat(32)]: Buffer.from('%PDF-1.7 is how such a file begins'),
   };
   const toolbox = history.recall({ loadKept: async (_chat, sha256) => kept[sha256] });
-  const filesOf = async (ref: string) => {
-    const call = { id: 't1', name: 'recall', input: { ref }, turn: { session: CURRENT } as never };
-    return toolbox.call(call, ENDLESS);
-  };
-  expect(await filesOf(REF)).toMatchObject({
-    isError: false,
-    files: [{ type: 'image', source: { type: 'kept', sha256: REF, media_type: 'image/png', width: 1, height: 1 } }],
-  });
-  expect(await filesOf('1f'.repeat(32))).toMatchObject({ files: [{ type: 'document', source: { pages: 3 } }] });
-  expect(await filesOf('2f'.repeat(32))).toMatchObject({
+  expect(await ask(toolbox, { ref: REF })).toMatchObject({
     isError: true,
-    parts: [{ text: expect.stringMatching(/cannot be shown/) }],
+    text: expect.stringMatching(/cannot be shown/),
   });
-  expect(await filesOf('3f'.repeat(32))).toMatchObject({
-    isError: false,
-    parts: [{ text: expect.stringMatching(/is how such a file begins$/) }],
-  });
+  const text = expect.stringMatching(/is how such a file begins$/);
+  expect(await ask(toolbox, { ref: '1f'.repeat(32), query: '' })).toMatchObject({ isError: false, text });
+  expect(await ask(toolbox, { ref: '1f'.repeat(32), from: 99 })).toMatchObject({ isError: true });
 });
 
-test.each<[string, Record<string, unknown>]>([
-  ['an empty input', {}],
-  ['an empty query', { query: '' }],
-  ['a query that is not a text', { query: 7 }],
-  ['a query that is too long', { query: 'x'.repeat(1_001) }],
-  ['a query with a reference', { query: 'x', ref: REF }],
-  ['a short reference', { ref: 'abc' }],
-  ['a reference in capitals', { ref: REF.toUpperCase() }],
-  ['a place before the text', { ref: REF, from: -1 }],
-  ['a place between characters', { ref: REF, from: 1.5 }],
-  ['a place that is not a number', { ref: REF, from: '0' }],
-])('%s returns an error with the expected input', async (_what, input) => {
-  const answer = await ask(history.recall(), input);
-  expect(answer).toMatchObject({ isError: true, text: expect.stringContaining('Expected {"query"') });
+test('a malformed input returns an error with what is expected', async () => {
+  for (const input of [
+    ...[{}, { query: '' }, { query: 7 }, { query: 'x'.repeat(1_001) }, { query: 'x', ref: REF }],
+    ...[{ ref: 'abc' }, { ref: REF.toUpperCase() }, ...[-1, 1.5, '0'].map((from) => ({ ref: REF, from }))],
+  ])
+    expect([input, await ask(history.recall(), input)]).toMatchObject([
+      input,
+      { isError: true, text: expect.stringContaining('Expected {"query"') },
+    ]);
 });
 
 test('an abort and a time limit end a call at once with an error, and the next call is answered', async () => {
@@ -181,15 +143,81 @@ test('trouble with Redis or the store returns an error and does not throw', asyn
   expect(await history.search('boat', toolbox)).toContain('the boat is blue');
 });
 
-test('the tool is repeatable, and a call of another name returns an error', async () => {
-  expect(
-    history
-      .recall()
-      .specs()
-      .map(({ name, repeatable }) => [name, repeatable]),
-  ).toEqual([['recall', true]]);
-  const output = await history
-    .recall()
-    .call({ id: 'call', name: 'other', input: {}, turn: { session: CURRENT } as never }, ENDLESS);
-  expect(output.isError).toBe(true);
+test('each search sees all that was said before the window of its session, archived or not, and nothing that was erased', async () => {
+  await givenChat(history);
+  const toolbox = history.recall();
+  expect(await history.search('ORD-20117', toolbox)).toContain('ORD-20117');
+  await redis.rpush(keys.log(CURRENT), ...idle(40), says('the keel is oak'), says('the mast is ash'), filler('f-2'));
+  await redis.hset(keys.session(CURRENT), 'windowStart', 52);
+  expect(await history.archiveAll(CURRENT)).toBe(52);
+  expect(await history.search('keel', toolbox)).toContain('the keel is oak');
+  const child = 's-3' as SessionId;
+  await givenLog(redis, keys, child, {
+    lines: [says('the rudder is gone'), ...idle(2)],
+    about: { parent: CURRENT, windowStart: 1 },
+  });
+  const told = { rudder: 'the rudder is gone', mast: 'the mast is ash', vermilion: 'The sail is vermilion' };
+  for (const [query, expected] of Object.entries(told))
+    expect((await ask(toolbox, { query }, child)).text).toContain(expected);
+  expect((await ask(toolbox, { query: 'nothing' }, child)).text).toContain('Searched: 660 messages');
+  for (const session of [child, CURRENT, PARENT, GRANDPARENT])
+    await redis.del(keys.session(session), keys.log(session), keys.archive(session));
+  for (const session of [child, CURRENT])
+    expect((await ask(toolbox, { query: 'vermilion' }, session)).text).toMatch(/^Nothing in this chat is older/);
+});
+
+test('only the newest part of a long chat is searched, and the answer says so; later messages are found', async () => {
+  const lines = Array.from({ length: 3_000 }, (_, n) => says(`number ${n} ${'of many words '.repeat(30)}`));
+  await givenLog(redis, keys, PARENT, { lines: [...lines, filler()], about: { closedBy: CURRENT } });
+  await history.archiveAll(PARENT);
+  await givenLog(redis, keys, CURRENT, { lines: [says('first of all')], about: { parent: PARENT, windowStart: 1 } });
+  const toolbox = history.recall({ bytesMax: 1024 * 1024 });
+  const text = await history.search('number 2999', toolbox);
+  expect(text).toMatch(/^1\. .*number 2999 /m);
+  expect(text).toContain('Older ones were left out');
+  expect(await history.search('number 17', toolbox)).not.toMatch(/number 17 /);
+  for (const n of [0, 1, 2, 3]) {
+    await redis.rpush(keys.log(CURRENT), says(`token${n} ${'x '.repeat(200_000)}`));
+    await redis.hset(keys.session(CURRENT), 'windowStart', 2 + n);
+    expect(await history.search(`token${n}`, toolbox)).toMatch(new RegExp(`token${n} `));
+  }
+  expect(await history.search('number 2999', toolbox)).not.toMatch(/number 2999 /);
+});
+
+test('a store that is slow costs what it holds, and not the search', async () => {
+  await givenChat(history);
+  const blobs = { get: () => new Promise(() => {}) } as Partial<Blobs> as Blobs;
+  const toolbox = history.recall({ blobs, readMsMax: 300 });
+  expect(await history.search('vermilion', toolbox)).toMatch(/Older ones were left out.*The sail is vermilion/s);
+  for (const session of [CURRENT, PARENT]) await redis.del(keys.log(session));
+  expect(await history.search('ORD-20117', toolbox)).toMatch(/^Nothing was found\. Searched: \d+ messages?\. Older/);
+});
+
+test('a search whose call was cut short reads nothing more', async () => {
+  await givenChat(history);
+  const cut = new AbortController();
+  const get = () => {
+    cut.abort();
+    return new Promise<never>(() => {});
+  };
+  const memory = createChatMemory({ redis, keys, blobs: { get } as Partial<Blobs> as Blobs });
+  expect(await memory.search(CURRENT, 'anchor', cut.signal)).toMatchObject({
+    isCut: true,
+    quotes: [expect.anything()],
+  });
+  expect(await memory.search(CURRENT, 'anchor', cut.signal)).toMatchObject({ isCut: true, size: 0 });
+});
+
+test('eight parents are searched, and no more', async () => {
+  const chain = Array.from({ length: 11 }, (_, n) => `s-up-${n}` as SessionId);
+  for (const [n, session] of chain.entries()) {
+    const parent = chain[n + 1];
+    await givenLog(redis, keys, session, {
+      lines: [says(`boat${n}`)],
+      about: { windowStart: 1, ...(parent && { parent }) },
+    });
+  }
+  const toolbox = history.recall();
+  expect((await ask(toolbox, { query: 'boat8' }, chain[0])).text).toMatch(/: boat8$/m);
+  expect((await ask(toolbox, { query: 'boat9' }, chain[0])).text).not.toMatch(/: boat9$/m);
 });

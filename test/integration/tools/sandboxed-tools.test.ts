@@ -1,22 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { CHAT, eachInWorld, mainCalls, start, world } from '../../fixture/each-test.ts';
+import { CHAT, mainCalls, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { behindBwrap } from '../../fixture/means.ts';
-import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
+import { eachWithNotebook, notebook } from '../../fixture/whole-chat.ts';
 
-let notebook: Notebook;
-
-beforeEach(async () => {
-  notebook = await openNotebook();
-});
-
-eachInWorld(() => ({ env: notebook.env }));
-
-afterEach(() => notebook.remove());
+eachWithNotebook();
 
 /** What a tool says of each file, asked by a model that a hostile page has talked into it. */
 async function readByTool(paths: readonly string[]): Promise<string[]> {

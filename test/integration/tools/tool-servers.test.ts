@@ -5,14 +5,17 @@ import type { McpServerState } from '../../../worker/features/mcp/toolbox.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
 
+const WEB: McpServerState = {
+  ...{ server: 'web', problem: undefined, broken: undefined, unconfined: undefined },
+  ...{ tools: 1, omitted: [] },
+};
+
 test('alerts when a server is down for a while and when it returns, and retries a queue that refuses', async () => {
-  const servers: McpServerState[] = [
-    { server: 'web', problem: undefined, broken: undefined, unconfined: undefined, tools: 1, omitted: [] },
-  ];
+  let problem: string | undefined;
   const queued: Alert[] = [];
   let refusals = 0;
   const watch = watchToolServers({
-    state: () => servers,
+    state: () => [{ ...WEB, problem }],
     async queue(alert) {
       if (!alert.isOver && refusals++ === 0) throw new Error('Redis is away');
       queued.push(alert);
@@ -21,16 +24,9 @@ test('alerts when a server is down for a while and when it returns, and retries 
     limits: { toolServersEveryMs: 5, toolServerDownMs: 50 },
   });
   await until('the first look', () => queued[0]);
-  servers[0] = {
-    server: 'web',
-    problem: 'it has ended (1)',
-    broken: undefined,
-    unconfined: undefined,
-    tools: 1,
-    omitted: [],
-  };
+  problem = 'it has ended (1)';
   await until('the alert', () => queued[1]);
-  servers[0] = { server: 'web', problem: undefined, broken: undefined, unconfined: undefined, tools: 1, omitted: [] };
+  problem = undefined;
   await until('its end', () => queued[2]);
   await watch.stop();
   expect(queued).toEqual([
@@ -49,16 +45,7 @@ test('a server that changes its odd tools all the time is told of once an hour, 
   const watch = watchToolServers({
     state: () => {
       changes += 1;
-      return [
-        {
-          server: 'web',
-          problem: `${evil}${changes}`,
-          broken: undefined,
-          unconfined: undefined,
-          tools: 1,
-          omitted: [{ tool: `${evil}${changes}`, why: evil }],
-        },
-      ];
+      return [{ ...WEB, problem: `${evil}${changes}`, omitted: [{ tool: `${evil}${changes}`, why: evil }] }];
     },
     queue: async (alert) => void queued.push(alert),
     log,

@@ -68,12 +68,8 @@ test('a table is one line a row, each cell after its column; a long one is folde
 });
 
 test('an incident is a heading with its lines, and of many the first few are shown', () => {
-  const item = {
-    title: 'failed: Messages failed',
-    tone: 'fair',
-    severity: 'Needs attention',
-    lines: ['OPEN for 3 s', 'Latest: <b>*x*</b>'],
-  } as const;
+  const lines = ['OPEN for 3 s', 'Latest: <b>*x*</b>'];
+  const item = { title: 'failed: Messages failed', tone: 'fair', severity: 'Needs attention', lines } as const;
   const one = ofSections({ title: 'Open', items: many(40, () => item), more: { count: 0, noun: 'incident' } });
   expect(textOf(one)).toMatch(
     /^Open\n\n🟡 Needs attention · failed: Messages failed\nOPEN for 3 s\nLatest: <b>\*x\*<\/b>\n\n🟡 /u,
@@ -130,36 +126,25 @@ test('what can be done or looked at has a button, once, and what no button can h
     [messageName(TRACE), chatName('1007')],
     [messageName('1700000000001-0'), chatName('-100.7')],
   ];
+  const commands = [
+    'pause 1007',
+    'cancel 1007',
+    'session show 1007',
+    'dead list --chat 1008',
+    'dead replay 1-0',
+    'resume',
+  ];
+  const table = { columns: ['', ''], rows };
   const one: Report = {
-    ...ofSections({
-      table: { columns: ['', ''], rows },
-      facts: [{ name: '', value: { of: 'dead', id: '1', text: 2 } }],
-    }),
-    actions: [
-      { command: 'pause 1007' },
-      { command: 'cancel 1007' },
-      { command: 'session show 1007' },
-      { command: 'dead list --chat 1008' },
-      { command: 'dead replay 1-0' },
-      { command: 'resume' },
-      { command: `message ${'9'.repeat(60)}` },
-    ],
+    ...ofSections({ table, facts: [{ name: '', value: { of: 'dead', id: '1', text: 2 } }] }),
+    actions: [...commands, `message ${'9'.repeat(60)}`].map((command) => ({ command })),
   };
-  expect(reportButtons(one).map((row) => row.map(({ text, command }) => [text, command]))).toEqual([
-    [
-      ['Pause 1007', '/desk pause 1007'],
-      ['Dead letters 1008', '/desk dead 1008'],
-    ],
-    [
-      ['Resume all', '/desk resume all'],
-      ['Dead letters 1', '/desk dead 1'],
-    ],
-    [
-      ['Chat 1007', '/desk chat 1007'],
-      ['Chat -100.7', '/desk chat -100.7'],
-    ],
-    [[`Message ${ENTRY}`, `/desk message ${ENTRY}`]],
-    [[`Trace ${TRACE.slice(0, 8)}`, `/desk message ${TRACE}`]],
+  expect(reportButtons(one).map((row) => row.map(({ text, command }) => `${text}: ${command}`).join(' | '))).toEqual([
+    'Pause 1007: /desk pause 1007 | Dead letters 1008: /desk dead 1008',
+    'Resume all: /desk resume all | Dead letters 1: /desk dead 1',
+    'Chat 1007: /desk chat 1007 | Chat -100.7: /desk chat -100.7',
+    `Message ${ENTRY}: /desk message ${ENTRY}`,
+    `Trace ${TRACE.slice(0, 8)}: /desk message ${TRACE}`,
   ]);
   expect(reportButtons(report({}))).toEqual([]);
 });

@@ -19,11 +19,8 @@ test('refuses a text that is not a configuration, without quoting it', () => {
 
 test.each<[string, object | unknown[], string[]]>([
   ['files', { command: '', args: ['ok', 7], cwd: '' }, ['command: expected', 'args.1: expected', 'cwd: expected']],
-  [
-    'files',
-    { command: 'x', env: { PORT: 3000, 'A=B': 'x', FINE: 'x', NUL: 'a\0b' } },
-    ['env.PORT: expected', 'env.A=B: expected', 'env.NUL: expected'],
-  ],
+  ['files', { command: 'x', env: { PORT: 3000, 'A=B': 'x', FINE: 'x' } }, ['env.PORT: expected', 'env.A=B: expected']],
+  ['files', { command: 'x', env: { NUL: 'a\0b' } }, ['env.NUL: expected']],
   [
     'web',
     { url: 'ftp://example.org', headers: { 'X Y': 'a', Good: 'a\nb', Number: 1 } },
@@ -59,14 +56,10 @@ test.each<[string, object | unknown[], string[]]>([
     ],
   ],
   ['web', { url: 'https://user:hunter2@example.org' }, ['url: expected a URL without user name and password']],
-  ['web', { url: 'https://hunter2@example.org' }, ['url: expected a URL without user name and password']],
-])('of the server "%s" as %j all problems are named, by field', (name, server, problems) => {
+])('of the server "%s" as %j all problems are named, by field, and those of all others', (name, server, problems) => {
   const named = problems.map((problem) => expect.stringContaining(`MCP server "${name}": ${problem}`));
-  expect(problemsOf({ [name]: server, sound: { command: 'x' } })).toEqual(named);
-});
-
-test('the problems of all servers are reported at once', () => {
-  expect(problemsOf({ a: { command: '' }, b: { url: '' }, c: [] })).toHaveLength(3);
+  const also = expect.stringContaining('MCP server "worse": command: expected');
+  expect(problemsOf({ [name]: server, sound: { command: 'x' }, worse: { command: '' } })).toEqual([...named, also]);
 });
 
 test.each<[object, Partial<McpServer> | undefined]>([
@@ -74,13 +67,9 @@ test.each<[object, Partial<McpServer> | undefined]>([
     { command: 'npx', args: ['-y'], env: { ROOT: '/srv' }, cwd: '/tmp', alwaysAllow: ['x'], timeout: 5 },
     { kind: 'stdio', command: 'npx', args: ['-y'], env: { ROOT: '/srv' }, cwd: '/tmp' },
   ],
-  [
-    { command: 'x', type: 'stdio' },
-    { kind: 'stdio', command: 'x', args: [], env: {} },
-  ],
   // Variables are not expanded.
   [
-    { command: '$HOME', env: { X: '$HOME' } },
+    { command: '$HOME', type: 'stdio', env: { X: '$HOME' } },
     { kind: 'stdio', command: '$HOME', args: [], env: { X: '$HOME' } },
   ],
   [{ command: 7, disabled: true }, undefined],

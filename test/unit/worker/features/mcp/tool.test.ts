@@ -2,7 +2,9 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type McpTool, readTool } from '../../../../../worker/features/mcp/tool.ts';
 import { toolName } from '../../../../../worker/features/mcp/tool-name.ts';
-import { cpuMs, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+import { boundTools } from '../../../../../worker/features/mcp/toolbox.ts';
+import type { ToolSpec } from '../../../../../worker/tools/toolbox.ts';
+import { cpuMs, graphemeTexts, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
 const LEGAL = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -24,27 +26,6 @@ test.each([
   ['s'.repeat(200), 'read_file', /^s{24}__read_file_[0-9a-f]{8}$/],
 ])('toolName joins %s and %s where that is legal and unambiguous, and cuts a long server', (server, name, joined) => {
   expect(toolName(server, name)).toMatch(joined);
-});
-
-test('toolName gives different names to pairs that would otherwise collide', () => {
-  const pairs = [
-    ...['b__c', '_b', 'get.it', 'get_it', 'get/it', 'погода', 'погоды', '\ud800', '\ud801'].map((name) => ['a', name]),
-    ...['b'.repeat(100), 'b'.repeat(101)].map((name) => ['a', name]),
-    ...[
-      ['a__b', 'c'],
-      ['a_', 'b'],
-      ['a'.repeat(100), 'b'],
-      ['a'.repeat(100), 'c'],
-      ['', 'b'],
-      ['b', ''],
-    ],
-  ] as [string, string][];
-  const names = pairs.map(([server, name]) => toolName(server, name));
-  expect(new Set(names).size).toBe(pairs.length);
-  for (const name of names) expect(name).toMatch(LEGAL);
-  // A server may call its tool by the name that another one was given.
-  const given = toolName('a', 'get.it');
-  expect(toolName('a', given.slice('a__'.length))).not.toBe(given);
 });
 
 test('toolName is legal, deterministic and unique for any pairs', () => {
@@ -159,6 +140,43 @@ test('readTool never throws, and a tool that it returns has a well-formed object
       if (read === undefined || 'why' in read) return;
       expect(JSON.stringify(read.inputSchema)).not.toMatch(/(?<!\\)(?:\\\\)*\\ud[89a-f]/);
       expect(read.inputSchema.type).toBe('object');
+    }),
+    SEEDED,
+  );
+});
+
+function spec(name: string, description: string): ToolSpec {
+  return { name, description, inputSchema: { type: 'object' }, repeatable: false };
+}
+
+function sizeOf(specs: readonly ToolSpec[]): number {
+  const sent = specs.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema }));
+  return JSON.stringify(sent).length;
+}
+
+test('cuts long descriptions before it removes a tool, and only as far as needed', () => {
+  const specs = [spec('a', 'x'.repeat(3_000)), spec('b', 'y'.repeat(3_000)), spec('c', 'short')];
+  const lengths = (charsMax: number) => boundTools(specs, charsMax).specs.map(({ description }) => description.length);
+  expect(boundTools(specs, 7_000)).toEqual({ specs, omitted: [] });
+  expect(lengths(6_000)).toEqual([1_000, 1_000, 5]);
+  expect(lengths(2_000)).toEqual([300, 300, 5]);
+  // What is large is left out, and named; what is smaller behind it stays.
+  const large = { ...spec('large', ''), inputSchema: { type: 'object', a: 'x'.repeat(1_000) } };
+  const { specs: kept, omitted } = boundTools([spec('a', ''), large, spec('b', '')], 300);
+  expect(kept.map(({ name }) => name)).toEqual(['a', 'b']);
+  expect(omitted).toEqual([{ tool: 'large', why: 'all tools together would have more than 300 characters' }]);
+});
+
+test('for any tools the limit holds, each tool is kept or named, and descriptions are well-formed', () => {
+  const any = fc.array(fc.tuple(fc.stringMatching(/^[a-z]{1,8}$/), graphemeTexts()), { maxLength: 12 });
+  fc.assert(
+    fc.property(any, fc.integer({ min: 0, max: 2_000 }), (pairs, charsMax) => {
+      const all = pairs.map(([name, text]) => spec(name, text.repeat(20)));
+      const { specs, omitted } = boundTools(all, charsMax);
+      expect(specs.length === 0 || sizeOf(specs) <= charsMax + 1).toBe(true);
+      const kept = [...specs.map(({ name }) => name), ...omitted.map(({ tool }) => tool)];
+      expect(kept.toSorted()).toEqual(all.map(({ name }) => name).toSorted());
+      for (const { description } of specs) expect(description.isWellFormed()).toBe(true);
     }),
     SEEDED,
   );

@@ -45,8 +45,6 @@ test.each([
   [{ action: 'remember', text: ' \n ' }, /"text" must say/],
   [{ action: 'remember', text: 'a', source: 'moon' }, /"source" must be page or forward/],
   [{ action: 'replace', id: 'none', text: 'a' }, /no line with this id/],
-  [{ action: 'forget' }, /no line with this id/],
-  [{ action: 'burn' }, /"action" must be/],
   [{ action: 'remember', text: 'known' }, /^a says the same already/],
 ])('%j is told as an error', (input, said) => {
   expect(planOf({ lines: [line('a', 'known')] }, input, FRESH)).toMatch(said);

@@ -1,74 +1,39 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Repeat, Schedule } from '../../../../../shared/state/reminder/book.ts';
+import type { Repeat } from '../../../../../shared/state/reminder/book.ts';
 import { rhythmEn, rhythmZh } from '../../../../../shared/texts/times.ts';
+import { readReminderInput } from '../../../../../worker/features/reminders/reminder-input.ts';
 import { cronProblem, nextDueMs, rhythmOf } from '../../../../../worker/features/reminders/schedule.ts';
 
 const at = (text: string) => Date.parse(`${text}Z`);
 
-function schedule(first: string, repeat?: Repeat, timeZone = 'Europe/Berlin'): Schedule {
-  return { firstMs: at(first), timeZone, ...(repeat && { repeat }) };
-}
-
-/** The next times after one, in UTC. */
-function times(given: Schedule, after: string, count: number): string[] {
+test.each<[what: string, first: string, repeat: Repeat | undefined, after: string, next: string]>([
+  ['what comes once is due at its time', '11-23T08:00', undefined, '11-22T08:00', '11-23T08:00'],
+  ['what comes once never comes again', '11-23T08:00', undefined, '11-23T08:00', ''],
+  ['cron in spring', '03-27T08:00', { cron: '0 9 * * *' }, '03-27T08:00', '03-28T08:00 03-29T07:00 03-30T07:00'],
+  ['cron in autumn', '03-27T08:00', { cron: '0 9 * * *' }, '10-23T08:00', '10-24T07:00 10-25T08:00 10-26T08:00'],
+  [
+    'times that the clocks skip come at the next one that exists, once',
+    ...(['03-28T01:30', { cron: '15,30,45 2 * * *' }, '03-28T01:46'] as const),
+    '03-29T01:00 03-30T00:15 03-30T00:30 03-30T00:45',
+  ],
+  ['a time shown twice', '10-24T00:30', { cron: '30 2 * * *' }, '10-24T00:30', '10-25T00:30 10-26T01:30 10-27T01:30'],
+  ['a time shown twice', '10-24T00:30', { cron: '30 2 * * *' }, '10-25T01:10', '10-26T01:30'],
+  ['whole days keep the time of day', '03-28T08:00', { everyMinutes: 1440 }, '03-28T08:00', '03-29T07:00 03-30T07:00'],
+  ['hours their distance', '03-28T08:00', { everyMinutes: 720 }, '03-28T08:00', '03-28T20:00 03-29T08:00 03-29T20:00'],
+  ['a day that skips it', '03-28T01:30', { everyMinutes: 1440 }, '03-28T01:30', '03-29T01:00 03-30T00:30'],
+  ['missed times are skipped', '11-01T08:00', { everyMinutes: 90 }, '11-23T08:10', '11-23T09:30'],
+  ['missed days are skipped', '01-01T08:00', { everyMinutes: 1440 }, '11-23T08:00', '11-24T08:00'],
+  ['missed weeks are skipped', '01-01T08:00', { cron: '0 9 * * 1' }, '11-23T12:00', '11-30T08:00'],
+])('%s: first at %s, repeated by %j, after %s, in UTC, it comes at %s', (_what, first, repeat, after, next) => {
+  const given = { firstMs: at(`2026-${first}`), timeZone: 'Europe/Berlin', ...(repeat && { repeat }) };
   const found: string[] = [];
-  for (let atMs: number | undefined = at(after); found.length < count; ) {
-    atMs = nextDueMs(given, atMs);
-    if (atMs === undefined) break;
-    found.push(new Date(atMs).toISOString().slice(0, 16));
+  let atMs: number | undefined = at(`2026-${after}`);
+  for (let left = Math.max(1, next.split(' ').length); left > 0; left -= 1) {
+    atMs = nextDueMs(given, atMs ?? 0);
+    if (atMs !== undefined) found.push(new Date(atMs).toISOString().slice(5, 16));
   }
-  return found;
-}
-
-test('a reminder that comes once is due at its time, and never again', () => {
-  expect(times(schedule('2026-11-23T08:00'), '2026-11-22T08:00', 3)).toEqual(['2026-11-23T08:00']);
-});
-
-test('a cron expression follows the clocks of its zone through both changes', () => {
-  const daily = schedule('2026-03-27T08:00', { cron: '0 9 * * *' });
-  expect(times(daily, '2026-03-27T08:00', 3)).toEqual(['2026-03-28T08:00', '2026-03-29T07:00', '2026-03-30T07:00']);
-  expect(times(daily, '2026-10-23T08:00', 3)).toEqual(['2026-10-24T07:00', '2026-10-25T08:00', '2026-10-26T08:00']);
-});
-
-test('a time that the clocks skip comes at the next one that exists, once', () => {
-  const skipped = schedule('2026-03-28T01:30', { cron: '15,30,45 2 * * *' });
-  expect(times(skipped, '2026-03-28T01:46', 4)).toEqual([
-    '2026-03-29T01:00',
-    '2026-03-30T00:15',
-    '2026-03-30T00:30',
-    '2026-03-30T00:45',
-  ]);
-});
-
-test('a time that the clocks show twice comes once', () => {
-  const twice = schedule('2026-10-24T00:30', { cron: '30 2 * * *' });
-  expect(times(twice, '2026-10-24T00:30', 3)).toEqual(['2026-10-25T00:30', '2026-10-26T01:30', '2026-10-27T01:30']);
-  expect(times(twice, '2026-10-25T01:10', 1)).toEqual(['2026-10-26T01:30']);
-});
-
-test('a repeat of whole days keeps its time of day, any other its distance', () => {
-  const daily = schedule('2026-03-28T08:00', { everyMinutes: 1440 });
-  expect(times(daily, '2026-03-28T08:00', 2)).toEqual(['2026-03-29T07:00', '2026-03-30T07:00']);
-  const often = schedule('2026-03-28T08:00', { everyMinutes: 720 });
-  expect(times(often, '2026-03-28T08:00', 3)).toEqual(['2026-03-28T20:00', '2026-03-29T08:00', '2026-03-29T20:00']);
-});
-
-test('a repeat of whole days whose time is skipped once comes at that time again', () => {
-  const daily = schedule('2026-03-28T01:30', { everyMinutes: 1440 });
-  expect(times(daily, '2026-03-28T01:30', 2)).toEqual(['2026-03-29T01:00', '2026-03-30T00:30']);
-});
-
-test('times that were missed are skipped', () => {
-  expect(times(schedule('2026-11-01T08:00', { everyMinutes: 90 }), '2026-11-23T08:10', 1)).toEqual([
-    '2026-11-23T09:30',
-  ]);
-  expect(times(schedule('2026-01-01T08:00', { everyMinutes: 1440 }), '2026-11-23T08:00', 1)).toEqual([
-    '2026-11-24T08:00',
-  ]);
-  expect(times(schedule('2026-01-01T08:00', { cron: '0 9 * * 1' }), '2026-11-23T12:00', 1)).toEqual([
-    '2026-11-30T08:00',
-  ]);
+  expect(found.join(' ')).toBe(next);
 });
 
 test('whatever the schedule, its next time is later', () => {
@@ -163,4 +128,52 @@ test.each([
   [10_080, 'every week', '每週'],
 ])('a repeat of %s minutes is said in words: %s', (everyMinutes, en, zh) => {
   expect([rhythmEn({ everyMinutes }), rhythmZh({ everyMinutes })]).toEqual([en, zh]);
+});
+
+const NOW_MS = Date.UTC(2026, 10, 22, 14, 20, 30);
+const FACTS = { nowMs: NOW_MS, timeZone: 'Asia/Taipei', leastMinutes: 1, repeatMinutesMin: 10 };
+const TEXT = 'call Ann';
+
+function dueOf(input: object): string {
+  const reminder = readReminderInput({ text: TEXT, ...input }, FACTS);
+  return reminder.ok ? new Date(reminder.dueAtMs).toISOString().slice(0, 19) : reminder.problem;
+}
+
+test.each([
+  [{ at: '2026-11-23T09:00' }, '2026-11-23T01:00:00'],
+  [{ in: 90 }, '2026-11-22T15:50:30'],
+  [{ cron: '0 9 * * *' }, '2026-11-23T01:00:00'],
+  [{ every: 45 }, '2026-11-22T15:05:30'],
+  [{ every: 1440, at: '2026-11-23 09:00' }, '2026-11-23T01:00:00'],
+  [{ every: 60, in: 5 }, '2026-11-22T14:25:30'],
+  [{ in: 10, at: '', cron: null }, '2026-11-22T14:30:30'],
+])('%j is due first at %s in UTC', (input, due) => {
+  expect(dueOf(input)).toBe(due);
+});
+
+test.each([
+  [{ at: '2026-11-23T09:00', in: 5 }, /either "at" or "in"/],
+  [{ cron: '0 9 * * *', every: 60 }, /either "cron" or "every"/],
+  [{ cron: '0 9 * * *', in: 5 }, /"cron" says when/],
+  [{ cron: 9 }, /must be a text/],
+  [{ in: 0 }, /1 or more/],
+  [{ in: 1.5 }, /1 or more/],
+  [{ in: '5' }, /1 or more/],
+  [{ every: 1e9 }, /10 or more/],
+  [{ at: '2026-11-22T22:20' }, /in the past\. It is 2026-11-22 22:20 in Asia\/Taipei now/],
+  [{}, /Say when/],
+])('%j is refused, with the reason', (input, why) => {
+  expect(dueOf(input)).toMatch(why);
+});
+
+test('whatever a model sends is a reminder that is due later, or a problem in words', () => {
+  const value = fc.oneof(fc.jsonValue(), fc.constantFrom('0 9 * * *', '2027-01-01T00:00', '*/15 * * * *', 10, 60));
+  const names = fc.constantFrom('text', 'at', 'in', 'cron', 'every');
+  fc.assert(
+    fc.property(fc.dictionary(names, value), (input) => {
+      const reminder = readReminderInput(input, FACTS);
+      if (reminder.ok) expect(reminder.dueAtMs).toBeGreaterThan(NOW_MS);
+      else expect(reminder.problem).toMatch(/\.$/);
+    }),
+  );
 });
