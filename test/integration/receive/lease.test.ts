@@ -185,12 +185,17 @@ test('while Redis is down nobody polls and nothing is confirmed; afterwards noth
 });
 
 test('the lease is renewed while a long poll is open', async () => {
-  produce({ leaseLastsMs: 600, leaseRetryMs: 50 });
+  produce({ leaseLastsMs: 3_000, leaseRetryMs: 50 });
   const open = await until('poll', openPoll);
-  const sinceMs = Date.now();
-  await until('three lives of the lease', () => Date.now() - sinceMs > 1_800 || undefined);
+  for (const time of ['first', 'second']) {
+    let lowestMs = Number.POSITIVE_INFINITY;
+    await until(`${time} renewal`, async () => {
+      const leftMs = await world.peek.pttl(leaseKey());
+      lowestMs = Math.min(lowestMs, leftMs);
+      return leftMs > lowestMs + 500 || undefined;
+    });
+  }
   expect(open.endedAt).toBeUndefined();
-  expect(await world.peek.pttl(leaseKey())).toBeGreaterThan(0);
 });
 
 test('a process that wakes sees by its clock, before any timer runs, that its lease may have expired', async () => {

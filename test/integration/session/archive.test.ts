@@ -7,7 +7,13 @@ import { RANGE_BYTES_MAX, RANGE_RECORDS_MAX } from '../../../shared/state/sessio
 import type { Blobs } from '../../../worker/blob/blobs.ts';
 import { createFileBlobs } from '../../../worker/blob/folder-store.ts';
 import { buildSeed } from '../../../worker/recovery/seed.ts';
-import { type Archive, archiveSession, createArchive, type SessionSource } from '../../../worker/session/archive.ts';
+import {
+  APPEND_SECONDS_MAX,
+  type Archive,
+  archiveSession,
+  createArchive,
+  type SessionSource,
+} from '../../../worker/session/archive.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from '../../../worker/session/record.ts';
 import { append, createSessions, SEED_READ_BYTES_MAX } from '../../../worker/session/store.ts';
 import { readSession } from '../../../worker/session/transfer.ts';
@@ -78,7 +84,7 @@ test('archive plus log equal the original log byte for byte, wherever the window
   await fc.assert(property, { ...SEEDED, numRuns: 50 });
 });
 
-test('a segment is moved once, however often it is read and appended', async () => {
+test('a segment is moved once, however often it is read and appended, and not when its blob may be gone', async () => {
   const lines = [...manyLines(1_700), filler()];
   await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 1_700 } });
   const { until } = await archive.plan(SESSION);
@@ -86,6 +92,8 @@ test('a segment is moved once, however often it is read and appended', async () 
   if (!first || !again) throw new Error('nothing to move');
   // Read one after the other, they may differ in the second.
   expect(again).toEqual({ ...first, readAtS: again.readAtS });
+  // As if this process had stood still, between the put and the append, for longer than an orphan lasts.
+  expect(await archive.append({ ...first, readAtS: first.readAtS - APPEND_SECONDS_MAX - 1 })).toBe(false);
   expect([await archive.append(first), await archive.append(first), await archive.append(again)]).toEqual([
     true,
     false,
