@@ -9,7 +9,7 @@ import { createFileBlobs, openFolderStore } from '../../../worker/blob/folder-st
 import { type BlobTrouble, startBlobKeeper, sweep } from '../../../worker/blob/orphan-sweep.ts';
 import type { Limits } from '../../../worker/limits.ts';
 import { createMediaStore } from '../../../worker/media/store.ts';
-import { APPEND_SECONDS_MAX, archiveSession, createArchive } from '../../../worker/session/archive.ts';
+import { archiveSession, createArchive } from '../../../worker/session/archive.ts';
 import { filler, givenLog, linesOf, said } from '../../fixture/archived-session.ts';
 import { eachWithRedis, keys, redis } from '../../fixture/each-redis.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
@@ -135,17 +135,4 @@ test('a process with another folder removes nothing, and says so each time', asy
   await until('second round', () => troubles[1]);
   expect(troubles[0]).toBe('other store');
   expect(await blobNames()).toHaveLength(1);
-});
-
-test('a segment whose append was held up for too long is not appended, because its blob may be gone; the next visit does it', async () => {
-  const lines = [said(1), said(2), filler()];
-  await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 2 } });
-  const archive = createArchive(source(), 1_000);
-  const segment = await archive.nextSegment(SESSION, 2);
-  if (segment === undefined) throw new Error('nothing to move');
-  // As if this process had stood still, between the put and the append, for longer than an orphan lasts.
-  expect(await archive.append({ ...segment, readAtS: segment.readAtS - APPEND_SECONDS_MAX - 1 })).toBe(false);
-  expect((await linesOf(source(), SESSION)).map(String)).toEqual(lines);
-  expect(await archiveSession(archive, SESSION, ENDLESS)).toBe(2);
-  expect((await linesOf(source(), SESSION)).map(String)).toEqual(lines);
 });

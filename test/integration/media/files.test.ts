@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { saidIn } from '../../fixture/asked.ts';
-import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
@@ -106,19 +106,4 @@ test('retries a file that is temporarily unavailable; the message keeps its plac
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   await nextOutcome(world, CHAT, 2);
   expect(mainCalls().map((call) => saidIn(call).at(-1)?.text)).toEqual(['First', 'Second']);
-});
-
-test('a text file larger than the window is answered from its beginning and end, and the user is notified', async () => {
-  await moveToWorld({ claude: { windowTokens: 20_000 } });
-  await start();
-  const words = 'lorem ipsum dolor '.repeat(7_000);
-  sendDocument(Buffer.from(`THE BEGIN ${words} THE END`), 'huge.txt', { caption: 'Summarise it' });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  const answeredCall = mainCalls().at(-1);
-  expect(JSON.stringify(answeredCall?.body)).toMatch(/THE BEGIN.*characters in all.*THE END/);
-  expect(saidIn(answeredCall).at(-1)?.text).toBe('Summarise it');
-  expect(shown().join('\n')).toMatch(/“huge.txt” is too long .* I read \d+% of it/);
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(world.claude.violations()).toEqual([]);
 });
