@@ -63,18 +63,22 @@ test('a group sees the answer without drafts', async () => {
   expect([drafts(), shown(GROUP)]).toEqual([[], [WORDS]]);
 });
 
-test.each<[string, { status: number; description: string } | { do: 'cut' | 'html502' }]>([
-  ['a 404', { status: 404, description: 'Not Found' }],
-  ['a 404 in other words', { status: 404, description: 'no such method here' }],
-  ['a cut connection', { do: 'cut' }],
-  ['a 502 page of a proxy', { do: 'html502' }],
-  ['a 429', { status: 429, description: 'Too Many Requests: retry after 30' }],
-])('%s on the first draft ends the drafts and leaves the answer complete', async (_what, failure) => {
+/** With how many drafts there were after each of three messages: the next one is tried where others may be offered. */
+test.each<[string, { status: number; description: string } | { do: 'cut' | 'html502' }, number[]]>([
+  ['a 404, which a proxy that restarts says too', { status: 404, description: 'Not Found' }, [1, 2, 2]],
+  ['a 404 in other words', { status: 404, description: 'no such method here' }, [1, 2, 2]],
+  ['a 404 about the method', { status: 404, description: 'Not Found: method not found' }, [1, 1, 1]],
+  ['a cut connection', { do: 'cut' }, [1, 2, 3]],
+  ['a 502 page of a proxy', { do: 'html502' }, [1, 2, 3]],
+  ['a 429', { status: 429, description: 'Too Many Requests: retry after 30' }, [1, 2, 3]],
+])('%s on the first draft ends the drafts and leaves the answer complete', async (_what, failure, counts) => {
   await begin();
   world.telegram.fail('sendMessageDraft', failure, 100);
-  world.telegram.say(CHAT, 'tell me');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(drafts()).toHaveLength(1);
-  expect(shown()).toEqual([WORDS]);
+  for (const [at, count] of counts.entries()) {
+    world.telegram.say(CHAT, 'tell me');
+    expect(await nextOutcome(world, CHAT, at + 1)).toMatchObject({ outcome: 'answered' });
+    expect([at, drafts().length]).toEqual([at, count]);
+  }
+  expect(shown()).toEqual(counts.map(() => WORDS));
   expect(await world.peek.xlen(world.keys.alerts)).toBe(0);
 });

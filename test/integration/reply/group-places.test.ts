@@ -3,10 +3,8 @@ import { createLogger } from '../../../shared/base/log.ts';
 import { connectRedis, untilReady } from '../../../shared/redis/connection.ts';
 import { keysOf, shardOf } from '../../../shared/redis/keys.ts';
 import { groupPlaces } from '../../../shared/state/telegram/group-places.ts';
-import type { Telegram } from '../../../shared/telegram/client.ts';
-import { PACE, paceTelegram } from '../../../shared/telegram/pacing.ts';
+import { PACE } from '../../../shared/telegram/pacing.ts';
 import { eachWithRedis, redis, server } from '../../fixture/each-redis.ts';
-import { HASTY_PACE } from '../../fixture/hasty.ts';
 
 const GROUP = -1_002_000_000_001;
 const SHARDS = 4;
@@ -25,8 +23,8 @@ beforeEach(async () => {
 });
 
 /** Two processes that ask for places of the same groups. */
-function twoProcesses(pace = PACE) {
-  const [one, other] = connections.map((each) => groupPlaces(each, SHARDS, pace.groupOfAll, log));
+function twoProcesses() {
+  const [one, other] = connections.map((each) => groupPlaces(each, SHARDS, PACE.groupOfAll, log));
   if (!one || !other) throw new Error('there are two connections');
   return { one, other };
 }
@@ -63,20 +61,4 @@ test.each([
   await trouble();
   expect(await ask(GROUP)).toBe(0);
   expect(await ask(GROUP)).toBe(0);
-});
-
-test('of two processes with much to say to a group none waits until the other is done, and each keeps its order', async () => {
-  const sent: string[] = [];
-  const { one, other } = twoProcesses(HASTY_PACE);
-  const port = { sendMessage: async (_: unknown, text: string) => sent.push(text) } as unknown as Telegram;
-  const sends = Object.entries({ one, other }).flatMap(([name, ask]) => {
-    const telegram = paceTelegram(port, () => 2, ask, HASTY_PACE);
-    return [0, 1, 2, 3, 4, 5, 6].map((nth) => telegram.sendMessage({ chatId: GROUP }, `${name} ${nth}`));
-  });
-  await Promise.all(sends);
-  for (const name of ['one', 'other']) {
-    expect(sent.slice(0, 10).filter((text) => text.startsWith(`${name} `)).length).toBeGreaterThanOrEqual(4);
-    const own = sent.filter((text) => text.startsWith(`${name} `));
-    expect(own).toEqual(own.toSorted());
-  }
 });
