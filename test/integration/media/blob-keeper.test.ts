@@ -106,9 +106,9 @@ test('what is kept again heals a damaged blob, keeps a sound one, and cuts no ti
   for (const { parentPath, name } of await filesIn()) await writeFile(join(parentPath, name), 'damaged');
   expect((await media().load(CHAT, [id])).size).toBe(0);
   await media().keep(CHAT, bytes, 60);
+  expect(await redis.ttl(keys.blob(id, CHAT))).toBeGreaterThan(60);
   expect((await media().load(CHAT, [id])).get(id)).toEqual(bytes);
   expect(await redis.get(keys.blob(id, CHAT))).not.toBe(sound);
-  expect(await redis.ttl(keys.blob(id, CHAT))).toBeGreaterThan(60);
 });
 
 test('a Redis that was emptied makes nothing an orphan', async () => {

@@ -143,13 +143,14 @@ variants([401, 400])('status %d ends at once, with a sentence and an alert', asy
   expect(endpoint.calls).toHaveLength(1);
 });
 
-test('killed after it was heard, a message is not paid for again, and is shown back once', async () => {
+test('killed after it was heard, a message is neither downloaded nor paid for again, and is shown back once', async () => {
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'model called:1' });
   speak();
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(endpoint.calls).toHaveLength(1);
+  expect(world.telegram.calls.filter(({ method }) => /^getfile$/i.test(method))).toHaveLength(1);
   expect(shown().filter((text) => text.startsWith('🎤'))).toHaveLength(1);
 });
 

@@ -135,17 +135,6 @@ async function bytesSent(): Promise<number> {
   return Number(/total_net_output_bytes:(\d+)/.exec(await redis.info('stats'))?.[1]);
 }
 
-test('records that a failover lost are not shown, though the log is as long again', async () => {
-  const turn = await given();
-  const sessions = createSessions(redis, keys, anyWindows());
-  await append([userSays('kept'), userSays('lost')]);
-  await sessions.load(turn, BYTES_MAX);
-  await redis.ltrim(keys.log(session), 0, 0);
-  await append([userSays('written instead')]);
-  const { window } = await sessions.load(turn, BYTES_MAX);
-  expect(window.records).toMatchObject([{ content: 'kept' }, { content: 'written instead' }]);
-});
-
 test('what left the window is not shown, and leaves the memory', async () => {
   const turn = await given();
   const windows = anyWindows();
