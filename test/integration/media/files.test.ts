@@ -1,36 +1,13 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { saidIn } from '../../fixture/asked.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
-import { createWorld, startGateway, type World } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
 import { variants } from '../../fixture/variants.ts';
-import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
-import type { Block } from '../../stand-in/claude/request.ts';
 
-const CHAT = 1001;
 const MB = 1024 * 1024;
 
-let world: World;
-let gateway: Service | undefined;
-let spawned: GatewayProcess[] = [];
-
-beforeEach(async () => {
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-  await Promise.all(spawned.map((process) => process.stop()));
-  spawned = [];
-  await world.close();
-});
-
-async function start(): Promise<void> {
-  gateway = await startGateway(world);
-}
+eachInWorld();
 
 function sendPhoto(bytes: Buffer, caption?: string): void {
   const id = world.telegram.addFile(bytes, `photos/${bytes.length}.jpg`);
@@ -47,36 +24,21 @@ function sendDocument(bytes: Buffer, name: string, more: { caption?: string; sta
   world.telegram.say(CHAT, '', { extra: { document, ...(more.caption && { caption: more.caption }) } });
 }
 
-function mainCalls(): ClaudeCall[] {
-  return world.claude.calls.filter(({ kind }) => kind === 'main');
-}
-
-function lastMessage(call: ClaudeCall | undefined): Block[] {
-  return saidIn(call);
-}
-
-function shown(): string[] {
-  return world.telegram.shown(CHAT).map((message) => message.text);
-}
-
 test('a photo reaches the model with its caption last, and stays in the conversation but not in the log', async () => {
   await start();
   sendPhoto(await jpegPhoto(3_000, 2_000), 'What is this?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  const [picture, caption] = lastMessage(mainCalls()[0]);
+  const [picture, caption] = saidIn(mainCalls()[0]);
   expect(picture).toMatchObject({ type: 'image', source: { type: 'base64', media_type: 'image/jpeg' } });
   expect(caption).toMatchObject({ type: 'text', text: 'What is this?' });
   world.telegram.say(CHAT, 'And now?');
   await nextOutcome(world, CHAT, 2);
   const [before, after] = mainCalls().map((call) => saidIn(call, 0)[0]?.source);
   expect(after).toEqual(before);
-  const logged = await world.peek.lrange(
-    world.keys.log((await world.peek.hget(world.keys.chat(String(CHAT) as never), 'session')) as never),
-    0,
-    -1,
-  );
-  const said = logged.filter((line) => line.includes('"t":"user"'));
-  expect(said.join('').length).toBeLessThan(2_000);
+  const [log = ''] = await world.peek.keys('*:log:*');
+  const logged = (await world.peek.lrange(log, 0, -1)).filter((line) => line.includes('"t":"user"'));
+  expect(logged).toHaveLength(2);
+  expect(logged.join('').length).toBeLessThan(2_000);
   expect(world.claude.violations()).toEqual([]);
 });
 
@@ -84,14 +46,14 @@ test('a PDF and a text file reach the model, recognised by their bytes and not b
   await start();
   sendDocument(pdfOf(3), 'report.docx', { caption: 'Summarise' });
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(lastMessage(mainCalls()[0])[0]).toMatchObject({
+  expect(saidIn(mainCalls()[0])[0]).toMatchObject({
     type: 'document',
     title: 'report.docx',
     source: { type: 'base64', media_type: 'application/pdf' },
   });
   sendDocument(Buffer.from('line one\nline two'), 'notes.pdf');
   await nextOutcome(world, CHAT, 2);
-  expect(lastMessage(mainCalls()[1])[0]).toMatchObject({
+  expect(saidIn(mainCalls()[1])[0]).toMatchObject({
     type: 'text',
     text: expect.stringMatching(/^\[Document notes\.pdf, 1 KB\]\nline one\nline two$/),
   });
@@ -123,10 +85,9 @@ variants<[string, () => Promise<void> | void, RegExp]>([
 });
 
 test('a long text file is cut before it is first sent, and recall reads the rest', async () => {
-  Object.assign(world.env, { INBOUND_TEXT_MAX_CHARS: '1000' });
-  await start();
+  await start({ INBOUND_TEXT_MAX_CHARS: '1000' });
   world.claude.react((call) => {
-    const found = /"ref\\*":\\*"(\w{64})\\*",\\*"from\\*":(\d+)/.exec(JSON.stringify(lastMessage(call)));
+    const found = /"ref\\*":\\*"(\w{64})\\*",\\*"from\\*":(\d+)/.exec(JSON.stringify(saidIn(call)));
     if (!found || call.kind !== 'main') return undefined;
     const input = { ref: found[1], from: Number(found[2]) };
     return { do: 'answer', content: [{ type: 'tool_use', id: `r${call.index}`, name: 'recall', input }] };
@@ -134,7 +95,7 @@ test('a long text file is cut before it is first sent, and recall reads the rest
   sendDocument(Buffer.from(`begin ${'lorem ipsum '.repeat(300)}the end`), 'long.txt', { caption: 'Read it' });
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(mainCalls().length).toBeGreaterThan(1);
-  expect(JSON.stringify(lastMessage(mainCalls().at(-1)))).toMatch(/the end/);
+  expect(JSON.stringify(saidIn(mainCalls().at(-1)))).toMatch(/the end/);
 });
 
 test('retries a file that is temporarily unavailable; the message keeps its place in the lane', async () => {
@@ -144,31 +105,5 @@ test('retries a file that is temporarily unavailable; the message keeps its plac
   world.telegram.say(CHAT, 'Second');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   await nextOutcome(world, CHAT, 2);
-  expect(mainCalls().map((call) => lastMessage(call).at(-1)?.text)).toEqual(['First', 'Second']);
-});
-
-test('killed after a file was read: it is not downloaded again', async () => {
-  const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: 'model called:1' });
-  sendPhoto(await jpegPhoto(100, 100), 'Once');
-  expect(await victim.ended).toBe('SIGKILL');
-  spawned.push(await spawnGateway(world));
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(world.telegram.calls.filter(({ method }) => method.toLowerCase() === 'getfile')).toHaveLength(1);
-  expect(lastMessage(mainCalls().at(-1)).map(({ type }) => type)).toEqual(['image', 'text']);
-});
-
-test('a text file larger than the window is answered from its beginning and end, and the user is notified', async () => {
-  await world.close();
-  world = await createWorld({ claude: { windowTokens: 20_000 } });
-  await start();
-  const words = 'lorem ipsum dolor '.repeat(7_000);
-  sendDocument(Buffer.from(`THE BEGIN ${words} THE END`), 'huge.txt', { caption: 'Summarise it' });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  const answeredCall = mainCalls().at(-1);
-  expect(JSON.stringify(answeredCall?.body)).toMatch(/THE BEGIN.*characters in all.*THE END/);
-  expect(lastMessage(answeredCall).at(-1)?.text).toBe('Summarise it');
-  expect(shown().join('\n')).toMatch(/“huge.txt” is too long .* I read \d+% of it/);
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(world.claude.violations()).toEqual([]);
+  expect(mainCalls().map((call) => saidIn(call).at(-1)?.text)).toEqual(['First', 'Second']);
 });

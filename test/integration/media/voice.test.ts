@@ -82,30 +82,23 @@ test('an audio file with a caption and a video note are heard too; of the note t
   ]);
 });
 
-test('a spoken command is no command', async () => {
-  endpoint.hear('/new');
+test('a spoken command is no command; silence, and more than 20 MB, are answered with a sentence', async () => {
   await start();
+  endpoint.hear('/new');
   speak();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-});
-
-test('silence is answered with a sentence', async () => {
   endpoint.hear('  ');
-  await start();
   speak();
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'nothing_heard' });
-  expect(shown()).toEqual([expect.stringContaining("couldn't make out any words")]);
-});
-
-variants([
-  ['stated', { bytes: 25 * MB }],
-  ['not stated', {}],
-])('a voice message of 25 MB, whose size is %s, is refused with a sentence, and nothing is sent', async (_, over) => {
-  await start();
-  speak({ fileId: world.telegram.addFile(Buffer.from('x'), 'voice/big.oga', 25 * MB), ...over });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'file_too_large' });
-  expect(shown()).toEqual([expect.stringContaining('larger than 20 MB')]);
-  expect(endpoint.calls).toEqual([]);
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'refused', reason: 'nothing_heard' });
+  expect(shown().at(-1)).toContain("couldn't make out any words");
+  // Where the size is stated, and where it is not.
+  for (const [nth, stated] of [{ bytes: 25 * MB }, {}].entries()) {
+    speak({ fileId: world.telegram.addFile(Buffer.from('x'), 'voice/big.oga', 25 * MB), ...stated });
+    const outcome = await nextOutcome(world, CHAT, 3 + nth);
+    expect(outcome).toMatchObject({ outcome: 'refused', reason: 'file_too_large' });
+    expect(shown().at(-1)).toContain('larger than 20 MB');
+  }
+  expect(endpoint.calls).toHaveLength(2);
 });
 
 test('trouble of the endpoint passes: the message keeps its place', async () => {
@@ -120,22 +113,25 @@ test('trouble of the endpoint passes: the message keeps its place', async () => 
   expect(endpoint.calls).toHaveLength(3);
 });
 
-test('trouble that lasts ends with a sentence, an alert and a dead letter, without a word of the endpoint', async () => {
-  endpoint.fail({ do: 'answer', status: 500, body: '{"error":"secret words"}' }, 9);
-  await start({ MAX_ATTEMPTS: '2' });
-  speak();
-  expect(await nextOutcome(world, CHAT)).toMatchObject({
-    outcome: 'failed',
-    reason: 'transcription_trouble',
-  });
-  expect(shown()).toEqual([expect.stringContaining("couldn't turn your recording into text")]);
-  const alert = await world.telegram.waitForText(ALERT_CHAT, /transcription/);
-  expect(alert.text + shown().join()).not.toContain('secret words');
-  endpoint.heal();
-  const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
-  expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 1 });
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-});
+test.each([
+  ['that lasts', { do: 'answer', status: 500, body: '{"error":"secret words"}' } as const],
+  ['of one that is slower than the turn allows', { do: 'hang' } as const],
+])(
+  'trouble %s ends with a sentence, an alert and a dead letter, without a word of the endpoint',
+  async (_, failure) => {
+    endpoint.fail(failure, 9);
+    await start({ TURN_TIMEOUT_MS: '1000', MAX_ATTEMPTS: '2' });
+    speak();
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'transcription_trouble' });
+    expect(shown()).toEqual([expect.stringContaining("couldn't turn your recording into text")]);
+    const alert = await world.telegram.waitForText(ALERT_CHAT, /transcription/);
+    expect(alert.text + shown().join()).not.toContain('secret words');
+    endpoint.heal();
+    const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
+    expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 1 });
+    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  },
+);
 
 variants([401, 400])('status %d ends at once, with a sentence and an alert', async (status) => {
   endpoint.fail({ do: 'answer', status, body: '{"error":{"message":"Incorrect API key: sk-123"}}' });
@@ -147,23 +143,14 @@ variants([401, 400])('status %d ends at once, with a sentence and an alert', asy
   expect(endpoint.calls).toHaveLength(1);
 });
 
-test('an endpoint that is slower than the turn allows is trouble, and the turn ends in time', async () => {
-  endpoint.fail({ do: 'hang' }, 9);
-  await start({ TURN_TIMEOUT_MS: '1000', MAX_ATTEMPTS: '2' });
-  speak();
-  expect(await nextOutcome(world, CHAT)).toMatchObject({
-    outcome: 'failed',
-    reason: 'transcription_trouble',
-  });
-});
-
-test('killed after it was heard, a message is not paid for again, and is shown back once', async () => {
+test('killed after it was heard, a message is neither downloaded nor paid for again, and is shown back once', async () => {
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'model called:1' });
   speak();
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(endpoint.calls).toHaveLength(1);
+  expect(world.telegram.calls.filter(({ method }) => /^getfile$/i.test(method))).toHaveLength(1);
   expect(shown().filter((text) => text.startsWith('🎤'))).toHaveLength(1);
 });
 

@@ -1,34 +1,20 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
+import { CHAT, eachInWorld, shown, spawn, world } from '../../fixture/each-test.ts';
 import { type Front, startFront } from '../../fixture/front.ts';
-import { createWorld, type World } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
-import { type GatewayProcess, portOf, spawnGateway } from '../../fixture/process.ts';
+import { portOf } from '../../fixture/process.ts';
 import { variants } from '../../fixture/variants.ts';
 
-const CHAT = 1001;
-
-let world: World;
 let front: Front;
-let spawned: GatewayProcess[] = [];
 
+eachInWorld();
 beforeEach(async () => {
-  [world, front] = await Promise.all([createWorld(), startFront()]);
+  front = await startFront();
+  Object.assign(world.env, front.env);
 });
+afterEach(() => front.close());
 
-afterEach(async () => {
-  await Promise.all(spawned.map((gateway) => gateway.stop()));
-  spawned = [];
-  await Promise.all([world.close(), front.close()]);
-});
-
-async function spawn(env: Record<string, string> = {}): Promise<GatewayProcess> {
-  const gateway = await spawnGateway(world, { ...front.env, ...env });
-  spawned.push(gateway);
-  return gateway;
-}
-
-const shown = (chatId: number) => world.telegram.shown(chatId).map(({ text }) => text);
 const statusesOf = (update: number) =>
   world.telegram.deliveries.filter(({ updateId }) => updateId === update).map(({ status }) => status);
 
@@ -45,26 +31,10 @@ variants<Failpoint>(['update received', 'accepted'])(
     expect(statusesOf(update).filter((status) => status === 200)).toEqual([200]);
     expect(statusesOf(update)[0]).toBe(502);
     expect((await settledOutcomes(world)).map(({ outcome }) => outcome)).toEqual(['answered', 'answered']);
-    expect(shown(CHAT)).toEqual([expect.stringContaining('Do not lose me'), expect.stringContaining('and the next')]);
+    expect(shown()).toEqual([expect.stringContaining('Do not lose me'), expect.stringContaining('and the next')]);
     expect(await world.peek.xlen(world.keys.inbound)).toBe(0);
   },
 );
-
-test('when the process that looks after the webhook is killed, the other receives and looks after it', async () => {
-  const [victim, other] = [await spawn(), await spawn()];
-  front.behind(portOf(victim), portOf(other));
-  const first = world.telegram.say(CHAT, 'to either');
-  await nextOutcome(world, CHAT);
-  victim.kill('SIGKILL');
-  await victim.ended;
-  for (let chat = CHAT; chat < CHAT + 5; chat++) world.telegram.say(chat, `hello ${chat}`);
-  await untilSettled(world, 6);
-  expect(statusesOf(first)).toEqual([200]);
-  for (let chat = CHAT; chat < CHAT + 5; chat++) expect(shown(chat).at(-1)).toContain(`hello ${chat}`);
-  const settings = () => world.telegram.calls.filter(({ method }) => method === 'setWebhook');
-  await world.telegram.waitForCall(() => settings().length === 2);
-  expect(new Set(settings().map(({ params }) => JSON.stringify(params))).size).toBe(1);
-});
 
 variants([1, 3])(
   '%i deploys under load: SIGTERM neither loses nor doubles a delivery, and each chat keeps its order',

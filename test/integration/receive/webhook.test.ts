@@ -4,29 +4,28 @@ import { serveHealth } from '../../../shared/app/health.ts';
 import { stopAll } from '../../../shared/base/lifecycle.ts';
 import { decodeMessage } from '../../../shared/flow/message.ts';
 import { setUpWorker } from '../../../worker/adapters.ts';
+import { CHAT, eachInWorld, shown, world } from '../../fixture/each-test.ts';
 import { type Front, startFront } from '../../fixture/front.ts';
-import { ALERT_CHAT, createWorld, type World } from '../../fixture/gateway.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { rootOf, until } from '../../fixture/root.ts';
 
 const UPDATE_KINDS = ['message', 'edited_message', 'callback_query', 'stopped_message_generation', 'my_chat_member'];
 
-const CHAT = 1001;
 const OTHER = 1002;
 const SHORT = { leaseLastsMs: 2_000, leaseRetryMs: 50, heartbeatEveryMs: 50 };
 
-let world: World;
 let front: Front;
 const started: { stop(): Promise<void> }[] = [];
 
 beforeEach(async () => {
-  [world, front] = await Promise.all([createWorld(), startFront()]);
+  front = await startFront();
 });
-
 afterEach(async () => {
   for (const service of started.splice(0).reverse()) await service.stop();
-  await Promise.all([world.close(), front.close()]);
+  await front.close();
 });
+eachInWorld();
 
 /** A producer with its listener, behind nothing yet. It polls where `env` is empty. */
 async function produce(env: Record<string, string> = front.env, lookEveryMs = 100) {
@@ -84,7 +83,7 @@ test('a message that the webhook delivers is answered, and nobody polls', async 
   const [update = 0] = say(CHAT, 'by webhook');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
   await delivered(update);
-  expect(world.telegram.shown(CHAT).map(({ text }) => text)).toEqual([expect.stringContaining('by webhook')]);
+  expect(shown()).toEqual([expect.stringContaining('by webhook')]);
   const { status, parts } = await readyOf(producer);
   expect([status, Object.keys(parts)]).toEqual(['ready', ['redis', 'webhook']]);
   expect(callsOf('getUpdates')).toEqual([]);
@@ -107,38 +106,26 @@ test('a call from a chat that the bot is not part of is delivered, too, where so
   expect(callsOf('setWebhook')[0]?.params.allowed_updates).toEqual([...UPDATE_KINDS, 'guest_message']);
 });
 
-test('an update that is delivered twice is accepted once', async () => {
-  await receive();
-  const [update = 0] = say(CHAT, 'once');
-  await delivered(update);
-  world.telegram.redeliver(update);
-  await until('second delivery', () => world.telegram.deliveries.length === 2 || undefined);
-  expect(world.telegram.deliveries).toEqual(Array(2).fill({ updateId: update, status: 200 }));
-  expect(await acceptedOf(CHAT)).toEqual([update]);
-});
-
-test('while Redis is down deliveries get a 503; afterwards all are accepted, in order', async () => {
+test.each<[string, () => unknown, () => unknown]>([
+  ['down', () => world.redis.kill9(), () => world.redis.restart()],
+  ['out of memory', () => world.peek.config('SET', 'maxmemory', '1'), () => world.peek.config('SET', 'maxmemory', '0')],
+])('while Redis is %s deliveries get a 503; afterwards all are accepted once, in order', async (what, hurt, mend) => {
   const producer = await receive();
-  world.redis.kill9();
+  await hurt();
   const updates = say(CHAT, 'a', 'b', 'c');
   const others = say(OTHER, 'x', 'y');
   await delivered(updates[0] ?? 0, 503);
   await delivered(others[0] ?? 0, 503);
-  expect([(await readyOf(producer)).status, world.telegram.pending()]).toEqual(['not ready', 5]);
-  await world.redis.restart();
+  if (what === 'down') expect((await readyOf(producer)).status).toBe('not ready');
+  expect(world.telegram.pending()).toBe(5);
+  await mend();
   await taken();
-  expect([await acceptedOf(CHAT), await acceptedOf(OTHER)]).toEqual([updates, others]);
   await until('ready again', async () => (await readyOf(producer)).status === 'ready' || undefined);
-});
-
-test('while Redis is out of memory deliveries get a 503; afterwards all are accepted, in order', async () => {
-  await receive();
-  await world.peek.config('SET', 'maxmemory', '1');
-  const updates = say(CHAT, 'a', 'b');
-  await delivered(updates[0] ?? 0, 503);
-  await world.peek.config('SET', 'maxmemory', '0');
-  await taken();
-  expect(await acceptedOf(CHAT)).toEqual(updates);
+  const before = world.telegram.deliveries.length;
+  world.telegram.redeliver(updates[2] ?? 0);
+  await until('second delivery', () => world.telegram.deliveries.length > before || undefined);
+  expect(world.telegram.deliveries.at(-1)).toEqual({ updateId: updates[2], status: 200 });
+  expect([await acceptedOf(CHAT), await acceptedOf(OTHER)]).toEqual([updates, others]);
 });
 
 test('a write that Redis executes after its timeout is neither doubled nor overtaken', async () => {

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { provideRedis, type RedisSourceOptions } from '../../../shared/app/find-redis.ts';
 import { isRunning } from '../../../shared/base/machine.ts';
 import {
   type PrivateRedis,
@@ -13,6 +15,7 @@ import {
   startPrivateRedis,
 } from '../../../shared/private-redis/server.ts';
 import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
+import { searchPath } from '../../fixture/environment.ts';
 import { freePort } from '../../fixture/free-port.ts';
 import { gone, killAtEnd, withClient } from '../../fixture/private-redis.ts';
 import { freshRedis, redisServer } from '../../fixture/redis.ts';
@@ -46,34 +49,25 @@ async function startElsewhere(dir: string): Promise<{ pid: number; url: string; 
   return { ...started, kill9: () => child.kill('SIGKILL') };
 }
 
-test('acknowledged data survives a kill -9 of the server and a second start in the same folder', async () => {
+test('acknowledged data survives a kill -9 of the server and a clean stop, which leaves no process', async () => {
   const dir = await ownFolder();
   const first = await start(dir, { fsync: 'everysec' });
   await withClient(first.url, (client) => client.set('chat', 'remembered'));
   process.kill(first.pid, 'SIGKILL');
   await gone(first.pid);
-
   const second = await start(dir, { fsync: 'everysec' });
-  expect(second.pid).not.toBe(first.pid);
-  expect(second.url).toBe(first.url);
+  expect([second.pid === first.pid, second.url]).toEqual([false, first.url]);
   expect(await withClient(second.url, (client) => client.get('chat'))).toBe('remembered');
-  await second.stop();
+  for (let time = 0; time < 2; time++) await second.stop();
+  expect(isRunning(second.pid)).toBe(false);
+  const third = await start(dir);
+  expect(await withClient(third.url, (client) => client.get('chat'))).toBe('remembered');
 });
 
-test('data survives a clean stop, and the stop leaves no process', async () => {
+test('the server runs with the settings that keep data safe and private, in a folder that lets nobody else in', async () => {
   const dir = await ownFolder();
-  const first = await start(dir);
-  await withClient(first.url, (client) => client.set('chat', 'remembered'));
-  await first.stop();
-  expect(isRunning(first.pid)).toBe(false);
-  await first.stop();
-
-  const second = await start(dir);
-  expect(await withClient(second.url, (client) => client.get('chat'))).toBe('remembered');
-});
-
-test('the server runs with the settings that keep data safe and private', async () => {
-  const redis = await start(await ownFolder(), { fsync: 'always', settings: { 'enable-debug-command': 'local' } });
+  await chmod(dir, 0o777);
+  const redis = await start(dir, { fsync: 'always', settings: { 'enable-debug-command': 'local' } });
   const expected = {
     appendonly: 'yes',
     appendfsync: 'always',
@@ -84,52 +78,36 @@ test('the server runs with the settings that keep data safe and private', async 
     'enable-debug-command': 'local',
   };
   await withClient(redis.url, async (client) => {
-    for (const [name, value] of Object.entries(expected)) {
+    for (const [name, value] of Object.entries(expected))
       expect(await client.config('GET', name)).toEqual([name, value]);
-    }
   });
+  expect((await stat(dir)).mode & 0o777).toBe(0o700);
 });
 
-test('a second start in a folder attaches to the server that runs there, and its stop leaves it running', async () => {
+test('all who start in one folder, also at once, use one server, and the last to stop ends it', async () => {
   const dir = await ownFolder();
-  const owner = await start(dir);
-  const guest = await start(dir);
-  expect(guest).toMatchObject({ url: owner.url, pid: owner.pid });
-  await guest.stop();
-  expect(isRunning(owner.pid)).toBe(true);
-  await owner.stop();
-  expect(isRunning(owner.pid)).toBe(false);
+  for (const isStarterFirst of [true, false]) {
+    const pair = [await start(dir), await start(dir)];
+    const [first, last] = isStarterFirst ? pair : pair.reverse();
+    expect(first).toMatchObject({ url: last?.url, pid: last?.pid });
+    await first?.stop();
+    expect(await withClient(last?.url ?? '', (client) => client.ping())).toBe('PONG');
+    await last?.stop();
+    expect(isRunning(last?.pid ?? 0)).toBe(false);
+  }
+  const many = await Promise.all(Array.from({ length: 5 }, () => start(dir)));
+  expect(new Set(many.map(({ pid }) => pid)).size).toBe(1);
+  await Promise.all(many.map((redis) => redis.stop()));
+  expect(many.map(({ pid }) => isRunning(pid))).toEqual(Array(5).fill(false));
 });
 
-test('the one that started the server leaves it to another one, and the last one ends it', async () => {
+test('two processes share one server; a start after a kill -9 of both takes over what they left behind, and ends it', async () => {
   const dir = await ownFolder();
-  const [starter, other] = [await start(dir), await start(dir)];
-  await starter.stop();
-  expect(await withClient(other.url, (client) => client.ping())).toBe('PONG');
-  await other.stop();
-  expect(isRunning(starter.pid)).toBe(false);
-  await starter.stop();
-});
-
-test('of many starts at once in one folder, one starts the server and the others use it', async () => {
-  const dir = await ownFolder();
-  const started = await Promise.all(Array.from({ length: 5 }, () => start(dir)));
-  expect(new Set(started.map((redis) => redis.pid)).size).toBe(1);
-  await Promise.all(started.map((redis) => redis.stop()));
-  expect(started.map(({ pid }) => isRunning(pid))).toEqual(Array(5).fill(false));
-});
-
-test('two processes that start at once in one folder share one server', async () => {
-  const dir = await ownFolder();
-  const [one, other] = await Promise.all([startElsewhere(dir), startElsewhere(dir)]);
-  expect(one.pid).toBe(other.pid);
-});
-
-test('a start after a kill -9 of the process takes over the server that it left behind, and ends it', async () => {
-  const dir = await ownFolder();
-  const elsewhere = await startElsewhere(dir);
+  const [elsewhere, other] = await Promise.all([startElsewhere(dir), startElsewhere(dir)]);
+  expect(elsewhere.pid).toBe(other.pid);
   await withClient(elsewhere.url, (client) => client.set('chat', 'remembered'));
   elsewhere.kill9();
+  other.kill9();
   const next = await start(dir);
   expect(next.pid).toBe(elsewhere.pid);
   expect(await withClient(next.url, (client) => client.get('chat'))).toBe('remembered');
@@ -157,13 +135,6 @@ async function asNobody(socket: string): Promise<string> {
   await chmod(dir, 0o755);
   expect(await asNobody(socket)).toBe('EACCES');
   expect(await withClient(redis.url, (client) => client.get('forged'))).toBeNull();
-});
-
-test('a folder that lets others in is closed at the start', async () => {
-  const dir = await ownFolder();
-  await chmod(dir, 0o777);
-  await start(dir);
-  expect((await stat(dir)).mode & 0o777).toBe(0o700);
 });
 
 test('no second server starts in a folder where one of an earlier version still runs, at its port', async () => {
@@ -229,3 +200,60 @@ test('clients of a throw-away server reconnect after kill -9 and restart; its st
   expect(isRunning(pid)).toBe(false);
   await redis.stop();
 });
+
+test('a provided server that dies is restarted on its socket with its data, until it is stopped', async () => {
+  const dir = await ownFolder();
+  const told: string[] = [];
+  const source = await provideRedis({ ...provision(dir), onProgress: (line) => told.push(line) });
+  if (!source.ok) throw new Error(source.problem);
+  cleanUps.push(() => source.stop());
+  const killed = await pidAt(source.url);
+  killAtEnd(killed);
+  const value = await withClient(source.url, async (client) => {
+    await client.set('chat', 'remembered');
+    process.kill(killed, 'SIGKILL');
+    await gone(killed);
+    return client.get('chat');
+  });
+  expect(value).toBe('remembered');
+  const revived = await pidAt(source.url);
+  killAtEnd(revived);
+  // The server answers before its supervisor has heard that it is up.
+  while (told.length < 2) await pause(5);
+  expect(told).toEqual([expect.stringContaining('has ended'), expect.stringContaining(`up again at ${source.url}`)]);
+  await source.stop();
+  expect(isRunning(revived)).toBe(false);
+});
+
+test('two sources that share a server have one address, at which the killed server comes back', async () => {
+  const dir = await ownFolder();
+  const sources = [await provideRedis(provision(dir)), await provideRedis(provision(dir))];
+  const urls = sources.map((source) => (source.ok ? source.url : source.problem));
+  cleanUps.push(async () => {
+    for (const source of sources) if (source.ok) await source.stop();
+  });
+  const [url = ''] = urls;
+  expect(urls).toEqual([url, url]);
+  const killed = await pidAt(url);
+  process.kill(killed, 'SIGKILL');
+  await gone(killed);
+  const revived = await pidAt(url);
+  killAtEnd(revived);
+  // Each has its own connection again: the first stop leaves the server to the other, whichever of them owns it.
+  const connections = async (client: Redis) =>
+    String(await client.client('LIST'))
+      .trim()
+      .split('\n').length;
+  await withClient(url, async (client) => {
+    while ((await connections(client)) < 2) await pause(5);
+  });
+  for (const source of sources) if (source.ok) await source.stop();
+});
+
+function provision(dir: string): RedisSourceOptions {
+  return { root, path: searchPath(), dir, fsync: 'everysec' };
+}
+
+async function pidAt(url: string): Promise<number> {
+  return withClient(url, async (client) => Number(/process_id:(\d+)/.exec(await client.info('server'))?.[1]));
+}

@@ -79,11 +79,11 @@ test('with neither a server nor apt, one sentence names the ways to get one', as
   });
 });
 
-test('with apt, a private copy is unpacked once for three callers at the same time', async () => {
-  const { root, path } = await machine({
-    'apt-get': fakeApt('redis-server'),
-    'dpkg-deb': fakeDpkgDeb('redis-server', redis7),
-  });
+test.each([
+  ['redis-server', redis7],
+  ['valkey-server', version('Valkey server v=8.1.1')],
+])('with apt, a private copy of %s, which it has, is unpacked once for three callers at once', async (name, answer) => {
+  const { root, path } = await machine({ 'apt-get': fakeApt(name), 'dpkg-deb': fakeDpkgDeb(name, answer) });
   const lines: string[] = [];
   const found = await Promise.all(
     [1, 2, 3].map(() => findRedisServer({ root, path, onProgress: (l) => lines.push(l) })),
@@ -92,23 +92,13 @@ test('with apt, a private copy is unpacked once for three callers at the same ti
   for (const server of found) {
     expect(server).toEqual({
       ok: true,
-      command: join(home, 'usr', 'bin', 'redis-server'),
+      command: join(home, 'usr', 'bin', name),
       env: { LD_LIBRARY_PATH: join(home, 'usr', 'lib', 'some') },
     });
   }
   expect(await readFile(join(path, 'calls'), 'utf8')).toBe('update\ninstall\n');
   expect(lines).toHaveLength(1);
   expect(await readdir(join(root, '.cache'))).toEqual(['redis', 'unpack.lock']);
-});
-
-test('Valkey is used when apt has no Redis', async () => {
-  const valkey = version('Valkey server v=8.1.1');
-  const { root, path } = await machine({
-    'apt-get': fakeApt('valkey-server'),
-    'dpkg-deb': fakeDpkgDeb('valkey-server', valkey),
-  });
-  const found = await findRedisServer({ root, path });
-  expect(found).toMatchObject({ ok: true, command: join(root, '.cache', 'redis', 'usr', 'bin', 'valkey-server') });
 });
 
 test('a copy that does not run is not kept, and one that no longer runs is replaced', async () => {

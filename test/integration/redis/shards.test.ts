@@ -12,15 +12,12 @@ eachInWorld();
 const DRAIN_MS = 1_500;
 
 test('the first start fixes the number of shards, and a later start with another number gets a problem', async () => {
+  expect(await shardsProblem(world.peek, 3)).toBeUndefined();
+  expect(await world.peek.exists(world.keys.shards)).toBe(0);
   expect(await Promise.all([noteShards(world.peek, 4), noteShards(world.peek, 4)])).toEqual([undefined, undefined]);
   expect(await noteShards(world.peek, 2)).toMatch(/^SHARDS is 2, .* begun with SHARDS=4/);
   expect(await shardsProblem(world.peek, 1)).toMatch(/Set SHARDS=4\./);
   expect(await noteShards(world.peek, 4)).toBeUndefined();
-});
-
-test('data without a number of shards fits any number, and shardsProblem stores no number', async () => {
-  expect(await shardsProblem(world.peek, 3)).toBeUndefined();
-  expect(await world.peek.exists(world.keys.shards)).toBe(0);
 });
 
 test.each(['spillway.ts', 'worker/main.ts', 'producer/main.ts'])(

@@ -6,10 +6,10 @@ const TABLE = 'Two hosts:\n\n| host | load |\n|---|---:|\n| a | 1 |\n| b | 12 |\
 
 eachWithGateway();
 
-async function answered(text: string) {
+async function answered(text: string, nth = 1) {
   world.claude.react(() => ({ do: 'answer', text }));
   world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered' });
   return world.telegram.shown(CHAT);
 }
 
@@ -25,7 +25,7 @@ test('marks of Markdown are shown as entities, and the notification has no marks
   });
 });
 
-test('marks beside Chinese punctuation are shown as entities, and not as asterisks', async () => {
+test('marks beside Chinese punctuation are marks, in entities and in a rich message', async () => {
   const [message] = await answered('**重點：**請先備份。這是**重要。**請看**（括號）**與*注意：*請');
   expect(message).toMatchObject({
     text: '重點：請先備份。這是重要。請看（括號）與注意：請',
@@ -36,12 +36,9 @@ test('marks beside Chinese punctuation are shown as entities, and not as asteris
       { type: 'italic', offset: 20, length: 3 },
     ],
   });
-});
-
-test('marks beside Chinese punctuation are marks in a rich message, too', async () => {
-  const [message] = await answered(`**重點：**請\n\n${TABLE}`);
-  expect(JSON.stringify(message?.rich)).toMatch(/"bold".*重點：/);
-  expect(JSON.stringify(message?.rich)).not.toContain('**');
+  const [, table] = await answered(`**重點：**請\n\n${TABLE}`, 2);
+  expect(JSON.stringify(table?.rich)).toMatch(/"bold".*重點：/);
+  expect(JSON.stringify(table?.rich)).not.toContain('**');
 });
 
 test('a table is a rich message, whose notification is its text', async () => {
@@ -78,20 +75,18 @@ test('a rich refusal in part 2 of 3 changes that part alone', async () => {
     JSON.stringify(rich_message).includes('part 2'),
   );
   const messages = await answered([1, 2, 3].map(section).join(''));
-  expect(
-    [
-      ...messages
-        .map(({ text }) => text)
-        .join(' ')
-        .matchAll(/part (\d)/g),
-    ].map(([, n]) => n),
-  ).toEqual(['1', '2', '3']);
+  const whole = messages.map(({ text }) => text).join(' ');
+  expect(whole.match(/part \d/g)).toEqual(['part 1', 'part 2', 'part 3']);
   const kinds = messages.filter(({ document }) => document === undefined).map(({ rich }) => rich !== undefined);
   expect([kinds[0], kinds.at(-1)]).toEqual([true, true]);
   expect(kinds).toContain(false);
 });
 
-test('a server without rich messages gets a table as monospaced text, and is asked for one only once', async () => {
+test('with TELEGRAM_RICH=off, or a server without them that is asked once, a table is monospaced text', async () => {
+  await stopGateways();
+  await start({ TELEGRAM_RICH: 'off' });
+  expect((await answered(TABLE))[0]?.entities).toEqual([expect.objectContaining({ type: 'pre' })]);
+  expect(world.telegram.calls.filter(({ method }) => method === 'sendRichMessage')).toEqual([]);
   await stopGateways();
   await moveToWorld({ telegram: { apiVersion: 9.5 } });
   await start();
@@ -100,13 +95,6 @@ test('a server without rich messages gets a table as monospaced text, and is ask
   world.telegram.say(CHAT, 'Again');
   await nextOutcome(world, CHAT, 2);
   expect(world.telegram.calls.filter(({ method }) => method === 'sendRichMessage')).toHaveLength(1);
-});
-
-test('TELEGRAM_RICH=off sends no rich message', async () => {
-  await stopGateways();
-  await start({ TELEGRAM_RICH: 'off' });
-  const [message] = await answered(TABLE);
-  expect(message?.entities).toEqual([expect.objectContaining({ type: 'pre' })]);
 });
 
 test('entities that Telegram refuses are left out, and the text is sent as it is', async () => {
@@ -126,18 +114,12 @@ test('a timeout never changes the format: the repeat has its entities behind the
   expect(repeat?.entities).toEqual([{ type: 'bold', offset, length: 4 }]);
 });
 
-test('a repeat whose entities are refused goes into the same line as plain text', async () => {
-  const refused = { status: 400, description: "Bad Request: can't parse entities: wrong offset" };
-  world.telegram.fail('sendMessage', { do: 'loseReply' });
-  world.telegram.fail('editMessageText', refused, 1);
-  const messages = await answered('This is **bold**.');
-  expect(messages.map(({ text }) => text)).toEqual(['This is bold.', expect.stringMatching(/^↻ .*This is bold\.$/s)]);
-});
-
 test('an answer of 20,000 characters with code and tables arrives whole, in order, each part within the limits', async () => {
   const section = (n: number) =>
     `## Part ${n}\n\n${'word '.repeat(300)}\n\n\`\`\`ts\n${'const x = 1;\n'.repeat(40)}\`\`\`\n\n${TABLE}`;
-  const messages = await answered([1, 2, 3, 4, 5, 6, 7, 8].map(section).join('\n\n'));
+  // Marks that are not closed, or a part of nothing but quote marks, spoil nothing.
+  const odd = `**never closed\n\n${'>'.repeat(5_000)}`;
+  const messages = await answered([...[1, 2, 3, 4, 5, 6, 7, 8].map(section), odd].join('\n\n'));
   const whole = messages.map(({ text }) => text).join('\n');
   expect([...whole.matchAll(/Part (\d)/g)].map(([, n]) => Number(n))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   expect(messages.length).toBeGreaterThan(2);
@@ -145,9 +127,5 @@ test('an answer of 20,000 characters with code and tables arrives whole, in orde
   expect(messages.filter(({ document }) => document !== undefined)).toHaveLength(1);
   expect(messages.filter(({ notified }) => notified !== undefined)).toHaveLength(1);
   expect(whole.match(/const x = 1;/g)).toHaveLength(320);
-});
-
-test('an answer whose marks are not closed, or of nothing but quote marks, arrives', async () => {
-  const [message] = await answered(`**never closed\n\n${'>'.repeat(5_000)}`);
-  expect(message?.text).toContain('never closed');
+  expect(whole).toContain('never closed');
 });

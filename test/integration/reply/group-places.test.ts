@@ -3,11 +3,8 @@ import { createLogger } from '../../../shared/base/log.ts';
 import { connectRedis, untilReady } from '../../../shared/redis/connection.ts';
 import { keysOf, shardOf } from '../../../shared/redis/keys.ts';
 import { groupPlaces } from '../../../shared/state/telegram/group-places.ts';
-import type { Telegram } from '../../../shared/telegram/client.ts';
-import { PACE, paceTelegram } from '../../../shared/telegram/pacing.ts';
-import { HASTY_PACE } from '../../fixture/hasty.ts';
-import { lentRedis } from '../../fixture/lent-redis.ts';
-import type { ListeningRedis } from '../../fixture/redis.ts';
+import { PACE } from '../../../shared/telegram/pacing.ts';
+import { eachWithRedis, redis, server } from '../../fixture/each-redis.ts';
 
 const GROUP = -1_002_000_000_001;
 const SHARDS = 4;
@@ -16,25 +13,18 @@ const READY_MS = 10_000;
 const { limit, interval } = PACE.groupOfAll;
 const log = createLogger('silent');
 
-let server: ListeningRedis;
-let peek: ReturnType<typeof connectRedis>;
 let connections: ReturnType<typeof connectRedis>[];
 
+afterEach(() => connections.forEach((each) => void each.disconnect()));
+eachWithRedis();
 beforeEach(async () => {
-  server = await lentRedis();
-  peek = connectRedis(server.url, 'patient');
-  connections = [peek, ...[1, 2].map(() => connectRedis(server.url, 'impatient'))];
-  await Promise.all(connections.map((redis) => untilReady(redis, READY_MS)));
-});
-
-afterEach(async () => {
-  for (const redis of connections) redis.disconnect();
-  await server.stop();
+  connections = [1, 2].map(() => connectRedis(server.url, 'impatient'));
+  await Promise.all([redis, ...connections].map((each) => untilReady(each, READY_MS)));
 });
 
 /** Two processes that ask for places of the same groups. */
-function twoProcesses(pace = PACE) {
-  const [one, other] = connections.slice(1).map((redis) => groupPlaces(redis, SHARDS, pace.groupOfAll, log));
+function twoProcesses() {
+  const [one, other] = connections.map((each) => groupPlaces(each, SHARDS, PACE.groupOfAll, log));
   if (!one || !other) throw new Error('there are two connections');
   return { one, other };
 }
@@ -49,42 +39,26 @@ async function givenFullWindow() {
 
 test('the places of all processes are one count for each group, in its shard, and it expires with its window', async () => {
   await givenFullWindow();
-  expect(await peek.keys('*')).toEqual([KEY]);
+  expect(await redis.keys('*')).toEqual([KEY]);
   const { one, other } = twoProcesses();
   const waits = await Promise.all([one(GROUP), other(GROUP)]);
   for (const waitMs of waits) expect(waitMs).toBeLessThanOrEqual(interval);
-  expect(await peek.pttl(KEY)).toBeLessThanOrEqual(Math.min(...waits));
+  expect(await redis.pttl(KEY)).toBeLessThanOrEqual(Math.min(...waits));
   expect(await other(GROUP - 1)).toBe(0);
-  await peek.pexpire(KEY, 0);
+  await redis.pexpire(KEY, 0);
   expect(await one(GROUP)).toBe(0);
 });
 
 test.each([
-  ['is full', () => peek.config('SET', 'maxmemory', '1')],
-  ['is a replica', () => peek.replicaof('127.0.0.1', '1')],
+  ['is full', () => redis.config('SET', 'maxmemory', '1')],
+  ['is a replica', () => redis.replicaof('127.0.0.1', '1')],
   ['is gone', async () => server.kill9()],
-  ['is cut off', async () => connections.forEach((redis) => void redis.disconnect())],
-  ['does not answer', () => peek.call('CLIENT', 'PAUSE', '20000')],
-  ['has set its clock back, and its window lasts for as long as that step', () => peek.pexpire(KEY, 3_600_000)],
+  ['is cut off', async () => connections.forEach((each) => void each.disconnect())],
+  ['does not answer', () => redis.call('CLIENT', 'PAUSE', '20000')],
+  ['has set its clock back, and its window lasts for as long as that step', () => redis.pexpire(KEY, 3_600_000)],
 ])('where Redis %s, a process that asks is let through', async (_, trouble) => {
   const ask = await givenFullWindow();
   await trouble();
   expect(await ask(GROUP)).toBe(0);
   expect(await ask(GROUP)).toBe(0);
-});
-
-test('of two processes with much to say to a group none waits until the other is done, and each keeps its order', async () => {
-  const sent: string[] = [];
-  const { one, other } = twoProcesses(HASTY_PACE);
-  const port = { sendMessage: async (_: unknown, text: string) => sent.push(text) } as unknown as Telegram;
-  const sends = Object.entries({ one, other }).flatMap(([name, ask]) => {
-    const telegram = paceTelegram(port, () => 2, ask, HASTY_PACE);
-    return [0, 1, 2, 3, 4, 5, 6].map((nth) => telegram.sendMessage({ chatId: GROUP }, `${name} ${nth}`));
-  });
-  await Promise.all(sends);
-  for (const name of ['one', 'other']) {
-    expect(sent.slice(0, 10).filter((text) => text.startsWith(`${name} `)).length).toBeGreaterThanOrEqual(4);
-    const own = sent.filter((text) => text.startsWith(`${name} `));
-    expect(own).toEqual(own.toSorted());
-  }
 });

@@ -9,14 +9,13 @@ import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
 
-const GROUP = -2001;
-
-eachWithGateway({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},1,${GROUP}` } });
+eachWithGateway({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},1` } });
 
 function calls(method: string): number {
   return world.telegram.calls.filter((call) => call.method.toLowerCase() === method.toLowerCase()).length;
 }
 
+const BUSY = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
 const REPEATED = `${EN.repeat}\n\nYou said: Hello`;
 const CAME = { outcome: 'answered', delivery: { parts: 1, confirmed: 1, unsure: 0 } };
 
@@ -39,21 +38,19 @@ async function leftOver(conclusion: Conclusion, marks: Record<string, string | n
 
 const longAnswer = () => `${'a'.repeat(3_800)}\n\n${'b'.repeat(3_000)}`;
 
-test('an answer is one message, and its notification shows the text', async () => {
+test('an answer is one message whose notification shows its text; of a long one only the first part rings', async () => {
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(messages()).toEqual([{ text: 'You said: Hello', notified: 'You said: Hello', edits: 0 }]);
-  expect([calls('sendMessage'), calls('editMessageText')]).toEqual([1, 0]);
-});
-
-test('only the first part of a long answer rings', async () => {
   world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
   world.telegram.say(CHAT, 'Long');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   expect(messages().map(({ text, notified }) => [text[0], notified?.[0]])).toEqual([
+    ['Y', 'Y'],
     ['a', 'a'],
     ['b', undefined],
   ]);
+  expect([calls('sendMessage'), calls('editMessageText')]).toEqual([3, 0]);
 });
 
 test('an answer whose response is lost is repeated once, and says so', async () => {
@@ -67,16 +64,8 @@ test('an answer whose response is lost is repeated once, and says so', async () 
   expect(world.claude.calls).toHaveLength(1);
 });
 
-test('an answer that never left is repeated', async () => {
-  world.telegram.fail('sendMessage', { do: 'cut' });
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual([REPEATED]);
-});
-
 test('a send that is surely refused is no repeat: the next one says nothing', async () => {
-  const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
-  world.telegram.fail('sendMessage', busy, 2);
+  world.telegram.fail('sendMessage', BUSY, 2);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual(['You said: Hello']);
@@ -96,8 +85,7 @@ test('where sends are accepted and not answered, a repeat is not repeated: unsur
 
 test('waits that Telegram asks for are no repeats, however many: the answer comes', async () => {
   world.telegram.fail('sendMessage', { do: 'cut' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
-  const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
-  world.telegram.fail('sendMessage', busy, 5, ({ chat_id }) => Number(chat_id) === CHAT);
+  world.telegram.fail('sendMessage', BUSY, 5, ({ chat_id }) => Number(chat_id) === CHAT);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject(CAME);
   expect(shown()).toEqual([REPEATED]);
@@ -121,21 +109,15 @@ variants([
   expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
 });
 
-test('a further part that has to wait is resumed: nothing before it is sent again', async () => {
+test('a further part that has to wait is resumed, and one whose response is lost comes once more, in order', async () => {
   world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
-  const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
-  world.telegram.fail('sendMessage', busy, 2, ({ text }) => String(text).startsWith('b'));
+  world.telegram.fail('sendMessage', BUSY, 2, ({ text }) => String(text).startsWith('b'));
   world.telegram.say(CHAT, 'Long');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown().map((text) => text[0])).toEqual(['a', 'b']);
-});
-
-test('a further part whose response is lost is repeated once, in order', async () => {
-  world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
+  await nextOutcome(world, CHAT);
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 1, ({ text }) => String(text).startsWith('b'));
   world.telegram.say(CHAT, 'Long');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown().map((text) => text[0])).toEqual(['a', 'b', '↻']);
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(shown().map((text) => text[0])).toEqual(['a', 'b', 'a', 'b', '↻']);
 });
 
 test.each([
@@ -156,20 +138,4 @@ test('a bot blocked by the user: undeliverable, the operator is notified, the la
   await world.telegram.waitForText(ALERT_CHAT, /could not be delivered/);
   world.telegram.say(CHAT, 'Again');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-});
-
-test('a group that became a supergroup: the answer and the session go to the new chat', async () => {
-  const to = -1_002_001;
-  world.telegram.openChat(to);
-  const upgraded = {
-    status: 400,
-    description: 'Bad Request: group chat was upgraded to a supergroup chat',
-    parameters: { migrate_to_chat_id: to },
-  };
-  world.telegram.fail('sendMessage', upgraded, 1, (params) => String(params.chat_id) === String(GROUP));
-  world.telegram.say(GROUP, 'Hello', { chatType: 'group' });
-  const { outcome, session } = await nextOutcome(world, GROUP);
-  expect(outcome).toBe('answered');
-  expect(shown(to)).toEqual([expect.stringContaining('Hello')]);
-  expect(await world.peek.hget(world.keys.chat(chatKey(to)), 'session')).toBe(session);
 });

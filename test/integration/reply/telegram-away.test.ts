@@ -74,24 +74,6 @@ test('two gateways have one breaker: what one of them finds holds for the other,
   expect(await outcomes()).toEqual(['answered', 'answered']);
 });
 
-test('a gateway that is killed in the middle of an outage leaves the answer to the next one, which does not ask again', async () => {
-  const gateway = await spawn();
-  sayTwice(CHAT);
-  await goAwayBeforeAnswer('refused', [CHAT]);
-  await until('the breaker is open', isAway);
-  gateway.kill('SIGKILL');
-  await gateway.ended;
-  await takeOver();
-  await pause(1_000);
-  expect([await outcomes(), mainCalls().length]).toEqual([[], 1]);
-  await world.telegram.comeBack();
-  await untilSettled(world, 2);
-  expect(await outcomes()).toEqual(['answered', 'answered']);
-  // Killed between the mark of a send and its refusal, nobody knows that nothing was sent.
-  expect(shown()).toEqual([expect.stringMatching(/^(↻ [^\n]+\n\n)?You said: First$/), 'You said: Second']);
-  expect(mainCalls().length).toBe(2);
-});
-
 test('sends alone that fail are an outage too, whatever else Telegram answers: they wait, and are not given up', async () => {
   await start({}, { watchEveryMs: 100, telegramDownMs: LONG_MS });
   sayTwice(CHAT);
@@ -108,13 +90,8 @@ test('sends alone that fail are an outage too, whatever else Telegram answers: t
 
 test('a prober that was killed holds up nobody: its lease ends, and another process finds that Telegram is there', async () => {
   const nowMs = Date.now();
-  const lease = { prober: 'killed', proberUntilMs: nowMs + 2_000 };
-  await world.peek.hset(world.keys.telegram, {
-    awaySinceMs: nowMs - 60_000,
-    untilMs: nowMs - 1,
-    why: 'gone',
-    ...lease,
-  });
+  const away = { awaySinceMs: nowMs - 60_000, untilMs: nowMs - 1, why: 'gone' };
+  await world.peek.hset(world.keys.telegram, { ...away, prober: 'killed', proberUntilMs: nowMs + 2_000 });
   await start();
   world.telegram.say(CHAT, 'First');
   await pause(1_000);

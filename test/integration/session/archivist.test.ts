@@ -1,42 +1,31 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import type { Service } from '../../../shared/base/lifecycle.ts';
 import { createLogger } from '../../../shared/base/log.ts';
-import type { connectRedis } from '../../../shared/redis/connection.ts';
-import { chatKey, type Keys, type SessionId } from '../../../shared/redis/keys.ts';
+import { chatKey, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
 import { createArchive, startArchivist } from '../../../worker/session/archive.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import type { ShardEnv } from '../../../worker/shard-env.ts';
 import { filler, givenLog, linesOf, said } from '../../fixture/archived-session.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { createWorld, startGateway, type World } from '../../fixture/gateway.ts';
+import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { processEnv } from '../../fixture/process-env.ts';
+import { until } from '../../fixture/root.ts';
 
-const CHAT = 1001;
 const DAY_SECONDS = 24 * 3600;
 /** Visits at once. */
 const OFTEN = { archiveEveryMs: 20 };
 
-let world: World;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
-let services: Service[];
-
-beforeEach(async () => {
-  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
-  redis = world.peek;
-  keys = world.keys;
-  services = [];
-});
+const services: Service[] = [];
 
 afterEach(async () => {
-  await Promise.all(services.map((service) => service.stop()));
-  await world.close();
+  await Promise.all(services.splice(0).map((service) => service.stop()));
 });
+eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
-const source = () => ({ redis, keys, blobs: world.blobs });
+const keys = keysOf(0);
+const source = () => ({ redis: world.peek, keys, blobs: world.blobs });
 
 function givenArchivist(): void {
   const log = createLogger('silent');
@@ -48,61 +37,46 @@ function givenArchivist(): void {
   );
 }
 
-async function givenGateway(): Promise<void> {
-  services.push(await startGateway(world, OFTEN));
-}
-
 /** Waits until a session is in the set no more. */
-async function visited(session: SessionId): Promise<void> {
-  const deadline = Date.now() + 15_000;
-  while ((await redis.sismember(keys.archivable, session)) === 1) {
-    if (Date.now() > deadline) throw new Error(`${session} was not visited`);
-    await pause(5);
-  }
-}
+const visited = (session: SessionId) =>
+  until('visit', async () => (await world.peek.sismember(keys.archivable, session)) === 0 || undefined);
 
-const about = (session: SessionId) => redis.hgetall(keys.session(session));
+const about = (session: SessionId) => world.peek.hgetall(keys.session(session));
 const lines = (count: number) => [...Array.from({ length: count }, (_, n) => said(n)), filler()];
 const givenHistory = async (turns: number) =>
-  importSession(redis, keys, chatKey(CHAT), await parseLines(conversation(turns, 1_000)));
+  importSession(world.peek, keys, chatKey(CHAT), await parseLines(conversation(turns, 1_000)));
 
 test('archives a session of the set and removes it from the set; the archive expires after the retention', async () => {
   const session = 's-1' as SessionId;
-  await givenLog(redis, keys, session, { lines: lines(1_200), about: { windowStart: 1_100 } });
-  await redis.sadd(keys.archivable, session);
+  await givenLog(world.peek, keys, session, { lines: lines(1_200), about: { windowStart: 1_100 } });
+  // Each segment renews the time of the archive.
+  const archive = createArchive(source(), 1_000);
+  const first = await archive.nextSegment(session, 1_100);
+  expect(first && (await archive.append(first))).toBe(true);
+  expect(await world.peek.ttl(keys.archive(session))).toBeGreaterThan(900);
+  await world.peek.expire(keys.archive(session), 10);
+  await world.peek.sadd(keys.archivable, session);
   givenArchivist();
   await visited(session);
   expect(await about(session)).toMatchObject({ archived: '1100', windowStart: '1100' });
   expect((await linesOf(source(), session)).map(String)).toEqual(lines(1_200));
-  expect(await redis.ttl(keys.archive(session))).toBeGreaterThan(29 * DAY_SECONDS);
-  expect(await redis.ttl(keys.archive(session))).toBeLessThanOrEqual(30 * DAY_SECONDS);
-  expect([await redis.ttl(keys.log(session)), await redis.ttl(keys.session(session))]).toEqual([-1, -1]);
-});
-
-test('each segment renews the TTL of the archive', async () => {
-  const session = 's-1' as SessionId;
-  await givenLog(redis, keys, session, { lines: lines(600), about: { windowStart: 600 } });
-  const archive = createArchive(source(), 1_000);
-  for (const _ of [1, 2]) {
-    const segment = await archive.nextSegment(session, 600);
-    await redis.expire(keys.archive(session), 10);
-    expect(segment && (await archive.append(segment))).toBe(true);
-    expect(await redis.ttl(keys.archive(session))).toBeGreaterThan(900);
-  }
+  expect(await world.peek.ttl(keys.archive(session))).toBeGreaterThan(29 * DAY_SECONDS);
+  expect(await world.peek.ttl(keys.archive(session))).toBeLessThanOrEqual(30 * DAY_SECONDS);
+  expect([await world.peek.ttl(keys.log(session)), await world.peek.ttl(keys.session(session))]).toEqual([-1, -1]);
 });
 
 test('a closed session keeps its newest part in the log, and all its keys expire after the retention', async () => {
   const [large, small] = ['s-1', 's-2'] as SessionId[] as [SessionId, SessionId];
-  await givenLog(redis, keys, large, { lines: lines(700), about: { windowStart: 10, closedBy: 's-3' } });
-  await givenLog(redis, keys, small, { lines: [said(1)], about: { closedBy: 's-3' } });
-  await redis.sadd(keys.archivable, large, small, 's-gone');
+  await givenLog(world.peek, keys, large, { lines: lines(700), about: { windowStart: 10, closedBy: 's-3' } });
+  await givenLog(world.peek, keys, small, { lines: [said(1)], about: { closedBy: 's-3' } });
+  await world.peek.sadd(keys.archivable, large, small, 's-gone');
   givenArchivist();
   for (const session of [large, small, 's-gone' as SessionId]) await visited(session);
   expect(await about(large)).toMatchObject({ archived: '700' });
-  expect(await redis.lrange(keys.log(small), 0, -1)).toEqual([said(1)]);
+  expect(await world.peek.lrange(keys.log(small), 0, -1)).toEqual([said(1)]);
   for (const key of [keys.archive(large), ...[large, small].flatMap((each) => [keys.log(each), keys.session(each)])])
-    expect([key, Math.ceil((await redis.ttl(key)) / DAY_SECONDS)]).toEqual([key, 30]);
-  expect(await redis.exists(keys.session('s-gone' as SessionId))).toBe(0);
+    expect([key, Math.ceil((await world.peek.ttl(key)) / DAY_SECONDS)]).toEqual([key, 30]);
+  expect(await world.peek.exists(keys.session('s-gone' as SessionId))).toBe(0);
 });
 
 test.each([
@@ -110,15 +84,15 @@ test.each([
   ['the close of the session', { closedBy: 's-2' }],
 ])('release keeps a session in the set when %s came after the plan', async (_what, change) => {
   const session = 's-1' as SessionId;
-  await givenLog(redis, keys, session, { lines: lines(10), about: { windowStart: 3 } });
-  await redis.sadd(keys.archivable, session);
+  await givenLog(world.peek, keys, session, { lines: lines(10), about: { windowStart: 3 } });
+  await world.peek.sadd(keys.archivable, session);
   const archive = createArchive(source(), 1_000);
   const plan = await archive.plan(session);
-  await redis.hset(keys.session(session), change);
-  await redis.sadd(keys.archivable, session);
+  await world.peek.hset(keys.session(session), change);
+  await world.peek.sadd(keys.archivable, session);
   expect(await archive.release(session, plan)).toBe(false);
-  expect(await redis.sismember(keys.archivable, session)).toBe(1);
-  expect(await redis.ttl(keys.session(session))).toBe(-1);
+  expect(await world.peek.sismember(keys.archivable, session)).toBe(1);
+  expect(await world.peek.ttl(keys.session(session))).toBe(-1);
   expect(await archive.release(session, await archive.plan(session))).toBe(true);
 });
 
@@ -126,17 +100,17 @@ test('a session that cannot be archived stays in the set and delays no other', a
   // Enough of them that the sound one is hardly ever the first of the set.
   const broken = Array.from({ length: 40 }, (_, n) => `s-broken-${n}` as SessionId);
   const sound = 's-1' as SessionId;
-  for (const session of broken) await redis.set(keys.log(session), 'no list');
-  await givenLog(redis, keys, sound, { lines: lines(10), about: { windowStart: 10 } });
-  await redis.sadd(keys.archivable, ...broken, sound);
+  for (const session of broken) await world.peek.set(keys.log(session), 'no list');
+  await givenLog(world.peek, keys, sound, { lines: lines(10), about: { windowStart: 10 } });
+  await world.peek.sadd(keys.archivable, ...broken, sound);
   givenArchivist();
   await visited(sound);
-  expect(await redis.scard(keys.archivable)).toBe(broken.length);
+  expect(await world.peek.scard(keys.archivable)).toBe(broken.length);
 });
 
 test('after a compaction the gateway archives, the chat goes on in its session, and an export is complete', async () => {
   const session = await givenHistory(1_000);
-  await givenGateway();
+  await start({}, OFTEN);
   world.telegram.say(CHAT, 'What did we decide?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1, session });
   await visited(session);
@@ -165,15 +139,15 @@ test.each([
   ['that an import replaces', undefined],
 ])('a session %s is archived up to its newest part, and its successor names it as parent', async (_which, text) => {
   const old = await givenHistory(1_000);
-  await givenGateway();
+  await start({}, OFTEN);
   world.claude.react((call) => (call.kind === 'compaction' ? { do: 'overflow' } : undefined));
   if (text === undefined) await givenHistory(1);
   else world.telegram.say(CHAT, text);
   if (text !== undefined) await nextOutcome(world, CHAT);
   await visited(old);
-  const current = (await redis.hget(keys.chat(chatKey(CHAT)), 'session')) as SessionId;
+  const current = (await world.peek.hget(keys.chat(chatKey(CHAT)), 'session')) as SessionId;
   expect(await about(current)).toMatchObject({ parent: old });
   expect(await about(old)).toMatchObject({ closedBy: current });
   expect(Number((await about(old)).archived)).toBeGreaterThan(1_000);
-  expect(await redis.ttl(keys.log(old))).toBeGreaterThan(80 * DAY_SECONDS);
+  expect(await world.peek.ttl(keys.log(old))).toBeGreaterThan(80 * DAY_SECONDS);
 });

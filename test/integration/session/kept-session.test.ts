@@ -1,8 +1,7 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../../shared/base/lifecycle.ts';
+import { afterEach, expect, test } from '@jest/globals';
 import { type ChatKey, chatKey } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
-import { createWorld, startGateway, type World } from '../../fixture/gateway.ts';
+import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation, guiltyConversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, openNotebook, use } from '../../fixture/notebook.ts';
@@ -10,30 +9,14 @@ import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
 /** Trouble that must cost no chat its session, however much it looks as if the conversation were to blame. */
 
-const CHAT = 1001;
 const GUILTY = /GUILTY/;
 const PROBE = /test of the connection/;
 const DOWN = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
 
-let world: World;
-let gateway: Service | undefined;
-let removals: (() => Promise<unknown>)[];
+const removals: (() => Promise<unknown>)[] = [];
 
-beforeEach(async () => {
-  removals = [];
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-  await world.close();
-  await Promise.all(removals.map((remove) => remove()));
-});
-
-const start = async (env: Record<string, string> = {}) => {
-  gateway = await startGateway({ ...world, env: { ...world.env, ...env } });
-};
+eachInWorld();
+afterEach(() => Promise.all(removals.splice(0).map((remove) => remove())));
 
 async function startWithNotebook(env: Record<string, string> = {}) {
   const notebook = await openNotebook();
@@ -41,22 +24,10 @@ async function startWithNotebook(env: Record<string, string> = {}) {
   await start({ ...notebook.env, ...env });
 }
 
-async function replaceWorld(options: Parameters<typeof createWorld>[0]) {
-  await world.close();
-  world = await createWorld(options);
-}
-
 const give = async (lines: string[], chat: ChatKey = chatKey(CHAT)) =>
   importSession(world.peek, world.keys, chat, await parseLines(lines));
-const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
-const shown = () => world.telegram.shown(CHAT).map(({ text }) => text);
 const sessionOf = (chat: number) => world.peek.hget(world.keys.chat(chatKey(chat)), 'session');
-const refusal = (message: string): Reaction => ({
-  do: 'error',
-  status: 400,
-  type: 'invalid_request_error',
-  message,
-});
+const refusal = (message: string): Reaction => ({ do: 'error', status: 400, type: 'invalid_request_error', message });
 
 test('a chat keeps its session when the endpoint refuses the 1h cache lifetime', async () => {
   await start();
@@ -143,7 +114,7 @@ test('a group keeps its session when it becomes a supergroup while its message i
 });
 
 test('a chat keeps its session when an answer exceeds its context budget but not the window of the model', async () => {
-  await replaceWorld({ claude: { windowTokens: 1_000_000 } });
+  await moveToWorld({ claude: { windowTokens: 1_000_000 } });
   await start();
   const old = await give(guiltyConversation(20));
   world.claude.react(({ index, kind }) =>
@@ -170,7 +141,7 @@ test('a chat keeps its session when the endpoint refuses the result of a tool', 
 });
 
 test('a chat keeps its session through a turn of 22 tool rounds that overflow without masks', async () => {
-  await replaceWorld({ claude: { windowTokens: 40_000 } });
+  await moveToWorld({ claude: { windowTokens: 40_000 } });
   await startWithNotebook({ CONTEXT_WINDOW_TOKENS: '40000' });
   const old = await give(conversation(10, 200));
   let rounds = 0;

@@ -10,12 +10,11 @@ const A = 'a'.repeat(64);
 const B = 'b'.repeat(64);
 const LOADED: ReadonlyMap<string, Buffer> = new Map([[A, Buffer.from('bytes of a')]]);
 
-const picture = (sha256: unknown = A, more: object = {}): Block => ({
+const picture = (sha256: unknown = A): Block => ({
   type: 'image',
   source: { type: 'kept', sha256, media_type: 'image/jpeg', bytes: 48 * 1024, width: 9, height: 9 },
-  ...more,
 });
-const report = (sha256: string, more: object = {}): Block => ({
+const report = (sha256: string, more: object): Block => ({
   type: 'document',
   source: { type: 'kept', sha256, media_type: 'application/pdf', bytes: 300_000, pages: 12 },
   title: 'report.pdf',
@@ -24,34 +23,16 @@ const report = (sha256: string, more: object = {}): Block => ({
 const said = (role: 'user' | 'assistant', ...content: unknown[]) => ({ role, content }) as unknown as MessageParam;
 const contentOf = (message: MessageParam | undefined) => message?.content as unknown as Block[];
 
-test('a reference becomes a base64 source, and no internal field is sent', () => {
-  const base64 = { type: 'base64', data: Buffer.from('bytes of a').toString('base64') };
-  const [message] = fill([said('user', text('Look'), picture(), report(A, marked))], LOADED);
-  expect(contentOf(message)).toEqual([
-    text('Look'),
-    { type: 'image', source: { ...base64, media_type: 'image/jpeg' } },
-    { type: 'document', title: 'report.pdf', source: { ...base64, media_type: 'application/pdf' }, ...marked },
-  ]);
-});
-
-test('media that is no longer stored is replaced by a text that names it', () => {
-  const [message] = fill([said('user', picture(B), report(B, marked), picture(A))], LOADED);
-  expect(contentOf(message)?.slice(0, 2)).toEqual([
-    text('[image/jpeg, 48 KB: no longer stored]'),
-    text('[document report.pdf, 12 pages, 293 KB: no longer stored]', marked),
-  ]);
-  expect(contentOf(message)?.[2]).toMatchObject({ type: 'image', source: { type: 'base64' } });
-});
-
-test('pictures in a tool result are filled in too', () => {
+test('references of a user become sources, also in a result, without an internal field; what is gone is named', () => {
   const found = result('toolu_1', [text('found'), picture(A), picture(B), null]);
-  expect(keptIn([said('user', found)])).toEqual([A, B]);
-  const [message] = fill([said('user', found)], LOADED);
-  expect(contentOf(message)?.[0]?.content).toMatchObject([
-    text('found'),
-    { type: 'image', source: { type: 'base64' } },
-    text('[image/jpeg, 48 KB: no longer stored]'),
-    null,
+  const all = [said('user', report(B, marked), found, report(A, marked)), said('assistant', picture(A))];
+  expect(keptIn([...all, { role: 'user', content: 'x' }])).toEqual([B, A]);
+  const base64 = { type: 'base64', data: Buffer.from('bytes of a').toString('base64') };
+  const filled = [text('found'), { type: 'image', source: { ...base64, media_type: 'image/jpeg' } }];
+  expect(contentOf(fill(all, LOADED)[0])).toEqual([
+    text('[document report.pdf, 12 pages, 293 KB: no longer stored]', marked),
+    { ...found, content: [...filled, text('[image/jpeg, 48 KB: no longer stored]'), null] },
+    { type: 'document', title: 'report.pdf', source: { ...base64, media_type: 'application/pdf' }, ...marked },
   ]);
 });
 
@@ -63,12 +44,6 @@ test('an invalid reference is replaced by a text and not sent', () => {
   }
   const bare = said('user', { type: 'image', source: { type: 'kept' } });
   expect(contentOf(fill([bare], LOADED)[0])).toEqual([text('[image: no longer stored]')]);
-});
-
-test('keptIn returns each id once, in order, and only from user messages', () => {
-  const messages = [said('user', report(B)), said('assistant', picture(A)), said('user', picture(A), report(B))];
-  expect(keptIn(messages)).toEqual([B, A]);
-  expect(keptIn([{ role: 'user', content: 'x' }, said('assistant', picture(A))])).toEqual([]);
 });
 
 test('messages without references, and blocks beside one, are returned as the same objects', () => {

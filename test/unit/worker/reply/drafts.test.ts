@@ -3,16 +3,11 @@ import type { InboundMessage } from '../../../../shared/flow/message.ts';
 import { FencedError } from '../../../../shared/state/change.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
-import { createDrafts } from '../../../../worker/reply/drafts.ts';
+import { createDrafts, type KeepShown } from '../../../../worker/reply/drafts.ts';
 
 const TO = { chatId: 1001 };
 const EVERY_MS = 2;
-const NEVER_MS = 3_600_000;
 const SHOWN: TelegramResult<void> = { ok: true, value: undefined };
-const failing = (kind: 'rejected' | 'not_offered', description: string): TelegramResult<void> => ({
-  ok: false,
-  failure: { kind, description },
-});
 
 /** A Telegram whose drafts a test answers by hand. */
 function byHand() {
@@ -37,70 +32,29 @@ function byHand() {
   return { telegram, calls, nth };
 }
 
-const keep = async () => {};
 const message = { chatType: 'private', messageId: 77 } as InboundMessage;
-const draftsOf = (telegram: Pick<Telegram, 'sendDraft'>, refreshMs = NEVER_MS) =>
-  createDrafts(telegram, { firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs });
+const begun = (telegram: Pick<Telegram, 'sendDraft'>, kept: KeepShown = async () => {}) =>
+  createDrafts(telegram, { firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(message, TO, kept);
 
-test('sends one draft call at a time, with the newest text and the same draft id, and the last part of a long one', async () => {
+test('one draft is sent at a time: the newest text, of a long one its end, and an unchanged one again after a while', async () => {
   const { telegram, calls, nth } = byHand();
-  const draft = draftsOf(telegram).begin(message, TO, keep);
+  const draft = begun(telegram);
   // White space alone is not shown.
   for (const text of [' \n', 'One']) draft.write(text);
   const first = await nth(1);
   for (const text of ['One, two', `${'a'.repeat(3_900)}\n\n${'b'.repeat(500)}`]) draft.write(text);
   expect(calls).toHaveLength(1);
   first.answer(SHOWN);
-  const second = await nth(2);
-  const sent = [first, second].map(({ draftId, text }) => [draftId, text]);
-  expect(sent).toEqual([
-    [77, 'One'],
-    [77, 'b'.repeat(500)],
-  ]);
-  second.answer(SHOWN);
+  for (const at of [2, 3]) (await nth(at)).answer(SHOWN);
   await draft.end();
-});
-
-test('end() waits for the draft call in progress, and no draft is sent after it', async () => {
-  const { telegram, calls, nth } = byHand();
-  const draft = draftsOf(telegram, EVERY_MS).begin(message, TO, keep);
-  draft.write('One');
-  const first = await nth(1);
-  const order: string[] = [];
-  const ended = draft.end().then(() => order.push('ended'));
-  draft.write('One, two');
-  await new Promise((resolve) => setImmediate(resolve));
-  order.push('answered');
-  first.answer(SHOWN);
-  await ended;
-  // One that begins later elsewhere is shown, so this one had its time.
-  const other = draftsOf(telegram).begin(message, TO, keep);
-  other.write('other');
-  (await nth(2)).answer(SHOWN);
-  await other.end();
-  expect([order, calls.map(({ text }) => text)]).toEqual([
-    ['answered', 'ended'],
-    ['One', 'other'],
-  ]);
-});
-
-test('sends an unchanged text again at each refresh interval', async () => {
-  const { telegram, nth } = byHand();
-  const draft = draftsOf(telegram, EVERY_MS).begin(message, TO, keep);
-  draft.write('One');
-  for (const at of [1, 2, 3]) {
-    const shown = await nth(at);
-    expect(shown.text).toBe('One');
-    shown.answer(SHOWN);
-  }
-  await draft.end();
+  expect(calls.slice(0, 3).map(({ text }) => text)).toEqual(['One', 'b'.repeat(500), 'b'.repeat(500)]);
 });
 
 test('a text is kept before it is shown, and an attempt that lost its fencing token shows nothing', async () => {
   const { telegram, calls, nth } = byHand();
   for (const isFenced of [true, false]) {
     const [asked, kept] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const draft = draftsOf(telegram).begin(message, TO, () => {
+    const draft = begun(telegram, () => {
       asked.resolve();
       return kept.promise;
     });
@@ -112,32 +66,5 @@ test('a text is kept before it is shown, and an attempt that lost its fencing to
     if (!isFenced) (await nth(1)).answer(SHOWN);
     await draft.end();
   }
-  expect(calls).toHaveLength(1);
-});
-
-const METHODLESS = failing('not_offered', 'Not Found: method not found');
-// As a proxy says it while it restarts.
-const BARE = failing('not_offered', 'Not Found');
-
-test.each([
-  ['a refusal ends the draft of one answer', [failing('rejected', 'rejected')], ['last', 'other']],
-  ['a server without drafts ends all later ones', [METHODLESS], ['other']],
-  ['a bare 404 does so only when it comes twice in a row', [BARE, SHOWN, BARE, BARE], ['other']],
-])('%s', async (_, results, later) => {
-  const { telegram, calls, nth } = byHand();
-  const drafts = draftsOf(telegram);
-  for (const [at, result] of results.entries()) {
-    const draft = drafts.begin(message, TO, keep);
-    draft.write('One');
-    (await nth(at + 1)).answer(result);
-    if (!result.ok) draft.write('One, two');
-    await draft.end();
-  }
-  const last = drafts.begin(message, TO, keep);
-  const other = draftsOf(telegram).begin(message, TO, keep);
-  last.write('last');
-  other.write('other');
-  for (const at of later.keys()) (await nth(results.length + at + 1)).answer(SHOWN);
-  await Promise.all([last.end(), other.end()]);
-  expect(calls.slice(results.length).map(({ text }) => text)).toEqual(later);
+  expect(calls[0]?.text).toBe('One');
 });

@@ -20,10 +20,7 @@ const answered = (notices: string[], answer: string, files?: readonly FilePart[]
   ...planned(notices, answer, { rich: 'off' }, files),
 });
 const pictures = (count: number) =>
-  Array.from(
-    { length: count },
-    (_, at): FilePart => ({ path: 'file', name: `${at}.png`, sha256: 'a', isPicture: true }),
-  );
+  [...Array(count).keys()].map((at): FilePart => ({ path: 'file', name: `${at}.png`, sha256: 'a', isPicture: true }));
 const withFiles = (...files: FilePart[]) => answered([], 'Here.', files);
 
 test.each<[string, Conclusion, Partial<Record<PartPlace, PartMark>>, number[]]>([
@@ -83,17 +80,12 @@ test('whatever a model writes, Telegram takes it in one message', () => {
   );
 });
 
-test('a text that fits is its own only part, and a blank one has none', () => {
+test('no part is blank or too long, or ends within a character, and only white space is lost', () => {
   expect(splitReply(' a\n\n**b**\n```\n')).toEqual(['a\n\n**b**\n```']);
   expect(splitReply(' \n ')).toEqual([]);
-});
-
-test.each(['\n', '. ', ' '])('a long text is cut at %j, and only white space is lost', (gap) => {
   const words = 'x'.repeat(3_000);
-  expect(splitReply(`${words}${gap}${words}`).map((part) => part.replace('.', ''))).toEqual([words, words]);
-});
-
-test('no part is blank or too long, or ends within a character, and only white space is lost', () => {
+  for (const gap of ['\n', '. ', ' '])
+    expect(splitReply(`${words}${gap}${words}`).map((part) => part.replace('.', ''))).toEqual([words, words]);
   for (const part of splitReply('👍🏽'.repeat(1_800))) expect(part).toMatch(/^(?:👍🏽)+$/u);
   fc.assert(
     fc.property(fc.oneof(prose(), graphemeTexts()), fc.integer({ min: 1, max: 40 }), (text, times) => {
