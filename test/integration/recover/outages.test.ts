@@ -1,9 +1,10 @@
-import { expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation, isProbe } from '../../fixture/history.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
+import { variants } from '../../fixture/variants.ts';
 import {
   alerts,
   ask,
@@ -24,7 +25,7 @@ const AWAY: [string, Reaction][] = [
 
 eachWithNotebook();
 
-test.each(AWAY)(
+variants(AWAY)(
   'an endpoint that goes away (%s) before a summary and comes back: the conversation is summarised, and goes on',
   async (_, away) => {
     await moveToWorld({ claude: { windowTokens: 20_000 } });
@@ -52,7 +53,7 @@ test.each(AWAY)(
   },
 );
 
-test.each(AWAY)(
+variants(AWAY)(
   'an outage (%s) longer than OUTAGE_PATIENCE_MS after a tool returned takes nothing from the turn, and blames nothing',
   async (_, away) => {
     await start({ OUTAGE_PATIENCE_MS: '300' });
