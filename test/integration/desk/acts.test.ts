@@ -7,6 +7,7 @@ import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { readActions } from '../../../shared/state/process/actions.ts';
 import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
 import { runCli } from '../../fixture/cli.ts';
+import { buttonsOf } from '../../fixture/desk.ts';
 import { eachInWorld, spawn, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -22,10 +23,8 @@ const shown = (text: RegExp) => world.telegram.waitForText(ALERT_CHAT, text, 30_
 
 /** A message that matches, with what its button sends now. */
 async function button(message: RegExp, label: string): Promise<{ messageId: number; data: string }> {
-  const { messageId, replyMarkup } = await shown(message);
-  const rows = (replyMarkup as { inline_keyboard?: { text: string; callback_data?: string }[][] }).inline_keyboard;
-  const data = rows?.flat().find(({ text }) => text === label)?.callback_data ?? `no ${label}`;
-  return { messageId, data };
+  const alert = await shown(message);
+  return { messageId: alert.messageId, data: buttonsOf(alert)[label] ?? `no ${label}` };
 }
 
 const press = ({ messageId, data }: { messageId: number; data: string }, by = ALERT_CHAT) =>
@@ -88,8 +87,7 @@ test('the endpoint is asked at once, what waits is tried when it answers, and pr
 test('what was pressed while no worker ran is done when one does, and the reply says when it was pressed', async () => {
   await start();
   await queueAlert(world.peek, world.keys, { cause: 'failed', text: 'A message failed.' });
-  const { messageId, replyMarkup } = await shown(/Messages failed/);
-  const [data = ''] = /\/desk act [\w-]{10} replay/.exec(JSON.stringify(replyMarkup)) ?? [];
+  const { messageId, data } = await button(/Messages failed/, 'Replay failed');
   const hourAgo = Date.now() - 3_600_000;
   const from = { id: ALERT_CHAT, name: 'Ann', isOperator: true as const };
   const place = { chatId: ALERT_CHAT, chatType: 'private' as const, messageId, pressed: messageId };
