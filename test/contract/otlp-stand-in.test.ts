@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type OtlpStandIn, startOtlp } from '../stand-in/otlp.ts';
 
-/** What our exporters send, and what is read of it: `integration/observe/telemetry.test.ts` and `traces.test.ts`. */
+/** What our exporters send, and what is read of it: `integration/observe/telemetry.test.ts`. */
 
 let otlp: OtlpStandIn;
 beforeEach(async () => {

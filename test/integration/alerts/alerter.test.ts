@@ -1,88 +1,132 @@
 import { expect, test } from '@jest/globals';
+import type { Logger } from '../../../shared/base/log.ts';
 import type { Alert } from '../../../shared/flow/alert.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { deliveryTurn } from '../../../shared/state/incident/delivery.ts';
+import { startAlerter } from '../../../worker/alerts/alerter.ts';
+import { enter } from '../../../worker/alerts/book.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
-import type { AlertChannel } from '../../../worker/alerts/channel.ts';
+import type { AlertChannel, Channels, Sent } from '../../../worker/alerts/channel.ts';
+import { isUpToDate } from '../../../worker/alerts/next-sending.ts';
 import { webhookChannel } from '../../../worker/alerts/webhook.ts';
-import {
-  alerter,
-  alertOf,
-  allSent,
-  CHAT,
-  chat,
-  eachWithAlerter,
-  enterAll,
-  entered,
-  over,
-  refusing,
-  sent,
-  started,
-  unsent,
-} from '../../fixture/each-alerter.ts';
-import { keys, redis } from '../../fixture/each-redis.ts';
+import { cleanUps } from '../../fixture/clean-ups.ts';
+import { eachWithRedis, keys, redis, server } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
+import { processEnv } from '../../fixture/process-env.ts';
 import { until } from '../../fixture/root.ts';
 import { startAlertReceiver } from '../../stand-in/alert-receiver.ts';
 
-eachWithAlerter();
+const CHAT = 9001;
 
-async function queue(...alerts: Alert[]): Promise<void> {
+eachWithRedis();
+
+/** Enters what is queued into the book, as each watchdog does. */
+async function enterAll(store = createBookStore(redis)): Promise<boolean> {
+  const stored = await store.read();
+  const queued = await store.alertsOf(0, stored.cursors.get(0));
+  if (queued === undefined) return false;
+  const { book } = enter(stored.book, { alerts: queued.alerts, nowMs: Date.now() });
+  return store.record(stored, book, [queued]);
+}
+
+/** Queues alerts and enters them into the book. */
+async function entered(...alerts: Alert[]): Promise<void> {
   for (const alert of alerts) await queueAlert(redis, keys, alert);
+  await enterAll();
+}
+
+/** The names of the incidents of which a channel has not the newest stage. */
+async function unsent(): Promise<string[]> {
+  const stored = await createBookStore(redis).read();
+  return [...stored.book].filter(([, incident]) => !isUpToDate(incident, stored)).map(([name]) => name);
+}
+
+/** Waits until every channel has the newest stage of each incident. */
+async function allSent(): Promise<void> {
+  await until('all of it sent', async () => ((await unsent()).length === 0 ? true : undefined));
+}
+
+async function sent(...alerts: Alert[]): Promise<void> {
+  await entered(...alerts);
+  await allSent();
+}
+
+/** A server of tools that is down. */
+function alertOf(n: number): Alert {
+  return { cause: 'tool-server', key: `${n}`, text: `The server ${n} is down.` };
+}
+
+/** It is up again. */
+const over = (n: number): Alert => ({ ...alertOf(n), isOver: true, text: `Resolved: the server ${n} is up again.` });
+
+/** What a channel says that took nothing. */
+const refusing = (part: Partial<Extract<Sent, { ok: false }>> = {}): Sent => ({
+  ...{ ok: false, why: 'unknown: 502', ...part },
+});
+
+/** An operator's chat of which a test says what it answers. */
+function chat(answer: (sends: number) => Sent = () => ({ ok: true })) {
+  const taken: string[] = [];
+  const replies: [replyTo: number, text: string][] = [];
+  const edits: [messageId: number, text: string][] = [];
+  let sends = 0;
+  let editing: Sent = { ok: true };
+  const telegram = (): AlertChannel => ({
+    async send(text, { replyTo } = {}) {
+      sends += 1;
+      const sent = answer(sends);
+      if (!sent.ok) return sent;
+      taken.push(text);
+      if (replyTo !== undefined) replies.push([replyTo, text]);
+      return { ok: true, messageId: taken.length };
+    },
+    async edit(messageId, text) {
+      edits.push([messageId, text]);
+      return editing;
+    },
+  });
+  const failEdits = (failure: Sent): void => {
+    editing = failure;
+  };
+  return { taken, replies, edits, telegram, failEdits, sends: () => sends };
+}
+
+function alerter(channels: Partial<Channels>, log: Logger = keptLog().log): void {
+  const limits = { alertSettleMs: 0, alertEveryMs: 10, alertTakeOverMs: 1_000 };
+  const all = { chatId: CHAT, telegram: chat().telegram, webhook: undefined, retryMs: 20, ...channels };
+  const started = startAlerter(processEnv(server.url, { limits, log }), connectRedis(server.url, 'impatient'), all);
+  cleanUps.push(() => started.stop());
 }
 
 const waiting = async () => (await unsent()).length;
 
-test('logs a queued alert before it is sent, and sends it to the operator once', async () => {
+test('alerts that two processes enter, after one that was killed in between, count once each and are one text', async () => {
   const operator = chat();
-  const { log, lines } = keptLog();
-  const seenBefore: boolean[] = [];
-  const telegram = (to: number): AlertChannel => ({
-    ...operator.telegram(to),
-    async send(text) {
-      seenBefore.push(JSON.stringify(lines).includes('The server 1 is down.') && text !== '');
-      return operator.telegram(to).send(text);
-    },
-  });
-  alerter({ telegram }, log);
-  await entered(alertOf(1));
-  await until('the alert', () => operator.taken[0]);
-  await allSent();
-  expect(operator.taken).toEqual([expect.stringMatching(/^The server 1 is down\./m)]);
-  expect(seenBefore).toEqual([true]);
-  expect(await redis.xlen(keys.alerts)).toBe(0);
-});
-
-test('two processes that enter the same alerts count each once and send one text', async () => {
-  const operator = chat();
-  await queue(...[1, 2, 3].map((n) => ({ ...alertOf(n), chat: `${n}` as ChatKey, cause: 'failed' as const, key: '' })));
-  const [a, b] = await Promise.all([enterAll(), enterAll()]);
-  expect([a, b].filter(Boolean)).toHaveLength(1);
+  for (const n of [1, 2, 3])
+    await queueAlert(redis, keys, { ...alertOf(n), chat: `${n}` as ChatKey, cause: 'failed', key: '' });
+  // Between writing the book and removing the alerts.
+  const killed = async () => Promise.reject(new Error('killed'));
+  const dying = Object.create(redis, { xtrim: { value: killed } }) as typeof redis;
+  await expect(enterAll(createBookStore(dying))).rejects.toThrow('killed');
+  expect(await redis.xlen(keys.alerts)).toBe(3);
+  await queueAlert(redis, keys, { ...alertOf(4), chat: '4' as ChatKey, cause: 'failed', key: '' });
+  const both = await Promise.all([enterAll(), enterAll()]);
+  expect(both.filter(Boolean)).toHaveLength(1);
   alerter({ telegram: operator.telegram });
   alerter({ telegram: operator.telegram });
   await allSent();
   expect(operator.taken).toHaveLength(1);
   const { book } = await createBookStore(redis).read();
-  expect(book.get('failed')).toMatchObject({ messages: 3, chats: 3 });
-});
-
-test('killed between writing the book and removing the alerts: each alert still counts once', async () => {
-  await queue(alertOf(1), alertOf(1));
-  const killed = async () => Promise.reject(new Error('killed'));
-  const dying = Object.create(redis, { xtrim: { value: killed } }) as typeof redis;
-  await expect(enterAll(createBookStore(dying))).rejects.toThrow('killed');
-  expect(await redis.xlen(keys.alerts)).toBe(2);
-  expect(await enterAll()).toBe(false);
-  const { book } = await createBookStore(redis).read();
-  expect(book.get('tool-server:1')).toMatchObject({ messages: 2 });
+  expect(book.get('failed')).toMatchObject({ messages: 4, chats: 4 });
 });
 
 test.each([
   ['for the retry-after of Telegram', { retryAfterMs: 60_000 }, 20, 60_000],
   ['five minutes at most', {}, 3_600_000, 300_000],
 ])('waits %s, also when another alert is queued', async (_name, refusal, retryMs, waitMs) => {
-  const operator = chat((_, sends) => (sends === 1 ? refusing(refusal) : { ok: true }));
+  const operator = chat((sends) => (sends === 1 ? refusing(refusal) : { ok: true }));
   alerter({ telegram: operator.telegram, retryMs });
   await entered(alertOf(1));
   const retryAtMs = await until(
@@ -93,18 +137,6 @@ test.each([
   await entered(alertOf(2));
   await until('the second notice', async () => ((await waiting()) === 2 ? true : undefined));
   expect(operator.sends()).toBe(1);
-});
-
-test('an incident is one message: it changes in place, and its end is a short reply to it', async () => {
-  const operator = chat();
-  alerter({ telegram: operator.telegram });
-  await sent(alertOf(1), alertOf(2));
-  await sent(over(2));
-  expect(operator.edits).toEqual([
-    [2, expect.stringMatching(/^Resolved: the server 2 .*\n🟡 Needs attention: .*\n.*\nThe server 2 is down\.$/)],
-  ]);
-  expect(operator.replies).toEqual([[2, 'Resolved: the server 2 is up again.']]);
-  expect(operator.taken).toHaveLength(3);
 });
 
 test('a message that cannot be changed any more is replaced by a new one, without a reply', async () => {
@@ -122,12 +154,13 @@ test('a message that cannot be changed any more is replaced by a new one, withou
 
 test('a message that a channel refuses for good holds up no other one', async () => {
   const operator = chat();
-  const telegram = (to: number): AlertChannel => ({
-    ...operator.telegram(to),
+  const channel = operator.telegram();
+  const telegram = (): AlertChannel => ({
+    ...channel,
     send: async (text, options) =>
       options?.look && /server 1 is down/.test(text)
         ? refusing({ isLost: true, why: 'rejected: 400' })
-        : operator.telegram(to).send(text, options),
+        : channel.send(text, options),
   });
   const taken: string[] = [];
   const webhook = {
@@ -144,20 +177,10 @@ test('a message that a channel refuses for good holds up no other one', async ()
   expect(operator.taken).toContainEqual(expect.stringMatching(/^🟡 Needs attention: .*server 1 is down/));
 });
 
-test('follows a group to its supergroup and remembers the new chat', async () => {
-  const operator = chat((to) => (to === CHAT ? refusing({ movedTo: -100_777 }) : { ok: true }));
-  alerter({ telegram: operator.telegram });
-  await sent(alertOf(1));
-  await sent(alertOf(2));
-  expect(operator.taken).toHaveLength(2);
-  // The second one went to the new chat at once.
-  expect(operator.sends()).toBe(3);
-});
-
 /** A webhook, with what it was sent. */
 async function hook() {
   const receiver = await startAlertReceiver();
-  started.push(receiver);
+  cleanUps.push(receiver.stop);
   const texts = () => receiver.taken.map(({ text }) => text);
   return { texts, until: receiver.until, channel: webhookChannel(receiver.url, 20) };
 }
@@ -198,11 +221,14 @@ test('without a chat the second channel gets the alerts, and its URL is never lo
   await sent(alertOf(1));
   expect(second.texts()).toHaveLength(1);
   const away = webhookChannel('http://127.0.0.1:1/secret-word', 20);
-  await started.pop()?.stop();
+  await cleanUps.pop()?.();
   alerter({ chatId: undefined, webhook: away }, log);
   await entered(alertOf(2));
   await until('a refusal', () => lines.find(({ msg }) => /took no alert/.test(msg)));
   expect(JSON.stringify(lines)).not.toContain('secret-word');
+  // Also what nobody has taken.
+  const logged = lines.filter(({ msg }) => msg === 'alert').map((line) => JSON.stringify(line));
+  expect(logged).toEqual([1, 2].map((n) => expect.stringContaining(`The server ${n} is down.`)));
   expect(await waiting()).toBe(1);
 });
 
@@ -241,8 +267,6 @@ test('sends an alert of another version unchanged, and shows one that is not JSO
     expect(operator.taken).toContainEqual(text);
   expect(await redis.xlen(keys.alerts)).toBe(0);
 });
-
-/** An alerter over a state that another version, or another clock, has written. */
 
 test('what the channels have and cannot be read is sent again, and an incident of version 0.3 keeps its occurrences', async () => {
   const operator = chat();

@@ -1,18 +1,15 @@
 import { expect, test } from '@jest/globals';
 import { createHeartbeat } from '../../../shared/state/process/receiver.ts';
-import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
 import { telegramState } from '../../../shared/state/telegram/telegram.ts';
-import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import { findFor, runAct } from '../../../worker/operator/act.ts';
 import { ACTS } from '../../../worker/operator/acts.ts';
 import type { ReportSource } from '../../../worker/report/report.ts';
 import { createSnapshotReader } from '../../../worker/watch/snapshot.ts';
-import { keys, redis } from '../../fixture/each-redis.ts';
+import { eachWithRedis, keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
 import {
   bookField,
-  eachWithWatchdog,
   given,
   givenRead,
   HOUR_MS,
@@ -22,7 +19,7 @@ import {
   watch,
 } from '../../fixture/watchdog.ts';
 
-eachWithWatchdog();
+eachWithRedis();
 
 const snapshot = (nowMs = Date.now()) => createSnapshotReader(redis, 1, UNANSWERED_MS)({ nowMs, open: new Set() });
 
@@ -134,32 +131,6 @@ test('a message that comes while the clock is behind is not taken for one that w
   await givenRead();
   expect(await overdue()).toBe(0);
   await until('age', async () => ((await overdue()) === 1 ? true : undefined));
-});
-
-/** The endpoint refuses the key, which is an outage at the second call. */
-async function refused(): Promise<void> {
-  const note = bindProviderNote(redis, keys);
-  await note('auth', '401');
-  await note('auth', '401');
-}
-
-const answered = () => bindProviderNote(redis, keys)('', '200');
-
-test('what waits is a line under its outage, also in the look that sees the end of that', async () => {
-  await given('8', 3);
-  await givenRead();
-  await refused();
-  watch();
-  await reported(/Every message fails/);
-  await answered();
-  await reported(/^Resolved: the model endpoint/);
-  // Another incident shows that looks were made since.
-  await redis.hset(keys.paused, '9', '{}');
-  await given('9', 1);
-  await givenRead();
-  await reported(/paused/);
-  const { book } = await createBookStore(redis).read();
-  expect(book.get('unanswered')).toMatchObject({ under: 'provider' });
 });
 
 test('a Telegram that was away too briefly for an incident hides no message that waits', async () => {

@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { ALERT_WORDS } from '../../../worker/alerts/causes/words.ts';
 import { CAUSES, SEVERITIES } from '../../../worker/alerts/causes.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { eachInWorld, world } from '../../fixture/each-test.ts';
 
 /** Holds the runbook to the command line and to the causes of incidents. */
-const ROOT = join(import.meta.dirname, '..', '..', '..');
 const USAGE = 2;
 
 eachInWorld();
 
-const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
+const textOf = (page: string): string => readFileSync(join(PROJECT_ROOT, page), 'utf8');
 
 function commandsOf(text: string): string[] {
   const named = [...text.matchAll(/npm run (?:-s )?cli -- ((?:<[a-z]+>|[^`\n#|<>&;)])+)/g)];
@@ -33,7 +33,7 @@ function filledIn(command: string): string[] | undefined {
 const ELSEWHERE = /^(?:check|status --watch|session import)/;
 
 const RUNBOOK = textOf('docs/runbook.md');
-const alerts = readdirSync(join(ROOT, 'worker/alerts/causes'))
+const alerts = readdirSync(join(PROJECT_ROOT, 'worker/alerts/causes'))
   .map((name) => textOf(`worker/alerts/causes/${name}`).replaceAll(/"(npm [^"]*)"/g, '`$1`'))
   .join('\n')
   .replaceAll(/\$\{entry\}/g, '<id>');
@@ -61,10 +61,8 @@ test('each cause has a section of at most twelve lines: its severity, what peopl
   const sections = (chapter.split("### The dead-man's")[0] ?? '').split(/^### /m).slice(1);
   const head = /^(\S+)\n\nSeverity: ([a-z ]+)\. \S.*\n\n(?:\*\*(?:Check|Do)|1\. )/;
   const written = sections.map((text) => head.exec(text)?.slice(1) ?? [text, '']);
-  const causes = Object.entries(CAUSES).map(([cause, { severity }]) => [
-    cause,
-    SEVERITIES[severity].words.toLowerCase(),
-  ]);
+  const wordsOf = (severity: keyof typeof SEVERITIES) => SEVERITIES[severity].words.toLowerCase();
+  const causes = Object.entries(CAUSES).map(([cause, { severity }]) => [cause, wordsOf(severity)]);
   // No incident can report the last two.
   expect(written.toSorted()).toEqual([...causes, ['redis-writes', 'page'], ['worker', 'page']].toSorted());
   expect(sections.filter((text) => text.trim().split('\n').length > 12)).toEqual([]);

@@ -3,14 +3,14 @@ import { startProducer } from '../../../producer/producer.ts';
 import { createLogger, type Logger } from '../../../shared/base/log.ts';
 import { setUpWorker } from '../../../worker/adapters.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
-import { eachInWorld, hold, world } from '../../fixture/each-test.ts';
+import { cleanUps } from '../../fixture/clean-ups.ts';
+import { CHAT, eachInWorld, hold, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { rootOf, until } from '../../fixture/root.ts';
-import { atEnd, eachEnds, listener } from '../../fixture/watchdog.ts';
+import { listener } from '../../fixture/watchdog.ts';
 
-const CHAT = 1001;
 const SHORT = {
   lockMs: 1_500,
   stalledCheckMs: 500,
@@ -21,19 +21,18 @@ const SHORT = {
   deadManEveryMs: 50,
 };
 
-const REFUSED_KEY = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } as const;
-
-eachEnds();
 eachInWorld({ env: { UNANSWERED_ALERT_MS: '500', TURN_TIMEOUT_MS: '30000' } });
 
 function produce(): void {
-  atEnd(startProducer(rootOf(world), { leaseLastsMs: 2_000, leaseRetryMs: 50, heartbeatEveryMs: 50 }));
+  const producer = startProducer(rootOf(world), { leaseLastsMs: 2_000, leaseRetryMs: 50, heartbeatEveryMs: 50 });
+  cleanUps.push(() => producer.stop());
 }
 
 type WorkOptions = { env?: Record<string, string>; log?: Logger; pollAgeMs?: number };
 
 async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkOptions = {}): Promise<void> {
-  atEnd(await setUpWorker(rootOf(world, { env, log }), { ...SHORT, pollAgeMs: 60_000, ...limits }));
+  const worker = await setUpWorker(rootOf(world, { env, log }), { ...SHORT, pollAgeMs: 60_000, ...limits });
+  cleanUps.push(() => worker.stop());
 }
 
 /** Waits until five more looks were made, by whomever. */
@@ -69,23 +68,6 @@ test('two workers send one alert for an unanswered message, and one when it is a
   expect(alerts()[0]).toMatch(/\nThe oldest message has waited \d+ seconds?/);
 });
 
-test('a key that is not accepted causes one alert for 12 messages, and its end states their number', async () => {
-  let isRefused = true;
-  world.claude.react(() => (isRefused ? REFUSED_KEY : undefined));
-  produce();
-  // A busy machine answers some of them late, which is another alert.
-  await work({ env: { UNANSWERED_ALERT_MS: '60000' } });
-  const chats = Array.from({ length: 12 }, (_, n) => CHAT + n);
-  for (const chat of chats) world.telegram.say(chat, 'hello');
-  for (const chat of chats) await nextOutcome(world, chat);
-  await alerted(/does not accept our key/);
-  isRefused = false;
-  world.telegram.say(CHAT, 'and now?');
-  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^Resolved: the model endpoint/);
-  expect(text).toContain('12 messages failed and wait to be replayed.');
-  expect(alerts().filter((alert) => /does not accept our key/.test(alert))).toHaveLength(1);
-});
-
 test('alerts when a poller falls silent, and when it returns, but not before one started', async () => {
   await work({ pollAgeMs: 700 });
   await moreChecks();
@@ -106,11 +88,13 @@ test('alerts on a conflict of a real poll', async () => {
   await alerted(/another process polls with the same token/);
 });
 
-test('the dead-man is pinged while messages are answered, not while an incident is open; no log has its URL', async () => {
+test('the dead-man is pinged while messages are answered, not before a poll or while an incident is open; no log has its URL', async () => {
   const outside = await listener();
   const { log, lines } = keptLog();
   await work({ env: { DEADMAN_URL: `${outside.url}/secret-word` }, log });
-  expect(await world.peek.hget(world.keys.poll, 'lastAnswerMs')).toBeNull();
+  await moreChecks();
+  // Nobody polls.
+  expect(outside.pings()).toBe(0);
   produce();
   world.telegram.say(CHAT, 'hello');
   const pinged = (from = outside.pings()) => until('a ping', () => outside.pings() > from || undefined);
@@ -128,4 +112,72 @@ test('the dead-man is pinged while messages are answered, not while an incident 
   await outside.stop();
   await until('failure', () => lines.find(({ msg, level }) => level === 20 && /ping failed/.test(msg)));
   expect(JSON.stringify(lines)).not.toContain('secret-word');
+});
+
+const OFTEN = { watchEveryMs: 100, alertEveryMs: 50, deadManEveryMs: 50 };
+
+/** Waits for the next heartbeat of the worker: it shows itself before each look. */
+async function nextHeartbeat(): Promise<void> {
+  const newest = async () => Number((await world.peek.zrange(world.keys.workers, '0', '0', 'WITHSCORES'))[1]);
+  const before = await newest();
+  await until('a heartbeat', async () => (await newest()) > before || undefined);
+}
+
+test('an answer that is being written is not overdue, nor is what waits behind it; one that fell silent is', async () => {
+  await start({ UNANSWERED_ALERT_MS: '2000' }, { ...OFTEN, progressEveryMs: 50 });
+  const silent = { do: 'silent', text: 'And then' } as const;
+  const text = 'A long answer. '.repeat(200);
+  world.claude.react(({ pendingText }) =>
+    pendingText === 'long' ? { do: 'answer', text, everyMs: 100 } : pendingText === 'short' ? silent : undefined,
+  );
+  const beganMs = performance.now();
+  world.telegram.say(CHAT, 'long');
+  world.telegram.say(CHAT, 'short');
+  await nextOutcome(world, CHAT);
+  expect(performance.now() - beganMs).toBeGreaterThan(4_000);
+  expect(alerts()).toEqual([]);
+  await alerted(/unanswered/);
+});
+
+test('a poller whose updates cannot be stored is no sign of life: it pages and ends the pings; other chats are answered', async () => {
+  const outside = await listener();
+  await start({ DEADMAN_URL: outside.url, UNANSWERED_ALERT_MS: '60000' }, { ...OFTEN, pollAgeMs: 12_000 });
+  await until('a ping', () => outside.pings() > 0 || undefined);
+  world.telegram.say(CHAT, 'fine');
+  await nextOutcome(world, CHAT);
+  // No command reads a list as a string.
+  const ids = Array.from({ length: 20 }, (_, id) => world.keys.written(world.telegram.botId, CHAT + 1, id));
+  await Promise.all(ids.map((key) => world.peek.lpush(key, 'no string')));
+  world.telegram.say(CHAT + 1, 'cannot be stored');
+  world.telegram.say(CHAT, 'behind it');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  await alerted(/^Messages arrive and cannot be stored, for \d+ seconds?/m);
+  const before = outside.pings();
+  for (let nth = 0; nth < 5; nth += 1) await nextHeartbeat();
+  expect(outside.pings() - before).toBeLessThanOrEqual(1);
+  await world.peek.del(...ids);
+  await alerted(/^Resolved: Telegram is polled again/);
+  expect(await nextOutcome(world, CHAT + 1)).toMatchObject({ outcome: 'answered' });
+});
+
+test('beyond the cap the oldest letters go, counted, and none while no alert of that can be sent', async () => {
+  // Telegram's own word: a server error would be an outage, in which nobody counts tries.
+  const refusal = { status: 400, description: 'Bad Request: not enough rights to send text messages to the chat' };
+  world.telegram.fail('sendMessage', refusal, 1_000, ({ chat_id }) => chat_id === ALERT_CHAT);
+  const fail = (nth: number) => world.peek.xadd(world.keys.dead, `1-${nth}`, 'entry', `${nth}-0`, 'record', '{}');
+  const letters = async () => (await world.peek.xrange(world.keys.dead, '-', '+')).map(([id]) => id);
+  for (let nth = 1; nth <= 8; nth += 1) await fail(nth);
+  await start({ DEAD_LETTERS_MAX: '5' }, { watchEveryMs: 50, alertEveryMs: 20, alertRetryMs: 20 });
+  const tries = async () => Number(await world.peek.hget(world.keys.alerting, 'tries'));
+  await until('three tries', async () => (await tries()) >= 3 || undefined);
+  // Further checks see the full pile.
+  await fail(9);
+  const before = await tries();
+  await until('two more', async () => (await tries()) >= before + 2 || undefined);
+  expect(await letters()).toHaveLength(9);
+  world.telegram.heal();
+  await until('the cap', async () => (await letters()).length === 5 || undefined);
+  expect(alerts().some((text) => text.includes('oldest are removed'))).toBe(true);
+  expect(await letters()).toEqual(['1-5', '1-6', '1-7', '1-8', '1-9']);
+  expect(await world.peek.hget(world.keys.counts, 'lettersDropped')).toBe('4');
 });

@@ -4,25 +4,15 @@ import { createHeartbeat } from '../../../shared/state/process/receiver.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
 import { createStateReader, gaugesOf } from '../../../worker/watch/gauges.ts';
 import { clockAheadMs } from '../../../worker/watch/watchdog.ts';
-import { keys, redis, server } from '../../fixture/each-redis.ts';
+import { cleanUps } from '../../fixture/clean-ups.ts';
+import { eachWithRedis, keys, redis, server } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
-import {
-  atEnd,
-  bookField,
-  eachWithWatchdog,
-  given,
-  HOUR_MS,
-  listener,
-  messages,
-  queue,
-  reported,
-  watch,
-} from '../../fixture/watchdog.ts';
+import { bookField, given, HOUR_MS, listener, messages, queue, reported, watch } from '../../fixture/watchdog.ts';
 
 const FAILED: Alert = { cause: 'failed', text: 'A message failed. Chat 5.' };
 
-eachWithWatchdog();
+eachWithRedis();
 
 test.each([
   ['agrees, as far as the reply says', 1_000, 1_500, 2_000, 0],
@@ -62,30 +52,18 @@ test('the book holds what this version does not know: alerts go on, it is report
   for (const [name, json] of Object.entries(UNKNOWN)) expect(await bookField(`incident:${name}`)).toBe(json);
 });
 
-test('an incident that cannot be read makes way for ours of the same name, and is kept beside it', async () => {
+test('an incident that cannot be read makes way for ours and is kept beside it; what a later version adds to it is kept', async () => {
   await redis.hset(keys.incidents, { 'incident:failed': 'no JSON', 'cursor:0': 'nowhere', version: 'many' });
   watch();
   await queue(FAILED);
   await reported(/^A message failed/m);
-  expect(JSON.parse(String(await bookField('incident:failed')))).toMatchObject({ v: 1, messages: 1, isOpen: true });
+  const written = async () => JSON.parse(String(await bookField('incident:failed')));
+  expect(await written()).toMatchObject({ v: 1, messages: 1, isOpen: true });
+  await redis.hset(keys.incidents, 'incident:failed', JSON.stringify({ ...(await written()), severity: 'page' }));
+  await queue(FAILED);
+  await until('both', async () => (await written()).messages === 2 || undefined);
+  expect(await written()).toMatchObject({ severity: 'page' });
   expect(await bookField('aside:failed')).toBe('no JSON');
-  await queue(FAILED);
-  await until('both', async () => JSON.parse(String(await bookField('incident:failed'))).messages === 2 || undefined);
-  expect(await bookField('aside:failed')).toBe('no JSON');
-});
-
-test('what a later version adds to an incident that we know is kept when we count in it', async () => {
-  watch();
-  await queue(FAILED);
-  await reported(/^A message failed/m);
-  const written = JSON.parse(String(await bookField('incident:failed')));
-  await redis.hset(keys.incidents, 'incident:failed', JSON.stringify({ ...written, severity: 'page' }));
-  await queue(FAILED);
-  const counted = await until('both', async () => {
-    const incident = JSON.parse(String(await bookField('incident:failed')));
-    return incident.messages === 2 ? incident : undefined;
-  });
-  expect(counted).toMatchObject({ severity: 'page' });
 });
 
 test('what of the state cannot be read is one incident; the rest is watched, and its end is not made up', async () => {
@@ -120,43 +98,34 @@ test('times that are none and dead letters that cannot be read blind nobody for 
   await reported(/unanswered/);
 });
 
-test('a refused token, a webhook that blocks polls, a failing alert channel and jobs that nobody runs are reported', async () => {
+test('a refused token, a webhook that blocks polls, a failing alert channel, jobs that nobody runs and a full Redis are reported', async () => {
   const beat = createHeartbeat(redis, keys, keptLog().log, 0);
   beat.failed('unauthorized');
   beat.failed('webhook_set');
   await redis.hset(keys.alerting, 'failingSinceMs', Date.now() - 200_000, 'why', 'gone: chat not found');
   const jobs = openQueue(redis, keys);
-  atEnd({ stop: () => jobs.close() });
+  cleanUps.push(() => jobs.close());
   await jobs.add([{ entry: '1-1' as never, chat: '1001' as never, traceparent: '' }]);
-  watch();
-  await reported(/The bot token is not accepted/);
-  await reported(/^Telegram refuses our polls/m);
-  await reported(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
-  await reported(/Jobs wait and none is active: 1 job of/);
-});
-
-test('a Redis that is nearly full is reported', async () => {
   // What is written, and what is still given back of the test before, is little beside it.
   await redis.setrange('ballast', 20_000_000, 'x');
   const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
   await redis.config('SET', 'maxmemory', Math.round(used * 1.1));
   watch();
   await reported(/Redis is nearly full\n.*\n\d+ of \d+ MB are used/);
+  await reported(/The bot token is not accepted/);
+  await reported(/^Telegram refuses our polls/m);
+  await reported(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
+  await reported(/Jobs wait and none is active: 1 job of/);
   await redis.config('SET', 'maxmemory', '0');
 });
 
-test('the dead-man is not pinged while nobody polls, and at most once per interval', async () => {
+test('the dead-man is pinged at most once per interval', async () => {
   const outside = await listener();
-  const { snapshot } = watch({ deadManUrl: outside.url, deadManEveryMs: 60_000 });
-  const fiveLooks = async () => {
-    const seen = new Set<unknown>();
-    await until('five looks', () => seen.add(snapshot()).size > 5 || undefined);
-  };
-  await fiveLooks();
-  expect(outside.pings()).toBe(0);
   createHeartbeat(redis, keys, keptLog().log, 0).answered();
+  const { snapshot } = watch({ deadManUrl: outside.url, deadManEveryMs: 60_000 });
   await until('a ping', () => outside.pings() > 0 || undefined);
-  await fiveLooks();
+  const looks = new Set<unknown>();
+  await until('five looks', () => looks.add(snapshot()).size > 5 || undefined);
   expect(outside.pings()).toBe(1);
 });
 

@@ -1,15 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { encodeMessage } from '../../../shared/flow/message.ts';
-import { type ChatKey, deskLaneOf, type EntryId } from '../../../shared/redis/keys.ts';
+import { type ChatKey, deskLaneOf } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { forgetUnlessUnderWay } from '../../../shared/state/message/inbound.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { readActions } from '../../../shared/state/process/actions.ts';
 import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
-import { runAct } from '../../../worker/operator/act.ts';
-import { ACTS } from '../../../worker/operator/acts.ts';
-import { everyChat } from '../../../worker/operator/subjects.ts';
-import { readMessage } from '../../../worker/report/message.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { buttonsOf } from '../../fixture/desk.ts';
 import { eachInWorld, spawn, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -17,6 +15,7 @@ import { until } from '../../fixture/root.ts';
 
 const CHAT = 1007;
 const BEN = 1002;
+const TRACEPARENT = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 
 eachInWorld({ env: { TELEGRAM_OPERATOR_IDS: `${ALERT_CHAT},${BEN}` } });
 
@@ -24,10 +23,8 @@ const shown = (text: RegExp) => world.telegram.waitForText(ALERT_CHAT, text, 30_
 
 /** A message that matches, with what its button sends now. */
 async function button(message: RegExp, label: string): Promise<{ messageId: number; data: string }> {
-  const { messageId, replyMarkup } = await shown(message);
-  const rows = (replyMarkup as { inline_keyboard?: { text: string; callback_data?: string }[][] }).inline_keyboard;
-  const data = rows?.flat().find(({ text }) => text === label)?.callback_data ?? `no ${label}`;
-  return { messageId, data };
+  const alert = await shown(message);
+  return { messageId: alert.messageId, data: buttonsOf(alert)[label] ?? `no ${label}` };
 }
 
 const press = ({ messageId, data }: { messageId: number; data: string }, by = ALERT_CHAT) =>
@@ -43,29 +40,20 @@ function outage(): () => void {
   };
 }
 
-async function stuck(): Promise<() => void> {
-  const mend = outage();
-  await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, RETRY_MS: 60_000 });
-  world.telegram.say(CHAT, 'hello');
-  return mend;
-}
-
 const UNANSWERED = /unanswered for/;
 
-test('the chat that is stuck is paused by the button that names it', async () => {
-  await stuck();
+test('a message that is stuck is tried at once, and its chat is paused, by the buttons that name them', async () => {
+  outage();
+  await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, RETRY_MS: 60_000 });
+  world.telegram.say(CHAT, 'hello');
+  const again = await button(UNANSWERED, 'Try again now');
+  const before = world.claude.calls.length;
+  press(again);
+  await shown(/^The message of chat 1007 is being tried now\.$/);
+  await until('the next call', () => world.claude.calls.length > before || undefined);
   press(await button(UNANSWERED, 'Pause chat 1007'));
   await shown(/^Chat 1007 is paused/);
   expect(await world.peek.hexists(world.keys.paused, String(CHAT))).toBe(1);
-});
-
-test('a message that waits is tried at once', async () => {
-  const mend = await stuck();
-  await shown(UNANSWERED);
-  mend();
-  press(await button(UNANSWERED, 'Try again now'));
-  await shown(/^The message of chat 1007 is being tried now\.$/);
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 
 test('the endpoint is asked at once, what waits is tried when it answers, and presses run in the order they came', async () => {
@@ -99,14 +87,13 @@ test('the endpoint is asked at once, what waits is tried when it answers, and pr
 test('what was pressed while no worker ran is done when one does, and the reply says when it was pressed', async () => {
   await start();
   await queueAlert(world.peek, world.keys, { cause: 'failed', text: 'A message failed.' });
-  const { messageId, replyMarkup } = await shown(/Messages failed/);
-  const [data = ''] = /\/desk act [\w-]{10} replay/.exec(JSON.stringify(replyMarkup)) ?? [];
+  const { messageId, data } = await button(/Messages failed/, 'Replay failed');
   const hourAgo = Date.now() - 3_600_000;
   const from = { id: ALERT_CHAT, name: 'Ann', isOperator: true as const };
   const place = { chatId: ALERT_CHAT, chatType: 'private' as const, messageId, pressed: messageId };
   const content = { kind: 'text' as const, text: data };
   const message = { v: 1 as const, updateId: 1, ...place, from, sentAtMs: hourAgo, content };
-  await createInbox(world.peek, 1).accept(world.telegram.botId, message, `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`);
+  await createInbox(world.peek, 1).accept(world.telegram.botId, message, TRACEPARENT);
   await shown(/^Nothing to replay\. You pressed at .* UTC; it was done 360\d seconds later\.$/);
 });
 
@@ -117,10 +104,10 @@ const rewrite = (name: string, incident: Stored) =>
   world.peek.hset(world.keys.incidents, `incident:${name}`, JSON.stringify(incident));
 
 test('a button is about the message that it was drawn for, also when another one waits longest since; a yes cancels it', async () => {
-  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' }));
+  outage();
   await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, RETRY_MS: 60_000 });
   world.telegram.say(1007, 'hello');
-  const cancel = await button(/unanswered for/, 'Cancel message');
+  const cancel = await button(UNANSWERED, 'Cancel message');
   world.telegram.say(1008, 'hello');
   await until('both', async () => (await stored('unanswered')).chats === 2 || undefined);
   world.telegram.say(1007, '/stop');
@@ -163,8 +150,6 @@ function written(chatId: number, text: string): string {
   return encodeMessage({ v: 1, updateId: 77, ...place, from, sentAtMs: Date.now(), content });
 }
 
-const TRACEPARENT = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
-
 test('what an operator did and failed is not done again by the /retry of somebody else in that chat', async () => {
   const group = -500;
   world.telegram.openChat(group, 'group');
@@ -178,12 +163,11 @@ test('what an operator did and failed is not done again by the /retry of somebod
 });
 
 test('what operators do is not said to wait in a paused chat', async () => {
-  const [chat, at] = [String(ALERT_CHAT) as ChatKey, { redis: world.peek, shards: 1 }];
-  await runAct(at, ACTS.pause, everyChat, { by: 'Ann', why: '' });
+  await runCli(['pause'], world.env);
   const message = written(ALERT_CHAT, '/desk status');
-  const fields = ['chat', deskLaneOf(chat), 'message', message, 'traceparent', TRACEPARENT];
-  const entry = (await world.peek.xadd(world.keys.inbound, '*', ...fields)) as EntryId;
-  const report = await readMessage(at, { shard: 0, keys: world.keys, entry });
-  expect(report).toMatchObject({ chat });
-  expect(report?.pause).toBeUndefined();
+  const fields = ['chat', deskLaneOf(String(ALERT_CHAT) as ChatKey), 'message', message, 'traceparent', TRACEPARENT];
+  const entry = String(await world.peek.xadd(world.keys.inbound, '*', ...fields));
+  const report = JSON.parse((await runCli(['message', entry, '--json'], world.env)).stdout);
+  expect(report).toMatchObject({ chat: String(ALERT_CHAT) });
+  expect(report.pause).toBeUndefined();
 });

@@ -3,6 +3,7 @@ import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { readActions } from '../../../shared/state/process/actions.ts';
+import { buttonsOf } from '../../fixture/desk.ts';
 import { eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { untilSettled } from '../../fixture/ledger.ts';
@@ -18,23 +19,20 @@ eachInWorld({ env: OPERATORS });
 const queue = (alert: Alert) => queueAlert(world.peek, world.keys, alert);
 
 /** The buttons under a message that is shown: what they say, and what they send. */
-function buttonsUnder(messageId: number, chat = ALERT_CHAT): Map<string, string> {
-  const found = world.telegram.shown(chat).find((each) => each.messageId === messageId)?.replyMarkup;
-  const rows = (found as { inline_keyboard?: { text: string; callback_data?: string }[][] })?.inline_keyboard ?? [];
-  return new Map(rows.flat().map(({ text, callback_data: data = '' }) => [text, data]));
-}
+const buttonsUnder = (messageId: number, chat = ALERT_CHAT) =>
+  buttonsOf(world.telegram.shown(chat).find((each) => each.messageId === messageId));
 
 /** Waits for the message about an incident, and returns how its buttons are pressed. */
 async function alerted(match: RegExp, chat = ALERT_CHAT) {
   const { messageId } = await world.telegram.waitForText(chat, match);
   const dataOf = (label: string): string => {
-    const data = buttonsUnder(messageId, chat).get(label);
-    if (data === undefined) throw new Error(`no button ${label}: ${[...buttonsUnder(messageId, chat).keys()]}`);
+    const data = buttonsUnder(messageId, chat)[label];
+    if (data === undefined) throw new Error(`no button ${label}: ${Object.keys(buttonsUnder(messageId, chat))}`);
     return data;
   };
   return {
     messageId,
-    labels: () => [...buttonsUnder(messageId, chat).keys()],
+    labels: () => Object.keys(buttonsUnder(messageId, chat)),
     dataOf,
     press: (label: string, by = ANN) => world.telegram.press(chat, messageId, dataOf(label), by),
   };
@@ -74,45 +72,36 @@ test('only what an operator did stands in the message of its incident and the tr
 const STILL_FAILS =
   /^Replay 2 dead letters\? No call has gone through since .*: the endpoint does not accept our key\./;
 
-/** Two messages fail while the key is refused; then it is accepted again. */
-async function failTwo(): Promise<void> {
+test('what failed is put back by one press of two, after a question that is neither old nor taken back, and is answered', async () => {
   let isRefused = true;
   const refusal = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } as const;
   world.claude.react(() => (isRefused ? refusal : undefined));
+  await start();
   world.telegram.say(1001, 'one');
   world.telegram.say(1002, 'two');
   await untilSettled(world, 2);
   isRefused = false;
-}
-
-test('what failed is put back by one press of two, after a question, and is answered', async () => {
-  await start();
-  await failTwo();
   const alert = await alerted(/API key is refused/);
   alert.press('Replay failed');
   const question = await shown(STILL_FAILS);
-  const yes = buttonsUnder(question.messageId).get('Yes, replay') ?? '';
-  world.telegram.press(ALERT_CHAT, question.messageId, yes, ANN);
-  world.telegram.press(ALERT_CHAT, question.messageId, yes, BEN);
-  await shown(/^Replayed 2 of 2\.$/);
-  await shown(/^Nothing to replay\. .+ did that at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: Replayed 2 of 2\.$/);
-  await shown(/Page(?:.|\n)*Replayed 2 of 2 · by .+, \d\d:\d\d UTC/);
-  await untilSettled(world, 2 + 2 + 3);
-  for (const chat of [1001, 1002]) await shown(/You said/, chat);
-});
-
-test('a question that is old or taken back does nothing, and has no buttons any more', async () => {
-  await start();
-  await failTwo();
-  const alert = await alerted(/API key is refused/);
-  alert.press('Replay failed');
-  const question = await shown(STILL_FAILS);
-  world.telegram.press(ALERT_CHAT, question.messageId, buttonsUnder(question.messageId).get('Back') ?? '', ANN);
+  world.telegram.press(ALERT_CHAT, question.messageId, buttonsUnder(question.messageId).Back ?? '', ANN);
   await shown(/^Nothing was done\.$/);
-  await until('no buttons', () => (buttonsUnder(question.messageId).size === 0 ? true : undefined));
+  await until('no buttons', () => Object.keys(buttonsUnder(question.messageId)).length === 0 || undefined);
   await pressOld(`${alert.dataOf('Replay failed')} yes-1`);
   await shown(/^That question is more than ten minutes old, so nothing was done/);
   expect(await world.peek.xlen(world.keys.dead)).toBe(2);
+  alert.press('Replay failed');
+  const again = await until('a question', () =>
+    world.telegram
+      .shown(ALERT_CHAT)
+      .find((each) => STILL_FAILS.test(each.text) && each.messageId !== question.messageId),
+  );
+  const yes = buttonsUnder(again.messageId)['Yes, replay'] ?? '';
+  for (const by of [ANN, BEN]) world.telegram.press(ALERT_CHAT, again.messageId, yes, by);
+  await shown(/^Replayed 2 of 2\.$/);
+  await shown(/^Nothing to replay\. .+ did that at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: Replayed 2 of 2\.$/);
+  await shown(/Page(?:.|\n)*Replayed 2 of 2 · by .+, \d\d:\d\d UTC/);
+  for (const chat of [1001, 1002]) await shown(/You said/, chat);
 });
 
 /** Presses a button of a message that was sent long ago. */

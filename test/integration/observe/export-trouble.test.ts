@@ -1,18 +1,17 @@
 import { createServer, type Server } from 'node:http';
 import { createServer as createTcpServer, type Server as TcpServer } from 'node:net';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { SPAN } from '../../../shared/base/telemetry.ts';
+import { cleanUps } from '../../fixture/clean-ups.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { runFile } from '../../fixture/command.ts';
-import { createWorld, type World } from '../../fixture/gateway.ts';
+import { CHAT, eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
 import { listen } from '../../stand-in/loopback.ts';
 import { type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
 
-const CHAT = 1001;
 const QUICK = {
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
   OTEL_EXPORTER_OTLP_TIMEOUT: '500',
@@ -21,26 +20,16 @@ const QUICK = {
   OTEL_METRIC_EXPORT_TIMEOUT: '600',
 };
 
-let world: World;
 let otlp: OtlpStandIn;
-let gateway: GatewayProcess | undefined;
-const ends: (() => Promise<unknown>)[] = [];
 
+eachInWorld({ env: QUICK });
 beforeEach(async () => {
-  world = await createWorld({ env: QUICK });
   otlp = await startOtlp();
-});
-
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-  for (const end of ends.splice(0)) await end();
-  await otlp.close();
-  await world.close();
+  cleanUps.push(() => otlp.close());
 });
 
 async function givenServer(server: Server | TcpServer): Promise<string> {
-  ends.push(async () => void server.close());
+  cleanUps.push(async () => void server.close());
   return listen(server as Server);
 }
 
@@ -65,10 +54,10 @@ variants(WRONG)(
   async (_, give, why) => {
     const address = await give();
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: address };
-    gateway = await spawnGateway(world, env);
+    const gateway = await spawn(env);
     world.telegram.say(CHAT, 'Hello');
     const named = (signal: string) =>
-      gateway?.log.filter((line) => line.includes(`${signal} cannot be exported to ${address}`)) ?? [];
+      gateway.log.filter((line) => line.includes(`${signal} cannot be exported to ${address}`));
     await until('both named in the log', () => (named('spans')[0] && named('metrics')[0]) || undefined);
     expect(named('spans')[0]).toMatch(why);
     await nextOutcome(world, CHAT);
@@ -89,7 +78,7 @@ variants(WRONG)(
 
 test('an endpoint for spans alone is enough, and check says that it works', async () => {
   const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${otlp.url}/v1/traces` };
-  gateway = await spawnGateway(world, env);
+  const gateway = await spawn(env);
   world.telegram.say(CHAT, 'Hello');
   const { traceId } = await nextOutcome(world, CHAT);
   await otlp.waitForSpan((span) => span.name === SPAN.settle && span.traceId === traceId);
@@ -100,7 +89,7 @@ test('an endpoint for spans alone is enough, and check says that it works', asyn
 });
 
 test('an endpoint for metrics alone exports metrics, and messages keep their trace ids', async () => {
-  gateway = await spawnGateway(world, { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${otlp.url}/v1/metrics` });
+  await spawn({ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${otlp.url}/v1/metrics` });
   world.telegram.say(CHAT, 'Hello');
   expect((await nextOutcome(world, CHAT)).traceId).toMatch(/^[0-9a-f]{32}$/);
   await until('a metric', () => otlp.metrics.find(({ name }) => name === 'spillway.outcomes'));

@@ -1,29 +1,22 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createWorld, type World } from '../../fixture/gateway.ts';
+import { beforeEach, expect, test } from '@jest/globals';
+import { eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { scrape, untilMetrics } from '../../fixture/metrics.ts';
-import { type GatewayProcess, portOf, spawnGateway } from '../../fixture/process.ts';
+import { type GatewayProcess, portOf } from '../../fixture/process.ts';
 
 const [BUSY, STUCK, FINE, FAILING] = [1001, 1002, 1003, 1004] as const;
 const REFUSED = { do: 'error', status: 400, type: 'invalid_request_error', message: 'unsupported thing' } as const;
 
-let world: World;
 let gateway: GatewayProcess;
 
+eachInWorld();
 beforeEach(async () => {
-  world = await createWorld();
-  gateway = await spawnGateway(world);
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
+  gateway = await spawn();
 });
 
 /** One chat with four messages and one with one hang; one chat is answered, and one fails. */
-async function givenStuckChats(): Promise<{ end(): void }> {
-  let isStuck = true;
-  world.claude.react(({ pendingText }) => (isStuck && pendingText.endsWith('Hang') ? { do: 'hang' } : undefined));
+async function givenStuckChats(): Promise<void> {
+  world.claude.react(({ pendingText }) => (pendingText.endsWith('Hang') ? { do: 'hang' } : undefined));
   world.claude.react(({ pendingText }) => (pendingText.endsWith('Fail') ? REFUSED : undefined));
   // Counts begin with the first scrape.
   await scrape(gateway);
@@ -33,11 +26,6 @@ async function givenStuckChats(): Promise<{ end(): void }> {
   world.telegram.say(FAILING, 'Fail');
   await Promise.all([nextOutcome(world, FINE), nextOutcome(world, FAILING)]);
   await world.claude.waitForCall(() => world.claude.inFlight() === 2);
-  return {
-    end() {
-      isStuck = false;
-    },
-  };
 }
 
 /** The gauges of an installation in which all is answered. */
@@ -52,7 +40,7 @@ const WELL = {
 };
 
 test('while turns hang and one failed, the gauges equal what the stand-ins saw, and survive a kill -9', async () => {
-  const stuck = await givenStuckChats();
+  await givenStuckChats();
   const seen = await untilMetrics(gateway, {
     spillway_redis_up: 1,
     spillway_messages_pending: 5,
@@ -78,11 +66,9 @@ test('while turns hang and one failed, the gauges equal what the stand-ins saw, 
   expect(labels.filter((name) => /"\d+"/.test(name))).toEqual([]);
   gateway.kill('SIGKILL');
   await gateway.ended;
-  stuck.end();
-  world.claude.react(({ pendingText }) =>
-    pendingText.endsWith('Hang') ? { do: 'answer', afterMs: 3_000 } : undefined,
-  );
-  gateway = await spawnGateway(world);
+  const late = { do: 'answer', afterMs: 3_000 } as const;
+  world.claude.react(({ pendingText }) => (pendingText.endsWith('Hang') ? late : undefined));
+  gateway = await spawn();
   await untilMetrics(gateway, { spillway_messages_pending: 5, spillway_lane_depth: 4, spillway_dead_letters: 1 });
   await untilSettled(world, 7);
   await untilMetrics(gateway, WELL);

@@ -1,28 +1,15 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { runFile } from '../../fixture/command.ts';
-import { createWorld, type World } from '../../fixture/gateway.ts';
+import { CHAT, eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
-import { type GatewayProcess, portOf, spawnGateway } from '../../fixture/process.ts';
+import { portOf } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
 
-const CHAT = 1001;
-
-let world: World;
-let gateway: GatewayProcess | undefined;
-
-beforeEach(async () => {
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-  await world.close();
-});
+eachInWorld();
 
 test('/healthz reports that the process lives, /readyz the state of each part; a port that is taken ends the next one', async () => {
-  gateway = await spawnGateway(world);
+  const gateway = await spawn();
   const port = portOf(gateway);
   expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
   world.telegram.say(CHAT, 'hello');
@@ -42,11 +29,11 @@ variants(['SIGTERM', 'SIGINT'] as const)(
   'a %s that comes twice, from a terminal or a service manager and from npm, drains as one does',
   async (signal) => {
     world.claude.react(() => ({ do: 'answer', afterMs: 400 }));
-    gateway = await spawnGateway(world);
+    const gateway = await spawn();
     world.telegram.say(CHAT, 'finish me');
     await world.claude.waitForCall(() => true);
     gateway.kill(signal);
-    await until('a stop', () => gateway?.log.find((line) => line.includes('"msg":"stopping"')));
+    await until('a stop', () => gateway.log.find((line) => line.includes('"msg":"stopping"')));
     gateway.kill(signal);
     expect(await gateway.ended).toBe('0');
     expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ outcome: 'answered', attempts: 1 })]);
@@ -55,23 +42,23 @@ variants(['SIGTERM', 'SIGINT'] as const)(
 
 test('a second Ctrl-C, later, ends the process at once', async () => {
   world.claude.react(() => ({ do: 'hang' }));
-  gateway = await spawnGateway(world);
+  const gateway = await spawn();
   world.telegram.say(CHAT, 'never');
   await world.claude.waitForCall(() => true);
-  const again = setInterval(() => gateway?.kill('SIGINT'), 100);
+  const again = setInterval(() => gateway.kill('SIGINT'), 100);
   expect(await gateway.ended).toBe('130');
   clearInterval(again);
 });
 
 test('a turn that outlives the drain time is handed back and uses up no attempt', async () => {
   world.claude.react((call) => (call.index === 0 ? { do: 'hang' } : undefined));
-  gateway = await spawnGateway(world);
+  const gateway = await spawn();
   world.telegram.say(CHAT, 'too slow');
   await world.claude.waitForCall(() => true);
   gateway.kill('SIGTERM');
   expect(await gateway.ended).toBe('0');
   expect(await settledOutcomes(world)).toEqual([]);
-  gateway = await spawnGateway(world);
+  await spawn();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
 });
 
@@ -82,7 +69,7 @@ variants<[string, () => void, () => Promise<void> | void]>([
   'a process that is asked to end while Redis %s ends in seconds, and its turn runs again',
   async (_, lose, giveBack) => {
     world.claude.react((call) => (call.index === 0 ? { do: 'hang' } : undefined));
-    gateway = await spawnGateway(world);
+    const gateway = await spawn();
     world.telegram.say(CHAT, 'hello');
     await world.claude.waitForCall(() => true);
     const ready = `http://127.0.0.1:${portOf(gateway)}/readyz`;
@@ -92,31 +79,29 @@ variants<[string, () => void, () => Promise<void> | void]>([
     expect(await gateway.ended).toBe('0');
     expect(gateway.log.join()).toContain('Redis is away');
     await giveBack();
-    gateway = await spawnGateway(world);
+    await spawn();
     expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   },
 );
 
-test('neither the bot token, the key, the password of Redis nor the text of a message is logged, even at level trace', async () => {
+test('neither the bot token, the key, the password of Redis nor, but with LOG_CONTENT, a text is logged, even at level trace', async () => {
   const [password, key] = ['secret-of-redis', 'secret-of-the-model'];
   await world.peek.config('SET', 'requirepass', password);
   const redis = world.redis.url.replace('//', `//:${password}@`);
-  gateway = await spawnGateway(world, { LOG_LEVEL: 'trace', REDIS_URL: redis, ANTHROPIC_API_KEY: key });
-  world.telegram.fail('sendMessage', { do: 'html502' }, 1);
-  world.telegram.say(CHAT, 'my private words');
-  await nextOutcome(world, CHAT);
-  await gateway.stop();
-  const log = gateway.log.join('\n');
-  for (const secret of [world.telegram.token, key, password, 'my private words']) expect(log).not.toContain(secret);
+  const secretly = { LOG_LEVEL: 'trace', REDIS_URL: redis, ANTHROPIC_API_KEY: key };
+  const logOf = async (env: Record<string, string>, nth: number) => {
+    const gateway = await spawn({ ...secretly, ...env });
+    world.telegram.fail('sendMessage', { do: 'html502' }, 1);
+    world.telegram.say(CHAT, 'my private words');
+    await nextOutcome(world, CHAT, nth);
+    await gateway.stop();
+    return gateway.log.join('\n');
+  };
+  const [log, open] = [await logOf({}, 1), await logOf({ LOG_CONTENT: 'true' }, 2)];
+  expect(log).not.toContain('my private words');
+  expect(open).toContain('my private words');
+  for (const secret of [world.telegram.token, key, password]) expect(log + open).not.toContain(secret);
   await world.peek.config('SET', 'requirepass', '');
-});
-
-test('LOG_CONTENT=true logs the text of messages', async () => {
-  gateway = await spawnGateway(world, { LOG_CONTENT: 'true' });
-  world.telegram.say(CHAT, 'log my words');
-  await nextOutcome(world, CHAT);
-  await gateway.stop();
-  expect(gateway.log.join('\n')).toContain('log my words');
 });
 
 function signalRedis(signal: NodeJS.Signals): void {

@@ -2,20 +2,17 @@ import { writeFile } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
+import { cleanUps } from '../../fixture/clean-ups.ts';
 import { runFile } from '../../fixture/command.ts';
-import { createWorld, type World } from '../../fixture/gateway.ts';
+import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { spawnGateway } from '../../fixture/process.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { closeServer, listen } from '../../stand-in/loopback.ts';
 
-const CHAT = 1001;
-
-let world: World;
 let proxied: Set<string>;
 let env: Record<string, string>;
-const ends: (() => Promise<unknown>)[] = [];
 
 /** A proxy, the only way to the names of the two stand-ins: it forwards requests and opens tunnels. */
 async function startProxy(places: Readonly<Record<string, string>>): Promise<string> {
@@ -40,23 +37,18 @@ async function startProxy(places: Readonly<Record<string, string>>): Promise<str
     });
     for (const each of [to, from]) each.on('error', () => to.destroy(from.destroy() as never));
   });
-  ends.push(() => closeServer(server));
+  cleanUps.push(() => closeServer(server));
   return listen(server);
 }
 
+eachInWorld();
 beforeEach(async () => {
-  world = await createWorld();
   proxied = new Set();
   const proxy = await startProxy({ 'telegram.test': world.telegram.url, 'claude.test': world.claude.url });
   const file = join(await temporaryFolder(), '.env');
   await writeFile(file, `HTTP_PROXY=${proxy}\nTELEGRAM_API_ROOT=http://telegram.test\n`);
   const { TELEGRAM_API_ROOT: _, ...others } = world.env;
   env = { ...others, ANTHROPIC_BASE_URL: 'http://claude.test', SPILLWAY_ENV_FILE: file };
-});
-
-afterEach(async () => {
-  await world.close();
-  for (const end of ends.splice(0)) await end();
 });
 
 test('a proxy that stands in .env leads to Telegram and to the model, and check names it', async () => {

@@ -113,11 +113,19 @@ test('check reports whether messages come by polls or by webhook, and what a sta
   expect(world.telegram.pending()).toBe(1);
 });
 
-test('check reports whether privacy mode hides mentions, and when that contradicts a setting', async () => {
-  await moveToWorld({ telegram: { privacy: 'on' } });
+test('check reports whether privacy mode hides mentions, who may call the bot elsewhere, and what contradicts that', async () => {
+  const calls = /ok {4} guests: 2 people may call the bot in chats that it is not part of$/m;
+  expect(await expectCheck({ TELEGRAM_GUESTS: '' }, 0)).not.toMatch(/guests:/);
+  await expectCheck({ TELEGRAM_GUESTS: '77, 78' }, 0, calls);
+  for (const ids of ['*', '-100555', '77 78', '@somebody'])
+    expect(await expectCheck({ TELEGRAM_GUESTS: ids }, 2)).toMatch(
+      /TELEGRAM_GUESTS is malformed: expected ids of people/,
+    );
+  await moveToWorld({ telegram: { privacy: 'on', guests: 'off' } });
+  const off = /guests: 1 person may call .* but guest mode is off in BotFather/;
   const contradicted = /^advice groups: .*TELEGRAM_ANSWER_ALL_IDS has no effect: send \/setprivacy to BotFather/m;
   await expectCheck({ TELEGRAM_ANSWER_ALL_IDS: '' }, 0, /groups: privacy mode is on: the bot sees .* no mentions$/m);
-  await expectCheck({ TELEGRAM_ANSWER_ALL_IDS: '-1001' }, 0, contradicted);
+  await expectCheck({ TELEGRAM_ANSWER_ALL_IDS: '-1001', TELEGRAM_GUESTS: '77' }, 0, contradicted, off);
 });
 
 test('check advises on what a server has otherwise or does not tell, with the risk and what to do', async () => {

@@ -4,30 +4,24 @@ import { chmod, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { estimateText } from '../../../worker/model/estimate.ts';
 import { OWN_TOOLS_TOKENS } from '../../../worker/setting-files.ts';
+import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { runFile } from '../../fixture/command.ts';
-import { CHAT, eachInWorld, moveToWorld, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { BARE_ENV } from '../../fixture/environment.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { portOf, spawnGateway, spawnRunning } from '../../fixture/process.ts';
 import { copyProduct } from '../../fixture/product-copy.ts';
-import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
 
 eachInWorld();
 
 let folder: string;
-const ends: (() => Promise<unknown> | unknown)[] = [];
-
 beforeEach(async () => {
-  folder = await temporaryFolder();
-});
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
+  folder = await ownFolder();
 });
 
 const check = (env: Record<string, string> = {}, ...args: string[]) =>
@@ -108,12 +102,12 @@ test('the tokens of our own tools are about those that the room counts', async (
 test('a port that another program has fails, one that our own gateway has is fine, and a free one is', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
-  ends.push(() => other.close());
+  cleanUps.push(() => other.close());
   const taken = await check({ HTTP_PORT: String((other.address() as { port: number }).port) });
   expect(taken.code).toBe(1);
   expect(taken.stdout).toMatch(/^FAILED port: 127\.0\.0\.1:\d+ is taken by another program; set HTTP_PORT to another/m);
   const gateway = await spawnGateway(world);
-  ends.push(() => gateway.stop());
+  cleanUps.push(() => gateway.stop());
   await until('a worker', async () => (await world.peek.zcard(world.keys.workers)) || undefined);
   const ours = await check({ HTTP_PORT: String(portOf(gateway)) });
   expect(ours.stdout).toMatch(/^ok {4} port: .* is held by the gateway that runs$/m);
@@ -151,24 +145,11 @@ test('the private Redis: started anew, running at its port, and with the data of
   };
   expect((await checked()).stdout).toMatch(/^ok {4} redis: a private server will be started \(/m);
   const gateway = await spawnRunning('spillway.ts', { ...env, LOG_LEVEL: 'info' }, { root: folder });
-  ends.push(() => gateway.stop());
+  cleanUps.push(() => gateway.stop());
   expect((await checked()).stdout).toMatch(
     /^ok {4} redis: a private server runs \(process \d+\); master, takes writes/m,
   );
   expect((await checked({ SHARDS: '2' })).stdout).toMatch(/^FAILED redis: SHARDS is 2, but the data/m);
   await gateway.stop();
   expect((await checked()).stdout).toMatch(/^ok {4} redis: a private server, started for this check; master/m);
-  expect((await checked({ SHARDS: '2' })).stdout).toMatch(/^FAILED redis: SHARDS is 2, but the data/m);
-});
-
-test('check says who may call the bot elsewhere, and that its owner has to switch that on', async () => {
-  const telling = async (ids: string) => (await check({ TELEGRAM_GUESTS: ids })).stdout;
-  expect(await telling('')).not.toMatch(/guests:/);
-  expect(await telling('77, 78')).toMatch(/ok {4} guests: 2 people may call the bot in chats that it is not part of$/m);
-  await moveToWorld({ telegram: { guests: 'off' } });
-  expect(await telling('77')).toMatch(/guests: 1 person may call .* but guest mode is off in BotFather/);
-  for (const ids of ['*', '-100555', '77 78', '@somebody']) {
-    const { code, stderr } = await check({ TELEGRAM_GUESTS: ids });
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/TELEGRAM_GUESTS is malformed: expected ids of people/)]);
-  }
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
+import type { MessageReport } from '../../../worker/report/message.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { spawnFile } from '../../fixture/command.ts';
 import { CHAT, eachInWorld, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
@@ -13,9 +14,7 @@ eachInWorld();
 const OTHER = 1002;
 const FAST = { reconcileEveryMs: 100, watchEveryMs: 100, alertEveryMs: 50 };
 
-function cli(...args: string[]) {
-  return runCli(args, world.env);
-}
+const cli = (...args: string[]) => runCli(args, world.env);
 
 /** Waits until a chat's message is accepted, first of its lane, and no job. */
 async function untilItRests(chat: number): Promise<void> {
@@ -82,11 +81,8 @@ test('a pause of everything survives a restart, holds commands too, and status i
 
 test('a turn that is put off when its chat is paused rests at its next attempt, and is answered when it is resumed', async () => {
   let isUp = false;
-  world.claude.react(() =>
-    isUp
-      ? { do: 'answer', text: 'here' }
-      : { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' },
-  );
+  const overloaded = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
+  world.claude.react(() => (isUp ? { do: 'answer', text: 'here' } : overloaded));
   await start({}, { ...FAST, RETRY_MS: 1_000 });
   world.telegram.say(CHAT, 'hello');
   await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
@@ -99,30 +95,27 @@ test('a turn that is put off when its chat is paused rests at its next attempt, 
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 
-function retry(...args: string[]) {
-  return runCli(['retry', ...args], world.env);
-}
+const retry = (...args: string[]) => cli('retry', ...args);
+const HEADERS = { 'retry-after': '250' };
+const OVERLOADED = { do: 'error', status: 529, type: 'overloaded_error', message: 'no', headers: HEADERS } as const;
 
-async function givenFailed(): Promise<string> {
-  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
-  await start();
-  world.telegram.say(CHAT, 'hello');
-  const { entry } = await nextOutcome(world, CHAT);
-  world.claude.react((call) => ({ do: 'answer', text: `re ${call.pendingText}` }));
-  return entry;
-}
-
-test('a message that waits for minutes is tried at once', async () => {
+test('a message that was put off says why, after which attempt, and what can be done; it is tried at once', async () => {
   let isUp = false;
-  world.claude.react(() =>
-    isUp
-      ? { do: 'answer', text: 'here' }
-      : { do: 'error', status: 529, type: 'overloaded_error', message: 'no', headers: { 'retry-after': '250' } },
-  );
+  world.claude.react(() => (isUp ? { do: 'answer', text: 'here' } : OVERLOADED));
   await start();
-  world.telegram.say(CHAT, 'hello');
+  world.telegram.say(CHAT, 'my secret question');
   await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
   const [[entry = ''] = []] = await world.peek.xrange(world.keys.inbound, '-', '+');
+  const report = JSON.parse((await cli('message', entry, '--json')).stdout) as MessageReport;
+  expect(report).toMatchObject({
+    ...{ entry, chat: String(CHAT), kind: 'text', can: ['retry', 'cancel', 'show chat'] },
+    place: { at: 'delayed', untilMs: expect.any(Number), reason: 'overloaded' },
+  });
+  expect(report.timeline.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['accepted', 'begun', 'attempt']));
+  const words = await cli('message', entry);
+  expect(words.stdout).toMatch(/Now: put off \(overloaded\), next try in \d/);
+  expect(words.stdout).toContain(`npm run cli -- retry ${entry}`);
+  expect(words.stdout + JSON.stringify(report)).not.toContain('secret');
   isUp = true;
   const tried = await retry(entry, '--why', 'it is back');
   expect(tried).toMatchObject({ code: 0, stdout: expect.stringMatching(/being tried now/) });
@@ -130,33 +123,28 @@ test('a message that waits for minutes is tried at once', async () => {
   expect(await retry(entry)).toMatchObject({ code: 1, stdout: expect.stringMatching(/has ended: answered/) });
 });
 
-test('a failed message comes back by the entry that its alert names, once, however often it is retried', async () => {
-  const entry = await givenFailed();
-  const both = await Promise.all([retry(entry), retry(entry)]);
-  expect(both.some(({ code }) => code === 0)).toBe(true);
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-  expect((await retry(entry)).code).toBe(1);
-  expect(await settledOutcomes(world)).toHaveLength(2);
-  expect(world.telegram.shown(CHAT).filter(({ text }) => text === 're hello')).toHaveLength(1);
-});
-
-test('retry that is killed once it has written down what it does can be done again, and is answered once', async () => {
-  const entry = await givenFailed();
+test('a failed message comes back by the entry that its alert names, once, however often it is retried, also after a kill', async () => {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
+  await start();
+  world.telegram.say(CHAT, 'hello');
+  const { entry } = await nextOutcome(world, CHAT);
+  world.claude.react((call) => ({ do: 'answer', text: `re ${call.pendingText}` }));
   const child = await spawnFile('worker/cli/main.ts', ['retry', entry], world.env);
   const ended = once(child, 'exit');
   await until('action', async () => (await world.peek.xlen(world.keys.actions)) || undefined);
   child.kill('SIGKILL');
   await ended;
-  const kept = await world.peek.xlen(world.keys.dead);
-  expect((await retry(entry)).code).toBe(kept === 1 ? 0 : 1);
+  const isKept = (await world.peek.xlen(world.keys.dead)) === 1;
+  const both = await Promise.all([retry(entry), retry(entry)]);
+  expect(both.some(({ code }) => code === 0)).toBe(isKept);
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect((await retry(entry)).code).toBe(1);
+  expect(shown().filter((text) => text === 're hello')).toHaveLength(1);
   expect(await world.peek.xlen(world.keys.dead)).toBe(0);
   expect(await world.peek.hgetall(world.keys.counts)).toMatchObject({ accepted: '2', settled: '2' });
 });
 
-function cancel(...args: string[]) {
-  return runCli(['cancel', ...args], world.env);
-}
+const cancel = (...args: string[]) => cli('cancel', ...args);
 
 async function lane(messages: number): Promise<string[]> {
   return until(`lane of ${messages}`, async () => {
@@ -185,18 +173,6 @@ test('cancel of one message ends it alone, and its user is told; the next one is
   expect(await cancel(entry)).toMatchObject({ code: 1, stdout: expect.stringMatching(/has ended/) });
 });
 
-test('cancel of a message that is put off for long ends it at once, and twice is the same', async () => {
-  const headers = { 'retry-after': '250' };
-  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'no', headers }));
-  await start();
-  world.telegram.say(CHAT, 'hello');
-  await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
-  const [entry = ''] = await lane(1);
-  await Promise.all([cancel(entry), cancel(entry)]);
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ entry, outcome: 'cancelled', reason: 'operator' });
-  expect(await settledOutcomes(world)).toHaveLength(1);
-});
-
 test('cancel of a chat ends all that waits as /stop does, with one reply and a balanced ledger; twice is the same', async () => {
   givenHanging();
   await start();
@@ -204,10 +180,10 @@ test('cancel of a chat ends all that waits as /stop does, with one reply and a b
   await lane(3);
   await world.claude.waitForCall(({ pendingText }) => pendingText === 'hang');
   // In a paused chat nothing ends between the two.
-  await runCli(['pause', String(CHAT)], world.env);
+  await cli('pause', String(CHAT));
   const both = await Promise.all([cancel(String(CHAT)), cancel(String(CHAT))]);
   expect(both.map(({ code }) => code)).toEqual([0, 0]);
-  await runCli(['resume', String(CHAT)], world.env);
+  await cli('resume', String(CHAT));
   await nextOutcome(world, CHAT, 4);
   const outcomes = await settledOutcomes(world);
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled', 'cancelled', 'command']);

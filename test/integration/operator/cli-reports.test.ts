@@ -1,24 +1,21 @@
 import { expect, test } from '@jest/globals';
-import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { bindProviderNote, noteBreaker } from '../../../shared/state/provider/provider.ts';
 import type { MessageReport } from '../../../worker/report/message.ts';
 import type { Status } from '../../../worker/report/status.ts';
 import { runCli } from '../../fixture/cli.ts';
+import { operator } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, stopGateways, world } from '../../fixture/each-test.ts';
-import { jobsIn } from '../../fixture/job-keys.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { goAwayBeforeAnswer, isAway } from '../../fixture/telegram-away.ts';
 
 eachInWorld();
 
-const verb =
-  (name: string) =>
-  (...args: string[]) =>
-    runCli([name, ...args], world.env);
-const [status, message, chat, incidents] = [verb('status'), verb('message'), verb('chat'), verb('incidents')];
-
-async function stated(): Promise<Status> {
-  return JSON.parse((await status('--json')).stdout) as Status;
-}
+const verb = (...args: string[]) => runCli(args, world.env);
+const status = () => verb('status');
+const stated = async () => JSON.parse((await verb('status', '--json')).stdout) as Status;
+const incidents = (...args: string[]) => verb('incidents', ...args);
 
 /** Whether the lane of the chat has so many messages. */
 async function isDeep(messages: number): Promise<true | undefined> {
@@ -64,12 +61,12 @@ test('status and chat name the turn in flight, its step and since when, and what
   expect(now.oldest?.entry).toBe(now.running[0]?.entry);
   const inWords = (await status()).stdout;
   expect(inWords).toMatch(new RegExp(`${now.oldest?.entry} +${CHAT} +asking the model +1 +\\d+ s`));
-  const report = JSON.parse((await chat(String(CHAT), '--json')).stdout);
+  const report = JSON.parse((await verb('chat', String(CHAT), '--json')).stdout);
   expect(report).toMatchObject({
     ...{ waiting: 2, head: { place: { at: 'running' } }, outcomes: [{ outcome: 'answered' }] },
     ...{ today: { calls: 1, inputTokens: expect.any(Number) }, deadLetters: 0, reminders: 0 },
   });
-  const words = (await chat(String(CHAT))).stdout;
+  const words = (await verb('chat', String(CHAT))).stdout;
   expect(words).toMatch(/\nFirst: \d+-\d+, accepted \d+ s ago: asking the model[\s\S]*\nWaiting +2;/);
   expect(words).toContain(`npm run cli -- cancel ${CHAT}`);
   expect(inWords + words + JSON.stringify([now, report])).not.toMatch(/secret|private answer|behind it/);
@@ -83,37 +80,10 @@ test('status and retry without Redis say so, and exit 1', async () => {
 });
 
 async function reported(id: string): Promise<MessageReport> {
-  const { code, stdout, stderr } = await message(id, '--json');
+  const { code, stdout, stderr } = await verb('message', id, '--json');
   if (code !== 0) throw new Error(stderr);
   return JSON.parse(stdout) as MessageReport;
 }
-
-async function pending(): Promise<EntryId[]> {
-  return (await world.peek.xrange(world.keys.inbound, '-', '+')).map(([id]) => id as EntryId);
-}
-
-test('a message that was put off says why, after which attempt, when it is tried next, and what can be done', async () => {
-  // Longer than two looks from the command line take on a busy machine.
-  const headers = { 'retry-after': '60' };
-  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded', headers }));
-  await start();
-  world.telegram.say(CHAT, 'my secret question');
-  await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
-  const [entry = ''] = await pending();
-  const report = await reported(entry);
-  expect(report).toMatchObject({
-    entry,
-    chat: String(CHAT),
-    kind: 'text',
-    place: { at: 'delayed', untilMs: expect.any(Number), reason: 'overloaded' },
-    can: ['retry', 'cancel', 'show chat'],
-  });
-  expect(report.timeline.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['accepted', 'begun', 'attempt']));
-  const words = await message(entry);
-  expect(words.stdout).toMatch(/Now: put off \(overloaded\), next try (?:now|in \d+ s)/);
-  expect(words.stdout).toContain(`npm run cli -- retry ${entry}`);
-  expect(words.stdout + JSON.stringify(report)).not.toContain('secret');
-});
 
 test('a message behind another says which, and later that it waited for it; its trace id names it as well', async () => {
   const { promise: after, resolve: answer } = Promise.withResolvers<void>();
@@ -123,7 +93,7 @@ test('a message behind another says which, and later that it waited for it; its 
   await world.claude.waitForCall((call) => call.pendingText === 'slow');
   world.telegram.say(CHAT, 'quick');
   await until('lane of 2', () => isDeep(2));
-  const [first = '', second = ''] = await pending();
+  const [first = '', second = ''] = (await world.peek.xrange(world.keys.inbound, '-', '+')).map(([id]) => id);
   const [running, waiting] = await Promise.all([reported(first), reported(second)]);
   expect(running.place).toMatchObject({ at: 'running', step: 'asking the model', attempt: 1 });
   expect(waiting.place).toEqual({ at: 'lane', position: 1, behind: first });
@@ -136,7 +106,7 @@ test('a message behind another says which, and later that it waited for it; its 
     turn: { parts: { total: 1, sent: 1 } },
   });
   expect(ended.timeline.find(({ kind }) => kind === 'waited')?.text).toContain(first);
-  expect((await message(second)).stdout).toMatch(/^Message .*\nEnded \d+ s ago: answered/);
+  expect((await verb('message', second)).stdout).toMatch(/^Message .*\nEnded \d+ s ago: answered/);
 });
 
 test('a failed message is found by its entry and its dead letter, and its incident with cause, count and what to do', async () => {
@@ -147,9 +117,8 @@ test('a failed message is found by its entry and its dead letter, and its incide
   const { entry } = await nextOutcome(world, CHAT);
   const [[letter = ''] = []] = await world.peek.xrange(world.keys.dead, '-', '+');
   expect(await reported(letter)).toMatchObject({ entry, letter, can: ['retry', 'show letter', 'show chat'] });
-  expect((await message(entry)).stdout).toMatch(/failed \(authentication\); kept as dead letter/);
-  const named = async () => (await world.peek.hkeys(world.keys.incidents)).find((name) => /^incident:/.test(name));
-  await until('incident', named);
+  expect((await verb('message', entry)).stdout).toMatch(/failed \(authentication\); kept as dead letter/);
+  await until('incident', async () => (await world.peek.hkeys(world.keys.incidents)).find((name) => /^inc/.test(name)));
   const listed = await incidents('--open', '--json');
   expect(listed.code).toBe(1);
   const [first] = JSON.parse(listed.stdout);
@@ -176,7 +145,53 @@ test('incidents and status show what this version does not know, as far as it ca
     /^Needs attention · failed: Not known to this version \(not readable\)\n.*\n {2}Latest: no JSON/m,
   );
   expect(stdout).toMatch(/^Needs attention · aside:idle: Not known to this version/m);
-  const status = JSON.parse((await runCli(['status', '--json'], world.env)).stdout);
-  expect(status.incidents).toHaveLength(3);
-  expect(status.troubles.map(({ cause }: { cause: string }) => cause)).toEqual(['worker', 'other-version']);
+  const now = await stated();
+  expect(now.incidents).toHaveLength(3);
+  expect(now.troubles.map(({ cause }) => cause)).toEqual(['worker', 'other-version']);
+});
+
+const breakers = async () => (await stated()).breakers;
+
+test('the status is red and says since when calls of a model are kept back, and when the next one is tried, until one goes through', async () => {
+  let isUp = false;
+  const headers = { 'retry-after': '0' };
+  const overloaded = { do: 'error', status: 529, type: 'overloaded_error', message: 'no', headers } as const;
+  world.claude.react(() => (isUp ? { do: 'answer', text: 'here' } : overloaded));
+  await start();
+  expect((await status()).stdout).toMatch(/^Breakers {5}closed$/m);
+  // Another process has had a call that failed, too.
+  await bindProviderNote(world.peek, world.keys)('overloaded', '529');
+  const before = Date.now();
+  for (const chat of Array.from({ length: 4 }, (_, at) => CHAT + at)) world.telegram.say(chat, 'hello');
+  const open = await until('open breaker', async () => (await breakers()).models[0]);
+  expect(open).toMatchObject({ model: 'claude-opus-5-5' });
+  expect(open.sinceMs).toBeGreaterThanOrEqual(before);
+  expect(open.untilMs).toBeGreaterThan(open.sinceMs);
+  await until('a red status', async () => (await status()).code === 1 || undefined);
+  expect((await status()).stdout).toMatch(/^RED {2}The model endpoint .*status 529[\s\S]*Runbook: provider/);
+  const visitor = await operator();
+  expect((await visitor.get('/console')).text).toMatch(
+    /<li class="bad"><b>Breakers<\/b> <span>Trouble: claude-opus-5-5: open since [\d-]+ [\d:]+ UTC, next try /,
+  );
+  isUp = true;
+  await nextOutcome(world, CHAT);
+  await until('closed breaker', async () => (await breakers()).models.length === 0 || undefined);
+});
+
+test('the status says since when Telegram is away and when it is asked next', async () => {
+  await start({ TEST_CALL_TIMEOUT_MS: '700' });
+  world.telegram.say(CHAT, 'hello');
+  await goAwayBeforeAnswer('refused', [CHAT]);
+  await until('away', async () => (await isAway()) || undefined);
+  expect((await status()).stdout).toMatch(/^Breakers {5}Telegram: open since .* UTC, next try /m);
+});
+
+test('what a killed process noted of a breaker is not believed for ever, and what cannot be read hides no other', async () => {
+  const nowMs = Date.now();
+  await noteBreaker(world.peek, world.keys, 'killed', { sinceMs: 1, untilMs: nowMs - 300_000 });
+  await noteBreaker(world.peek, world.keys, 'due', { sinceMs: 2, untilMs: nowMs - 1_000 });
+  const odd = { 'breaker:torn': '{', 'breaker:odd': '{"sinceMs":"x"}', 'breaker:null': 'null' };
+  await world.peek.hset(world.keys.provider, odd);
+  expect((await breakers()).models).toEqual([{ model: 'due', sinceMs: 2, untilMs: nowMs - 1_000 }]);
+  expect((await status()).stdout).toMatch(/^Breakers {5}due: open since .* UTC, next try now$/m);
 });

@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { visitorOf } from '../../fixture/console.ts';
-import { act, eachClosesConsoles, givenLetters, keptLetters, operator, trail } from '../../fixture/each-console.ts';
+import { act, givenLetters, keptLetters, operator, trail } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 
-eachClosesConsoles();
 eachInWorld();
 
 /** A chat in which a message is with the model and another one waits. */
@@ -47,12 +46,10 @@ test('a chat is paused and resumed from its page, every chat from the status, af
   expect((await visitor.get(page)).text).toContain(`/console/act/pause?target=${CHAT}`);
   const done = await act(visitor, 'pause', { ...one, why: 'a loop' });
   expect(done).toBe('Chat 1001 is paused: its messages wait.');
-  expect(await act(visitor, 'pause', one)).toMatch(/^Chat 1001 was paused already, \d+ s ago by console: a loop\.$/);
   const paused = (await visitor.get(page)).text;
   expect(paused).toMatch(/PAUSED by console .*: a loop/);
   expect(paused).toMatch(/action="\/console\/act\/resume">[\s\S]*value="1001"><button>Resume</);
   expect(await act(visitor, 'resume', one)).toBe('Chat 1001 goes on within seconds.');
-  expect(await act(visitor, 'resume', one)).toBe('Chat 1001 was not paused.');
   for (const place of ['/console', '/console/incidents'])
     expect((await visitor.get(place)).text).toContain('href="/console/act/pause?target=*">Pause all</a>');
   const question = await visitor.get('/console/act/pause?target=*');
@@ -99,12 +96,13 @@ test('no deed is done without a session, with the key of another one, or from el
     ['/console/act/replay', { target: '0..9' }],
   ];
   for (const [path, fields] of deeds) {
+    const refused = (status: number, text: string) => ({ status, text: expect.stringContaining(text) });
     const nobody = await stranger.post(path, { ...fields, form });
-    expect(nobody).toMatchObject({ status: 401, text: expect.stringContaining('nothing was done') });
+    expect(nobody).toMatchObject(refused(401, 'nothing was done'));
     const stale = await visitor.post(path, { ...fields, form: 'x'.repeat(43) });
-    expect(stale).toMatchObject({ status: 403, text: expect.stringContaining('You have logged in again') });
+    expect(stale).toMatchObject(refused(403, 'You have logged in again'));
     const foreign = await visitor.post(path, { ...fields, form }, { origin: 'https://evil.example' });
-    expect(foreign).toMatchObject({ status: 403, text: expect.stringContaining('not sent by a page of this console') });
+    expect(foreign).toMatchObject(refused(403, 'not sent by a page of this console'));
   }
   for (const path of ['/console/act/purge?target=5-0', '/console/act/replay?target=0..9', '/console/dead'])
     expect((await stranger.get(path)).status).toBe(401);

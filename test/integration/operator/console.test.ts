@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { recordAction } from '../../../shared/state/process/actions.ts';
 import { REPORTS, type ReportRule } from '../../../worker/report/reports.ts';
-import { eachClosesConsoles, operator } from '../../fixture/each-console.ts';
+import { operator } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 
-eachClosesConsoles();
 eachInWorld();
 
 async function givenFailed(words: string, chat = CHAT): Promise<void> {
@@ -44,15 +43,8 @@ test('every report has a page, none of which shows what a message says, except w
 
 /** Names and reasons that would be markup, in everything that the pages read. */
 async function givenHostile(evil: string): Promise<void> {
-  const record = {
-    entry: evil,
-    chat: evil,
-    traceId: evil,
-    atMs: Date.now(),
-    outcome: evil,
-    reason: evil,
-    settledAtMs: 1,
-  };
+  const names = { entry: evil, chat: evil, traceId: evil, outcome: evil, reason: evil };
+  const record = { ...names, atMs: Date.now(), settledAtMs: 1 };
   const times = { openedMs: 1, lastMs: 1, messages: 1, chats: 1 };
   const incident = { cause: evil, isOpen: true, ...times, chatNames: [evil], latest: evil };
   const call = {
@@ -68,7 +60,10 @@ async function givenHostile(evil: string): Promise<void> {
   await peek.xadd(keys.events, '*', 'event', evil, 'record', JSON.stringify({ ...record, event: evil, kind: evil }));
   await peek.xadd(keys.events, '*', 'event', 'x', 'record', JSON.stringify({ ...record, ...call }));
   await recordAction(peek, 'pause', evil, { by: evil, why: evil });
-  await peek.hset(keys.incidents, `incident:${evil}`, JSON.stringify(incident));
+  await peek.hset(keys.incidents, {
+    [`incident:${evil}`]: JSON.stringify(incident),
+    [`incident:tool-refused:${evil}`]: JSON.stringify({ ...incident, cause: 'tool-refused', key: evil }),
+  });
   await peek.hset(keys.paused, '*', JSON.stringify({ sinceMs: 1, by: evil, why: evil }));
 }
 
@@ -78,18 +73,25 @@ test('hostile names and reasons in Redis are shown as text on every page', async
   const visitor = await operator();
   const escaped = encodeURIComponent(evil);
   const lists = Object.values<ReportRule>(REPORTS).flatMap(({ page, args }) => (args ? [] : [`/${page}`]));
-  const named = ['/message/5-0', '/letter/5-0', ...['chat', 'incident', 'session'].map((of) => `/${of}/${escaped}`)];
+  const incident = `/incident/${encodeURIComponent('tool-refused:')}${escaped}`;
+  const ids = ['chat', 'incident', 'session', 'runbook'].map((of) => `/${of}/${escaped}`);
+  const named = ['/message/5-0', '/letter/5-0', incident, ...ids];
   for (const page of [...lists, ...named, `/find?name=${escaped}`, `/dead?did=${escaped}&chat=<b>`]) {
     const { status, text } = await visitor.get(`/console${page}`);
     expect([page, status < 500, /<script|<img|<b>"/.test(text)]).toEqual([page, true, false]);
   }
   expect((await visitor.get('/console/recoveries')).text).toContain('&lt;script&gt;');
-  expect((await visitor.get('/console/incidents')).text).toContain('&lt;script&gt;');
+  const list = (await visitor.get('/console/incidents')).text;
+  expect(list).toContain('&lt;script&gt;');
+  expect(list).toContain(`href="/console${incident.replaceAll("'", '&#39;')}"`);
+  expect((await visitor.get(`/console${incident}`)).status).toBe(200);
 });
 
 test('an unknown message, chat or page is 404, and what is searched for is found', async () => {
   const visitor = await operator();
-  for (const path of ['/message/1-0', '/message/x', '/chat/77', '/chat/x', '/letter/1-0', '/incident/x', '/nowhere'])
+  const incidents = ['x', 'provider', '%00', 'constructor', '%2F'].map((name) => `/incident/${name}`);
+  const others = ['/runbook/x', '/runbook/%00', '/runbook/constructor', '/nowhere'];
+  for (const path of ['/message/1-0', '/message/x', '/chat/77', '/chat/x', '/letter/1-0', ...incidents, ...others])
     expect([path, (await visitor.get(`/console${path}`)).status]).toEqual([path, 404]);
   expect((await visitor.get(`/console/find?name=${CHAT}`)).headers.get('location')).toBe(`/console/chat/${CHAT}`);
 });

@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
-import type { Alert } from '../../../../shared/flow/alert.ts';
+import type { Alert, Cause } from '../../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../../shared/redis/keys.ts';
 import { buttonsOf } from '../../../../worker/alerts/act.ts';
 import { readIncident } from '../../../../worker/alerts/book-store.ts';
+import { ALERT_WORDS } from '../../../../worker/alerts/causes/words.ts';
 import { actsFor, CAUSES } from '../../../../worker/alerts/causes.ts';
 import { type Incident, openingOf } from '../../../../worker/alerts/incident.ts';
 import { messageOf } from '../../../../worker/alerts/message.ts';
@@ -11,7 +12,7 @@ import { condition, failure, opened, START } from '../../../fixture/incidents.ts
 
 const HOUR_MS = 3600_000;
 const WAITING = { chat: '-1001234567890' as ChatKey, entry: '1795508127949-12345' as EntryId };
-const causes = Object.keys(CAUSES) as Incident['cause'][];
+const causes = Object.keys(CAUSES) as Cause[];
 const noted = (name: string) => ({ acts: { [name]: { by: 'Ann', atMs: START, entry: '1-1', result: 'done' } } });
 const labels = (incident: Incident | undefined) =>
   incident &&
@@ -31,6 +32,20 @@ test('an alert has six buttons at most, each with data that Telegram takes', () 
       expect(command).toMatch(/^\/desk act [\w-]{10} [a-z-]+(?: -?\d[\d.-]*)?$/);
     }
   }
+});
+
+test('every cause except a fact has a text for its end', () => {
+  const facts = causes.filter((cause) => CAUSES[cause].endsBy === 'fact');
+  expect(causes.filter((cause) => (CAUSES[cause].end ?? '') === '')).toEqual(facts);
+});
+
+test('a button that a text names has that label, among those that its cause offers', () => {
+  const named = causes.flatMap((cause) =>
+    [...(CAUSES[cause].todo ?? '').matchAll(/“([^”]*)”/g)].map(([, label]) => ({ cause, label })),
+  );
+  expect(named).toContainEqual({ cause: 'failed', label: ALERT_WORDS.acts.replay });
+  const isOffered = (cause: Cause, label = '') => actsFor(cause).some((name) => ALERT_WORDS.acts[name] === label);
+  expect(named.filter(({ cause, label }) => !isOffered(cause, label))).toEqual([]);
 });
 
 test('every act that a cause offers can be done', () => {

@@ -41,16 +41,3 @@ test('all three renderings of a report have every word of it', async () => {
   for (const word of [...head, ...others])
     expect([word, renderings.map((each) => each.includes(word))]).toEqual([word, [true, true, true]]);
 });
-
-test('a terminal has the command of an action and exact times; a page has links, and buttons with the key of the session', async () => {
-  const text = textOf(REPORT);
-  expect(text).toMatch(/^Title of -100\.7\nRED {2}Reason\.\n {2}More <b>\.\n\nTile +3; since 5 s ago\n/);
-  expect(text).toMatch(/What can be done\n {2}npm run cli -- retry 1-0$/);
-  expect(text).toContain('2026-11-25 04:13:59 UTC       +9 s  Ended');
-  const page = String(await reportHtml(REPORT, READING));
-  expect(page).toContain('<a class="id" href="/console/chat/-100.7">-100.7</a>');
-  expect(page).toContain('<a class="id" href="/console/message/1-0">1-0</a>');
-  expect(page).toContain('<a class="id" href="/console/dead">3</a>');
-  expect(page.match(/name="form" value="the-key"/g)).toHaveLength(2);
-  expect(page).not.toMatch(/<script|More <b>/);
-});

@@ -31,6 +31,17 @@ const IDLE = ofShard({ jobsWaiting: 5 });
 const ONE = ofShard({ jobsWaiting: 1, nextJob: '1-0' });
 const OVERNIGHT = ofPoll({ lastAnswerMs: NOW - 8 * 3600_000 });
 
+const ofHook = (part: Parameters<typeof ofPoll>[0]) => ofPoll({ receiver: 'webhook', ...part });
+const UNREACHED = expect.stringMatching(/121 seconds.*unreached/);
+const SILENT = expect.stringMatching(/webhook shows no sign of life for 121 seconds.*undelivered/);
+const REMOVED = expect.stringMatching(/webhook was removed.*10 seconds/);
+const NOT_FOUND = expect.stringMatching(/120 seconds.*chat not found/);
+const [OF_MOST, DROPPED] = [expect.stringContaining('800 of at most 1000'), expect.stringContaining('3 so far')];
+const IS_AWAY = {
+  ...{ cause: 'telegram', messages: 3, chats: 2, sinceMs: AWAY.sinceMs },
+  text: expect.stringMatching(/31 seconds \(unknown: Bad Gateway\)\. Waiting: 3 finished answers of 2 chats, and 2 /),
+};
+
 const CASES: [what: string, found: object[], ...watch: Parameters<typeof watchOf>][] = [
   ['a healthy flow', [], snapshot()],
   ['a busy flow', [], ofShard({ jobsActive: 3, jobsWaiting: 9, unanswered: 12 }), ofShard({ jobsWaiting: 9 })],
@@ -54,7 +65,7 @@ const CASES: [what: string, found: object[], ...watch: Parameters<typeof watchOf
   ['no poll for two minutes', [], ofPoll({ lastAnswerMs: NOW - 120_000 })],
   [
     'no poll for longer',
-    [{ cause: 'no-poll', text: expect.stringMatching(/121 seconds.*unreached/) }],
+    [{ cause: 'no-poll', text: UNREACHED }],
     ofPoll({ lastAnswerMs: NOW - 121_000, otherKind: 'unreached' }),
   ],
   ['a first poll two minutes ago', [], first(119_000)],
@@ -64,63 +75,27 @@ const CASES: [what: string, found: object[], ...watch: Parameters<typeof watchOf
   ['the same, still open', [{ cause: 'no-poll' }], { ...OVERNIGHT, open: new Set(['no-poll']) }, undefined, NOW],
   [
     'a silent webhook',
-    [
-      {
-        cause: 'no-delivery',
-        text: expect.stringMatching(/webhook shows no sign of life for 121 seconds.*undelivered/),
-      },
-    ],
-    ofPoll({ receiver: 'webhook', lastAnswerMs: NOW - 121_000, otherKind: 'undelivered' }),
+    [{ cause: 'no-delivery', text: SILENT }],
+    ofHook({ lastAnswerMs: NOW - 121_000, otherKind: 'undelivered' }),
   ],
-  [
-    'a removed webhook',
-    [{ cause: 'conflict', text: expect.stringMatching(/webhook was removed.*10 seconds/) }],
-    ofPoll({ receiver: 'webhook', conflictMs: NOW - 10_000 }),
-  ],
+  ['a removed webhook', [{ cause: 'conflict', text: REMOVED }], ofHook({ conflictMs: NOW - 10_000 })],
   ['a conflict', [{ cause: 'conflict' }], ofPoll({ conflictMs: NOW - 119_000 })],
   ['a conflict two minutes ago', [], ofPoll({ conflictMs: NOW - 120_000 })],
   ['a refused token', [{ cause: 'token' }], ofPoll({ unauthorizedMs: NOW - 40_000 })],
   ['a token that is taken again', [], ofPoll({ unauthorizedMs: NOW - 40_000, lastAnswerMs: NOW - 39_000 })],
   ['one two minutes ago', [], ofPoll({ unauthorizedMs: NOW - 120_000, lastAnswerMs: NOW - 119_999 })],
   ['alerts that fail', [], alerting(119_000)],
-  [
-    'alerts that fail for two minutes',
-    [{ cause: 'alert-channel', text: expect.stringMatching(/120 seconds.*chat not found/) }],
-    alerting(120_000),
-  ],
+  ['alerts that fail for two minutes', [{ cause: 'alert-channel', text: NOT_FOUND }], alerting(120_000)],
   ['a Redis that is 80 % full', [], redis(800, 1_000)],
   ['a Redis that is fuller', [{ cause: 'memory' }], redis(801, 1_000)],
   ['a Redis without a limit', [], redis(10 ** 12, 0)],
-  [
-    'files that are not written',
-    [{ cause: 'persistence', text: expect.stringContaining('aof_last') }],
-    redis(1, 0, 'aof_last_write_status'),
-  ],
+  ['unwritten files', [{ cause: 'persistence', text: expect.stringContaining('aof_last') }], redis(1, 0, 'aof_last')],
   ['99 dead letters', [], ofShard({ deadLetters: 99 })],
   ['100 of them', [{ cause: 'dead-letters' }], ofShard({ deadLetters: 100 })],
-  [
-    '80 % of the most',
-    [{ level: 'nearly full', text: expect.stringContaining('800 of at most 1000') }],
-    ofShard({ deadLetters: 800 }),
-  ],
-  [
-    'as many as there may be',
-    [{ level: 'full', text: expect.stringContaining('3 so far') }],
-    ofShard({ deadLetters: 1_000, lettersDropped: 3 }),
-  ],
+  ['80 % of the most', [{ level: 'nearly full', text: OF_MOST }], ofShard({ deadLetters: 800 })],
+  ['as many as there may be', [{ level: 'full', text: DROPPED }], ofShard({ deadLetters: 1_000, lettersDropped: 3 })],
   ['a Telegram away for 29 s', [], away(29_000)],
-  [
-    'a Telegram away for half a minute',
-    [
-      {
-        ...{ cause: 'telegram', messages: 3, chats: 2, sinceMs: AWAY.sinceMs },
-        text: expect.stringMatching(
-          /31 seconds \(unknown: Bad Gateway\)\. Waiting: 3 finished answers of 2 chats, and 2 /,
-        ),
-      },
-    ],
-    away(31_000),
-  ],
+  ['a Telegram away for half a minute', [IS_AWAY], away(31_000)],
 ];
 
 test.each(CASES.map(([what, expected, ...watch]) => [what, expected, watch] as const))(

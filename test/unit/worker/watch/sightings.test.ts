@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createSightings, timesSeen } from '../../../../worker/watch/sightings.ts';
+import { createSightings } from '../../../../worker/watch/sightings.ts';
 
 const NOW = 1_800_000_000_000;
 const HOUR_MS = 3600_000;
@@ -10,9 +10,9 @@ function looking() {
   const lookAt = createSightings(() => clocks.steadyMs);
   return {
     clocks,
-    ageOf(ms: number, name = 'it'): number {
+    ageOf(ms: number): number {
       const look = lookAt(clocks.redisMs);
-      const age = clocks.redisMs - look.seen(name, ms);
+      const age = clocks.redisMs - look.seen('it', ms);
       look.end();
       return age;
     },
@@ -46,21 +46,4 @@ test('a clock that steps forward makes nothing older, and what comes after the s
   pass(60_000);
   clocks.redisMs += 2 * HOUR_MS;
   expect([ageOf(writtenMs), ageOf(laterMs)]).toEqual([72_000, 60_000]);
-});
-
-test('a time that changes, or was gone in between, is young again', () => {
-  const { ageOf, pass } = looking();
-  ageOf(NOW + HOUR_MS);
-  pass(40_000);
-  expect(ageOf(NOW + HOUR_MS + 1)).toBe(0);
-  pass(40_000);
-  expect(ageOf(NOW + HOUR_MS)).toBe(0);
-});
-
-test('a record has its times seen, at any depth, and nothing else changed; a time that is none throws', () => {
-  const { clocks } = looking();
-  const look = createSightings(() => clocks.steadyMs)(NOW);
-  const record = { atMs: NOW - 1, count: NOW + 5, why: 'a', inner: { sinceMs: NOW + 5 }, allMs: [NOW + 5] };
-  expect(timesSeen('record', record, look)).toEqual({ ...record, inner: { sinceMs: NOW } });
-  expect(() => look.seen('it', Number('yesterday'))).toThrow(RangeError);
 });
