@@ -10,7 +10,7 @@ export default {
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.cache/'],
   testTimeout: 180_000,
   // The tests wait more than they compute.
-  maxWorkers: 5,
+  maxWorkers: 6,
   testSequencer: '<rootDir>/test/environment/sequencer.mjs',
   globalSetup: '<rootDir>/test/environment/redis-setup.ts',
 };
