@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Alert, lostDataAlert } from '../../flow/alert.ts';
 import { commandIn, encodeMessage, type InboundMessage, laneOf } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { chatOf, type EntryId, fieldOfUpdate, type Keys, keysOf, shardOf } from '../../redis/keys.ts';
+import { chatKey, chatOf, type EntryId, fieldOfUpdate, type Keys, keysOf, shardOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { cancels, isPermitted } from '../../telegram/commands.ts';
 import { movedGroups, notePresence, type Presence } from '../chat/chat.ts';
@@ -56,6 +56,7 @@ export type Inbox = ReturnType<typeof createInbox>;
 export function createInbox(redis: RedisClient, shards: number) {
   const run = bindScript<[0 | 1, EntryId, number]>(redis, join(import.meta.dirname, 'accept.lua'));
   const edit = bindScript<[EditResult, EntryId | '', number]>(redis, join(import.meta.dirname, 'edit.lua'));
+  const move = bindScript<null>(redis, join(import.meta.dirname, 'move.lua'));
   const moved = movedGroups(redis);
   const lossTellers = new Map<number, ReturnType<typeof createLossTeller>>();
   // The message is stored whether or not this alert can be queued; the next acceptance tries again.
@@ -66,11 +67,15 @@ export function createInbox(redis: RedisClient, shards: number) {
   };
   return {
     /**
-     * Remembers that a group goes on under another id, and alerts unless that is stored already. Two producers that
-     * learn of it at once may both alert. Rejects when Redis cannot store that.
+     * Remembers that a group goes on under another id, with its conversation where that is on the same shard, and alerts
+     * unless that is stored already. Two producers that learn of it at once may both alert. Rejects when Redis cannot store that.
      */
     async reportMove({ from, to }: GroupMove): Promise<void> {
       if ((await moved.formerOf(to)) === from) return;
+      const keys = keysOf(shardOf(from, shards));
+      const [group, supergroup] = [chatKey(from), chatKey(to)];
+      if (shardOf(to, shards) === shardOf(from, shards))
+        await move([keys.lane(group), keys.chat(group), keys.chat(supergroup)], [group, supergroup]);
       const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. It is answered as before. Write ${to} where ${from} stands in the settings, such as TELEGRAM_ALLOWED_IDS.`;
       await queueAlert(redis, keysOf(0), { cause: 'group-moved', key: String(from), text });
       await moved.add(from, to);

@@ -65,7 +65,7 @@ test('two people in one topic: each is answered, in order, as a reply in the top
   expect(world.telegram.shown(GROUP, 7).map(({ replyTo }) => replyTo)).toEqual([60, 61]);
 });
 
-test('a group that becomes a supergroup is answered under its new id, and the operator gets that id', async () => {
+test('a group that becomes a supergroup goes on with its conversation under its new id, and the operator gets that id', async () => {
   await start();
   world.telegram.say(BASIC, `${mention()} before`, { fromId: CHAT, chatType: 'group' });
   await nextOutcome(world, BASIC);
@@ -74,6 +74,8 @@ test('a group that becomes a supergroup is answered under its new id, and the op
   expect(text).toContain(String(to));
   world.telegram.say(to, `${mention()} after`, { fromId: CHAT });
   expect(await nextOutcome(world, to)).toMatchObject({ outcome: 'answered' });
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toMatch(/before.*after/);
+  expect(await world.peek.hget(world.keys.chat(chatKey(BASIC)), 'movedTo')).toBe(String(to));
 });
 
 test('what was said before a question, and not to the bot, is shown to the model with it once, if the operator wants that', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { CHAT, eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
 
 eachInWorld();
 
@@ -20,7 +21,7 @@ test('a user without dangerous commands but INFO and KEYS is enough; a start wit
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 
-test.each([
+variants([
   ['BZPOPMIN', '-bzpopmin'],
   ['XREAD', '-xread'],
   ['EVALSHA', '-evalsha'],

@@ -60,17 +60,15 @@ test('without a name it is .env in the folder of the project, wherever the progr
 
 test('a malformed file, an unreadable one and one that was named but is not there exit 2 before a start connects', async () => {
   const malformed = await envFile({ ...world.env, SHARDS: '0' }, 0o600, 'ANTHROPIC_API_KEY sk-ant-secret\n');
-  const cases: [string, RegExp][] = [
-    [malformed, /\.env line \d+: expected NAME=value.*\n.*SHARDS is malformed/],
-    [await temporaryFolder(), /cannot be read \(EISDIR\)\s*$/],
-    [join(await temporaryFolder(), '.env'), /SPILLWAY_ENV_FILE names .*, which does not exist/],
+  const cases: [root: string, string, RegExp][] = [
+    ['spillway.ts', malformed, /\.env line \d+: expected NAME=value.*\n.*SHARDS is malformed/],
+    ['producer/main.ts', await temporaryFolder(), /cannot be read \(EISDIR\)\s*$/],
+    ['worker/main.ts', join(await temporaryFolder(), '.env'), /SPILLWAY_ENV_FILE names .*, which does not exist/],
   ];
-  for (const [file, words] of cases) {
-    for (const root of ['spillway.ts', 'producer/main.ts', 'worker/main.ts']) {
-      const ended = await runFile(root, [], { SPILLWAY_ENV_FILE: file });
-      expect(ended).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
-      expect(ended.stderr).not.toContain('sk-ant-secret');
-    }
+  for (const [root, file, words] of cases) {
+    const ended = await runFile(root, [], { SPILLWAY_ENV_FILE: file });
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
+    expect(ended.stderr).not.toContain('sk-ant-secret');
   }
   const nothing = await runFile('spillway.ts', [], { SPILLWAY_ENV_FILE: 'none' });
   expect(nothing).toMatchObject({
@@ -78,7 +76,7 @@ test('a malformed file, an unreadable one and one that was named but is not ther
     stderr: expect.stringMatching(/is required: .*\nnpm run setup asks for/s),
   });
   expect(world.telegram.calls).toEqual([]);
-  for (const [file, words] of cases)
+  for (const [, file, words] of cases)
     expect(await check({ SPILLWAY_ENV_FILE: file })).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
 });
 
