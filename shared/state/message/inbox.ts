@@ -56,7 +56,7 @@ export type Inbox = ReturnType<typeof createInbox>;
 export function createInbox(redis: RedisClient, shards: number) {
   const run = bindScript<[0 | 1, EntryId, number]>(redis, join(import.meta.dirname, 'accept.lua'));
   const edit = bindScript<[EditResult, EntryId | '', number]>(redis, join(import.meta.dirname, 'edit.lua'));
-  const move = bindScript<null>(redis, join(import.meta.dirname, 'move.lua'));
+  const move = bindScript<0 | 1>(redis, join(import.meta.dirname, 'move.lua'));
   const moved = movedGroups(redis);
   const lossTellers = new Map<number, ReturnType<typeof createLossTeller>>();
   // The message is stored whether or not this alert can be queued; the next acceptance tries again.
