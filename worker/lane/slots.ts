@@ -25,8 +25,10 @@ export interface Share {
   whenFree(timeoutMs: number): Promise<void>;
   /** How many jobs the shard has in hand: running, delivering, or waiting for a slot. */
   inHand(): number;
-  /** How many jobs the shard may have in hand; at least one, because a BullMQ worker without
-   * a free place fetches nothing, and would not see that a slot is free. */
+  /**
+   * How many jobs the shard may have in hand; at least one, because a BullMQ worker without a free place fetches nothing,
+   * and would not see that a slot is free.
+   */
   allowed(): number;
   /** Calls back each time `allowed` may have changed. */
   onChange(listener: () => void): void;

@@ -14,7 +14,7 @@ import { endUndelivered } from './undelivered.ts';
 /** Random extra wait, so that messages that wait for the same probe do not all return at once. */
 const SPREAD_MS = 500;
 const THROTTLED_MS_MIN = 1_000;
-/** What the breaker knows of Telegram is ignored when it is older. */
+/** An older result of the breaker is ignored. */
 const BREAKER_STATE_AGE_MS_MAX = 2_000;
 /** Shorter waits are not stored: they end before the next message of the chat is sent. */
 const STORED_MS_MIN = 2_000;

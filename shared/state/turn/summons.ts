@@ -3,7 +3,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import type { EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** What Telegram said of the answer in a chat that the bot is not part of. */
+/** Whether our message stands in a chat that the bot is not part of, as Telegram said. */
 export type Place =
   /** Our message is there, under this id. */
   | { kind: 'there'; inlineId: string }
