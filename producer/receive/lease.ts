@@ -1,8 +1,8 @@
 import type { Root } from '../../shared/app/process.ts';
-import { pause, type Service, within } from '../../shared/base/lifecycle.ts';
+import { type Service, within } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
+import { nextReady, type RedisClient } from '../../shared/redis/connection.ts';
 import { openReceiverLease } from '../../shared/state/process/receiver.ts';
 
 /** A period during which this process holds the lease. */
@@ -104,11 +104,7 @@ export function openLease(
 
 /** Waits for `ms`, or until the connection opens: before that it refuses every command. */
 async function pauseUntilOpen(redis: RedisClient, ms: number, signal: AbortSignal): Promise<void> {
-  const opened = new AbortController();
-  const onReady = () => opened.abort();
-  redis.once('ready', onReady);
-  await pause(ms, AbortSignal.any([signal, opened.signal]));
-  redis.off('ready', onReady);
+  await within(nextReady(redis, AbortSignal.any([signal, AbortSignal.timeout(ms)])), ms, signal);
 }
 
 const RETRY_MS = 1_000;

@@ -174,7 +174,8 @@ async function untilServed(redis: RedisClient, signal: AbortSignal): Promise<voi
   while (!signal.aborted && !((await isWhole(redis)) && isConnected(redis))) await pause(TRY_AGAIN_MS, signal);
 }
 
-function nextReady(redis: RedisClient, signal: AbortSignal): Promise<void> {
+/** Resolves when the connection opens the next time. Forgotten when `signal` aborts: then it never settles. */
+export function nextReady(redis: RedisClient, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   redis.once('ready', resolve);
   signal.addEventListener('abort', () => redis.off('ready', resolve), { once: true });

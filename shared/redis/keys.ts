@@ -186,6 +186,11 @@ export function deskLaneOf(chat: ChatKey): LaneKey {
   return `${chat}!!` as LaneKey;
 }
 
+/** All lanes in which messages of a chat wait. */
+export function lanesOf(chat: ChatKey): LaneKey[] {
+  return [chat, commandLaneOf(chat), deskLaneOf(chat)];
+}
+
 /** Whether a lane is one of operators: see `deskLaneOf`. */
 export function isDeskLane(lane: LaneKey): boolean {
   return lane.endsWith('!!');

@@ -1,14 +1,6 @@
 import { BURST_MAX, decodeMessage, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import {
-  type ChatKey,
-  chatOf,
-  commandLaneOf,
-  deskLaneOf,
-  type EntryId,
-  type Keys,
-  type LaneKey,
-} from '../../redis/keys.ts';
+import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey, lanesOf } from '../../redis/keys.ts';
 import { inSlices } from '../../redis/stream.ts';
 import { readEntry } from '../message/inbound.ts';
 
@@ -40,9 +32,7 @@ async function depthOf(redis: RedisClient, keys: Keys, lane: LaneKey): Promise<L
 
 /** How many messages of a chat wait or are being answered, commands included. */
 export async function readWaiting(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<number> {
-  const depths = await Promise.all(
-    [chat, commandLaneOf(chat), deskLaneOf(chat)].map((lane) => readDepth(redis, keys, lane)),
-  );
+  const depths = await Promise.all(lanesOf(chat).map((lane) => readDepth(redis, keys, lane)));
   return depths.reduce((sum, each) => sum + each, 0);
 }
 

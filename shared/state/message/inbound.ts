@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { traceIdOf } from '../../base/telemetry.ts';
 import { decodeMessage } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { type ChatKey, commandLaneOf, deskLaneOf, type EntryId, type Keys, type LaneKey } from '../../redis/keys.ts';
+import { type ChatKey, type EntryId, type Keys, type LaneKey, lanesOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { entriesFrom, fieldsOf, msOf } from '../../redis/stream.ts';
 import type { Change } from '../change.ts';
@@ -89,5 +89,5 @@ export function forgetUnlessUnderWay(
 ): Promise<number> {
   const run = bindScript<number>(redis, join(import.meta.dirname, 'forget.lua'));
   const words = changes.flatMap((change) => [change.length, ...change]);
-  return run([...[chat, commandLaneOf(chat), deskLaneOf(chat)].map(keys.lane), keys.absent], words);
+  return run([...lanesOf(chat).map(keys.lane), keys.absent], words);
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Alert, lostDataAlert } from '../../flow/alert.ts';
 import { commandIn, encodeMessage, type InboundMessage, laneOf } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { chatKey, chatOf, type EntryId, fieldOfUpdate, type Keys, keysOf, shardOf } from '../../redis/keys.ts';
+import { chatKey, chatOf, type EntryId, fieldOfUpdate, type Keys, keysOf, lanesOf, shardOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { cancels, isPermitted } from '../../telegram/commands.ts';
 import { movedGroups, notePresence, type Presence } from '../chat/chat.ts';
@@ -75,7 +75,7 @@ export function createInbox(redis: RedisClient, shards: number) {
       const keys = keysOf(shardOf(from, shards));
       const [group, supergroup] = [chatKey(from), chatKey(to)];
       if (shardOf(to, shards) === shardOf(from, shards))
-        await move([keys.lane(group), keys.chat(group), keys.chat(supergroup)], [group, supergroup]);
+        await move([...lanesOf(group).map(keys.lane), keys.chat(group), keys.chat(supergroup)], [group, supergroup]);
       const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. It is answered as before. Write ${to} where ${from} stands in the settings, such as TELEGRAM_ALLOWED_IDS.`;
       await queueAlert(redis, keysOf(0), { cause: 'group-moved', key: String(from), text });
       await moved.add(from, to);
