@@ -5,7 +5,6 @@ import { findRedis, Refusal, runTool, say } from '../tools/tool.ts';
 import { SCENARIOS } from './catalogue.ts';
 import { MUTANTS } from './mutants.ts';
 import { headLine, resultLine } from './report.ts';
-import type { Scenario } from './scenario.ts';
 import { SOAK, soak } from './soak.ts';
 import { writeSoak } from './soak-report.ts';
 import { holds, playAll, surveyAll } from './suite.ts';
@@ -43,14 +42,10 @@ await runTool(
   OPTIONS,
   async (values) => {
     if (!values.list) return begin(values);
-    for (const { name, about, known } of SCENARIOS) say(`${name.padEnd(26)} ${about}${knownAs(known)}`);
+    for (const { name, about } of SCENARIOS) say(`${name.padEnd(26)} ${about}`);
   },
   abandonWorlds,
 );
-
-function knownAs(known: Scenario['known'] = []): string {
-  return known.map(({ why }) => ` [known: ${why}]`).join('');
-}
 
 async function begin(values: {
   only?: string;
@@ -88,8 +83,7 @@ async function begin(values: {
 async function soakLong(server: FoundRedisServer, seed: number): Promise<void> {
   say(`seed ${seed}: ${SOAK.about}`);
   const soaked = await soak(server, seed, (sample) => say(JSON.stringify(sample)));
-  const scenario = { ...SOAK, play: async () => {} };
-  say(`${headLine()}\n${resultLine(soaked.result, scenario)}`);
+  say(`${headLine()}\n${resultLine(soaked.result)}`);
   for (const { invariant, seen } of soaked.result.violations) say(`  ${invariant}, ${seen}`.slice(0, LINE_CHARS));
   for (const what of soaked.grown) say(`  grown: ${what}`);
   say(`Written: ${relative(PROJECT_ROOT, await writeSoak(soaked))}`);

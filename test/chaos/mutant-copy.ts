@@ -20,12 +20,12 @@ export interface Mutation {
 
 /** Runs a program of a copy with the mutant in it. Rejects when a text to replace is not found once. */
 export async function inMutantCopy(
-  mutations: Mutation | readonly Mutation[],
+  mutations: readonly Mutation[],
   program: string,
   args: readonly string[],
   timeoutMs: number,
 ): Promise<{ code: number | null; printed: string }> {
-  const copy = await mutantCopy([mutations].flat());
+  const copy = await mutantCopy(mutations);
   try {
     return await run(join(copy.folder, program), args, timeoutMs);
   } finally {

@@ -1,6 +1,6 @@
 /** Says in words what came of a run. */
 import type { Violation } from './judge.ts';
-import { knownIn, type Result, type Scenario, unexplained } from './scenario.ts';
+import type { Result } from './scenario.ts';
 
 const COLUMNS = [
   ['scenario', 26],
@@ -28,13 +28,13 @@ export function headLine(): string {
 }
 
 /** A result as a line of the table. */
-export function resultLine(result: Result, scenario: Scenario): string {
-  const cells = cellsOf(result, scenario);
+export function resultLine(result: Result): string {
+  const cells = cellsOf(result);
   return COLUMNS.map(([, width], index) => String(cells[index]).padEnd(width)).join(' ');
 }
 
 /** A result as the cells of the table. */
-export function cellsOf(result: Result, scenario: Scenario): readonly (string | number)[] {
+export function cellsOf(result: Result): readonly (string | number)[] {
   return [
     result.name,
     result.messages,
@@ -48,24 +48,16 @@ export function cellsOf(result: Result, scenario: Scenario): readonly (string | 
     result.again,
     result.unanswered,
     result.cut,
-    verdictOf(result, scenario),
+    result.violations.length === 0 ? 'holds' : 'VIOLATED',
   ];
 }
 
-function verdictOf(result: Result, scenario: Scenario): string {
-  if (result.violations.length === 0) return 'holds';
-  return unexplained(result, scenario).length === 0 ? 'known' : 'VIOLATED';
-}
-
 /** The violations of a result, the first few in full, and how to repeat it. */
-export function violationLines(result: Result, scenario: Scenario): string[] {
-  const { violations, name, seed } = result;
+export function violationLines({ violations, name, seed }: Result): string[] {
   if (violations.length === 0) return [];
-  const fresh = unexplained(result, scenario);
-  const shown = [...varied(fresh), ...violations.filter((each) => !fresh.includes(each))].slice(0, SHOWN_MAX);
+  const shown = varied(violations).slice(0, SHOWN_MAX);
   const left = violations.length - shown.length;
   return [
-    ...knownIn(result, scenario).map(({ why }) => `  known: ${why}`),
     ...shown.map((each) => `  ${violationLine(each)}`),
     ...(left > 0 ? [`  and ${left} more`] : []),
     `  repeat: npm run chaos -- --only ${name} --seed ${seed}`,

@@ -5,7 +5,7 @@ import type { ClaudeOptions } from '../stand-in/claude/server.ts';
 import { type Cut, collect, type Quiet, workLeft } from './evidence.ts';
 import { createFaultLog, type FaultLog } from './fault.ts';
 import type { Wait } from './hearing.ts';
-import { type Judgement, judge, type Rules, USUAL_RULES, type Violation } from './judge.ts';
+import { type Judgement, judge, type Rules, USUAL_RULES } from './judge.ts';
 import { createTraffic, type Traffic, type TrafficPlan } from './traffic.ts';
 import { type ChaosWorld, createChaosWorld } from './world.ts';
 
@@ -32,14 +32,6 @@ export interface Preparation {
   remove(): Promise<void>;
 }
 
-/** A fault of the product that is known. */
-export interface Known {
-  /** What a violation says that comes of it. */
-  pattern: RegExp;
-  /** One line: what is wrong. */
-  why: string;
-}
-
 /** One way in which things go wrong, and what may come of it. */
 export interface Scenario {
   name: string;
@@ -59,8 +51,6 @@ export interface Scenario {
   after?(stage: Stage): Promise<void>;
   /** Whether it belongs to the cut that runs with every test. */
   isInCut?: boolean;
-  /** Faults of the product that are known: violations that a pattern matches are told, and do not fail the suite. */
-  known?: readonly Known[];
 }
 
 /** What a scenario came to. */
@@ -71,16 +61,6 @@ export interface Result extends Judgement {
   faults: number;
   durationMs: number;
   drainMs: number | undefined;
-}
-
-/** The violations of a result that no known fault of the product explains. */
-export function unexplained({ violations }: Judgement, { known = [] }: Scenario): Violation[] {
-  return violations.filter(({ seen }) => !known.some(({ pattern }) => pattern.test(seen)));
-}
-
-/** The known faults of the product that a result shows. */
-export function knownIn({ violations }: Judgement, { known = [] }: Scenario): Known[] {
-  return known.filter(({ pattern }) => violations.some(({ seen }) => pattern.test(seen)));
 }
 
 const DRAIN_MS = 60_000;

@@ -29,7 +29,7 @@ export function soakReport(soaked: Soaked): string {
     '',
     '```',
     headLine(),
-    resultLine(result, { ...SOAK, play: async () => {} }),
+    resultLine(result),
     '```',
     '',
     `Faults: ${[...troubles].map(([name, times]) => `${name} ${times}`).join(', ')}.`,

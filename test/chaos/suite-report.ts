@@ -7,8 +7,7 @@ import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
 import type { Survey } from './mutant-survey.ts';
 import { COLUMN_NAMES, cellsOf, violationLine } from './report.ts';
-import { knownIn } from './scenario.ts';
-import { caughtBy, holds, type Played } from './suite.ts';
+import { caughtBy, type Played } from './suite.ts';
 
 /** A whole suite with what it came to. */
 export interface Suite {
@@ -48,14 +47,13 @@ export function suiteReport({ seed, startedMs, endedMs, played, surveys }: Suite
   const sum = (count: (result: (typeof results)[number]) => number): number =>
     results.reduce((total, result) => total + count(result), 0);
   const held = results.filter(({ violations }) => violations.length === 0).length;
-  const known = played.filter(holds).length - held;
   const caught = surveys.filter(({ isCaught }) => isCaught).length;
   return [
     '# The whole suite',
     '',
     `Written by \`npm run chaos -- --seed ${seed}\` on ${new Date(startedMs).toISOString().slice(0, 10)}: ${minutes(endedMs - startedMs)} minutes, ${ground.cores} cores, Node ${ground.node}, Redis ${ground.redis}.`,
     '',
-    `**${held} of ${played.length} scenarios hold${known > 0 ? `, ${known} with known faults` : ''}.** ${sum(({ messages }) => messages)} messages, ${sum(({ faults }) => faults)} faults, ${sum(({ again }) => again)} model calls beyond the first of their message, ${sum(({ extra }) => extra)} texts or placeholders twice where a send's result was unknown, ${sum(({ violations }) => violations.length)} violations. **${caught} of ${surveys.length} mutants are caught.**`,
+    `**${held} of ${played.length} scenarios hold.** ${sum(({ messages }) => messages)} messages, ${sum(({ faults }) => faults)} faults, ${sum(({ again }) => again)} model calls beyond the first of their message, ${sum(({ extra }) => extra)} texts or placeholders twice where a send's result was unknown, ${sum(({ violations }) => violations.length)} violations. **${caught} of ${surveys.length} mutants are caught.**`,
     '',
     'The columns are explained in [chaos.md](../chaos.md).',
     '',
@@ -78,11 +76,10 @@ export function suiteReport({ seed, startedMs, endedMs, played, surveys }: Suite
 
 function rowsOf({ scenario, result, problem }: Played): string[] {
   if (result === undefined) return [row([scenario.name, scenario.about, `not played: ${problem}`])];
-  const cells = cellsOf(result, scenario);
+  const cells = cellsOf(result);
   return [
     row([...cells.slice(0, 1), scenario.about, ...cells.slice(1)]),
     ...result.violations.map((each) => row(['', violationLine(each)])),
-    ...knownIn(result, scenario).map(({ why }) => row(['', `known: ${why}`])),
   ];
 }
 

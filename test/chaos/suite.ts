@@ -3,7 +3,7 @@ import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
 import type { Mutant } from './mutant.ts';
 import { type Survey, surveyMutant } from './mutant-survey.ts';
 import { headLine, resultLine, violationLines } from './report.ts';
-import { type Result, runScenario, type Scenario, unexplained } from './scenario.ts';
+import { type Result, runScenario, type Scenario } from './scenario.ts';
 
 /** A scenario with what it came to; without a result when it could not be played. */
 export interface Played {
@@ -27,9 +27,9 @@ export interface SuitePlan {
 const NAME_CHARS = 26;
 const LINE_CHARS = 200;
 
-/** Whether it was played, and every invariant held but for what is known. */
-export function holds({ scenario, result }: Played): boolean {
-  return result !== undefined && unexplained(result, scenario).length === 0;
+/** Whether it was played, and every invariant held. */
+export function holds({ result }: Played): boolean {
+  return result?.violations.length === 0;
 }
 
 /** Plays one scenario after the other. One that cannot be played says nothing about the product, and does not end the others. */
@@ -67,7 +67,7 @@ async function play(server: FoundRedisServer, scenario: Scenario, seed: number, 
 
 function linesOf({ scenario, result, problem }: Played): string[] {
   if (result === undefined) return [`${scenario.name.padEnd(NAME_CHARS)} NOT PLAYED: ${problem}`];
-  return [resultLine(result, scenario), ...violationLines(result, scenario)];
+  return [resultLine(result), ...violationLines(result)];
 }
 
 /** Tries each mutant. All must be caught. */

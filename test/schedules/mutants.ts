@@ -1,4 +1,4 @@
-import type { Mutant } from '../chaos/mutant.ts';
+import { type Change, type Mutant, mutationsOf } from '../chaos/mutant.ts';
 import { FLOW_MUTANTS } from '../chaos/mutants.ts';
 
 /** A mutant that no schedule can find, and why. */
@@ -37,57 +37,53 @@ const WHY_OUTSIDE: Readonly<Record<string, string>> = {
 /** A safeguard that a schedule misses when it is taken out. A rare one is looked for where it was found before: `fromSeed`. */
 export type FindableMutant = Pick<Mutant, 'name' | 'mutations'> & { readonly fromSeed?: number };
 
+const own = (name: string, change: Change): FindableMutant => ({ name, mutations: mutationsOf(change) });
+
 /** What only the order of the steps decides. */
 const OWN: readonly FindableMutant[] = [
+  own('an answer is stored although its message was cancelled', [
+    'shared/state/turn/write.lua',
+    "(redis.call('HGET', ARGV[at], ARGV[at + 1]) or '') ~= ARGV[at + 2]",
+    'false',
+  ]),
+  own('a message is cancelled although its answer is being delivered', [
+    'shared/state/lane/admit.lua',
+    ' and not decided[1]',
+    '',
+  ]),
+  own('a message is edited although an attempt at it has begun', [
+    'shared/state/message/edit.lua',
+    "'fence', 'conclusion'",
+    "'conclusion'",
+  ]),
+  own('a second press decides too', [
+    'worker/command/decide.ts',
+    'expected: [...parking.expectUndecided(id), parking.expectAsked(parked)]',
+    'expected: [parking.expectAsked(parked)]',
+  ]),
+  own('a press decides and wakes nobody', [
+    'worker/command/decide.ts',
+    'await env.chatState.wake(head);',
+    'await Promise.resolve();',
+  ]),
   {
-    name: 'an answer is stored although its message was cancelled',
-    mutations: {
-      file: 'shared/state/turn/write.lua',
-      from: "(redis.call('HGET', ARGV[at], ARGV[at + 1]) or '') ~= ARGV[at + 2]",
-      to: 'false',
-    },
-  },
-  {
-    name: 'a message is cancelled although its answer is being delivered',
-    mutations: { file: 'shared/state/lane/admit.lua', from: ' and not decided[1]', to: '' },
-  },
-  {
-    name: 'a message is edited although an attempt at it has begun',
-    mutations: { file: 'shared/state/message/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" },
-  },
-  {
-    name: 'a second press decides too',
-    mutations: {
-      file: 'worker/command/decide.ts',
-      from: 'expected: [...parking.expectUndecided(id), parking.expectAsked(parked)]',
-      to: 'expected: [parking.expectAsked(parked)]',
-    },
-  },
-  {
-    name: 'a press decides and wakes nobody',
-    mutations: {
-      file: 'worker/command/decide.ts',
-      from: 'await env.chatState.wake(head);',
-      to: 'await Promise.resolve();',
-    },
-  },
-  {
-    name: 'a call whose result was lost is made again',
-    mutations: { file: 'worker/tools/round.ts', from: '(isBegun && call.isReadable', to: '(isBegun && false' },
+    ...own('a call whose result was lost is made again', [
+      'worker/tools/round.ts',
+      '(isBegun && call.isReadable',
+      '(isBegun && false',
+    ]),
     fromSeed: 2_090,
   },
-  {
-    name: 'what comes while a parked job ends wakes nobody',
-    mutations: { file: 'worker/turn/park.ts', from: 'if (waiting && ', to: 'if (waiting && entry === undefined && ' },
-  },
-  {
-    name: 'a call is made although it was declined',
-    mutations: {
-      file: 'worker/tools/asking.ts',
-      from: "if (how === 'once' || how === 'always') return undefined;",
-      to: 'if (how !== undefined) return undefined;',
-    },
-  },
+  own('what comes while a parked job ends wakes nobody', [
+    'worker/turn/park.ts',
+    'if (waiting && ',
+    'if (waiting && entry === undefined && ',
+  ]),
+  own('a call is made although it was declined', [
+    'worker/tools/asking.ts',
+    "if (how === 'once' || how === 'always') return undefined;",
+    'if (how !== undefined) return undefined;',
+  ]),
 ];
 
 /** The mutants that schedules have to find. */

@@ -17,7 +17,7 @@ const FOUND = /^RED after (\d+) schedules: (.+)$/m;
 
 /** Plays schedules against the product without a safeguard, until one is red. */
 export async function surveyMutant(mutant: FindableMutant, seed: number, count: number): Promise<Survey> {
-  const isInScripts = [mutant.mutations].flat().every(({ file }) => /^(?!shared\/redis\/lua\/).+\.lua$/.test(file));
+  const isInScripts = mutant.mutations.every(({ file }) => /^(?!shared\/redis\/lua\/).+\.lua$/.test(file));
   return isInScripts ? surveyScripts(mutant, seed, count) : surveyCopy(mutant, seed, count);
 }
 
@@ -30,7 +30,7 @@ async function surveyScripts({ name, mutations }: FindableMutant, seed: number, 
     const shrunk = await shrink(redis, firstRed);
     const found = { schedules: firstRed.seed - seed + 1, seen: firstSeen(shrunk) };
     return { name, found, printed: linesOf(explored, shrunk).join('\n') };
-  }, [mutations].flat());
+  }, mutations);
 }
 
 async function surveyCopy(mutant: FindableMutant, seed: number, count: number): Promise<Survey> {

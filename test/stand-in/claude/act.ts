@@ -7,6 +7,7 @@ import type { StandInModel } from './model.ts';
 import type { AnswerReaction, ClaudeCall, Pinging, Reaction } from './reaction.ts';
 import { ReplyStream } from './reply.ts';
 import { overflowViolation } from './rules.ts';
+import type { Refusal } from './violation.ts';
 
 /** How long things take where a reaction does not say it. */
 export interface Pace {
@@ -25,13 +26,6 @@ export interface Stage {
   readonly model: StandInModel;
   readonly pace: Pace;
   readonly gone: AbortSignal;
-}
-
-/** An error of the API. */
-export interface Refusal {
-  readonly status: number;
-  readonly type: string;
-  readonly message: string;
 }
 
 /** Answers with the API's error envelope. The edge refuses what is too large, and knows nothing of request ids. */
@@ -72,7 +66,6 @@ export async function act(reaction: Reaction, stage: Stage): Promise<void> {
   }
 }
 
-/** Refuses a call, and notes why. */
 export function refuse({ call, response }: Stage, reaction: string, error: Refusal, headers = {}): void {
   call.reaction = reaction;
   call.status = error.status;
@@ -103,7 +96,6 @@ async function answer(reaction: AnswerReaction, stage: Stage): Promise<void> {
   stream.finish(written);
 }
 
-/** The beginning of an answer, and the way in which it ends. */
 async function fragment(
   reaction: Extract<Reaction, { do: 'silent' | 'truncate' | 'cut' | 'errorEvent' }>,
   stage: Stage,

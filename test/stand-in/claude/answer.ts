@@ -4,7 +4,6 @@ import type { AnswerReaction, ClaudeCall } from './reaction.ts';
 import { type Block, blocksOf, isThinking } from './request.ts';
 import { thoughtTokens } from './thought.ts';
 
-/** What an answer holds before it is signed and counted. */
 interface Composed {
   readonly content: Block[];
   readonly stopReason: string;

@@ -12,10 +12,7 @@ export interface InputUsage {
   cache_creation: { ephemeral_5m_input_tokens: number; ephemeral_1h_input_tokens: number };
 }
 
-/**
- * The prompt cache: it remembers every prefix that ended at a breakpoint, for ever, since no test lives as long as an
- * entry. A prefix that is shorter than `tokensMin` is not kept, whatever marks it.
- */
+/** Remembers every prefix of at least `tokensMin` that ended at a breakpoint; no test outlives an entry. */
 export class PrefixCache {
   readonly #entries = new Set<string>();
   readonly #tokensMin: number;
@@ -24,10 +21,7 @@ export class PrefixCache {
     this.#tokensMin = tokensMin;
   }
 
-  /**
-   * Splits the input into read, written and plain tokens, and remembers the breakpoints of this request. `tokens` are
-   * those of the prefix up to and including each segment. Models share nothing.
-   */
+  /** Splits the input into read, written and plain tokens. `tokens`: those up to the end of each segment. */
   account(segments: readonly Segment[], tokens: readonly number[], model = ''): InputUsage {
     const total = tokens.at(-1) ?? 0;
     const keys = fingerprints(segments).map((print) => `${model} ${print}`);

@@ -110,7 +110,6 @@ export function countTokens(request: MessagesRequest, ratio = 1): number {
   return prefixTokens(segmentsOf(request), ratio).at(-1) ?? 0;
 }
 
-/** The output tokens of an answer's content. */
 export function contentTokens(content: readonly Block[], ratio = 1): number {
   return Math.ceil(content.reduce((sum, block) => sum + blockTokens(block), 0) * ratio);
 }

@@ -15,7 +15,6 @@ export interface GuardOptions {
   rejectsTool?: RegExp;
 }
 
-/** A request that was found guilty. */
 export interface Finding {
   readonly reaction: Reaction;
   readonly place: Place;

@@ -1,7 +1,4 @@
-/**
- * How proxies, guardrails and firewalls in front of the API refuse a text: each with a status, a body and words of its
- * own. None of them says a word that a client could rely on; some say nothing.
- */
+/** How proxies and guardrails in front of the API refuse a text. No client can rely on their words; some have none. */
 import type { Reaction } from './reaction.ts';
 
 /** Where in a request the guilty text stands, as `messages.3.content.0.text`. */
@@ -13,20 +10,12 @@ export const raw = (status: number, body: string, type = 'text/plain'): Reaction
 };
 const json = (status: number, body: object): Reaction => raw(status, JSON.stringify(body), 'application/json');
 const page = (status: number, title: string, text: string): Reaction => {
-  const body = `<body><h1>${title}</h1><p>${text}</p></body>`;
-  return raw(
-    status,
-    `<!DOCTYPE html>\n<html><head><title>${title}</title></head>${body}</html>`,
-    'text/html; charset=utf-8',
-  );
+  const html = `<head><title>${title}</title></head><body><h1>${title}</h1><p>${text}</p></body>`;
+  return raw(status, `<!DOCTYPE html>\n<html>${html}</html>`, 'text/html; charset=utf-8');
 };
-/** An error of the API itself. */
-export const error = (status: number, type: string, message: string): Reaction => ({
-  do: 'error',
-  status,
-  type,
-  message,
-});
+export function error(status: number, type: string, message: string): Reaction {
+  return { do: 'error', status, type, message };
+}
 /** An error of the API that blames the request. */
 export const invalid = (message: string): Reaction => error(400, 'invalid_request_error', message);
 
@@ -62,5 +51,4 @@ export const GUARDRAILS = {
   },
 } as const satisfies Record<string, (place: Place) => Reaction>;
 
-/** The name of one way to refuse. */
 export type Guardrail = keyof typeof GUARDRAILS;

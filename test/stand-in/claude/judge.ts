@@ -1,10 +1,9 @@
 /** Reads a call as the API would, before anything is decided about the answer. */
 import type { IncomingMessage } from 'node:http';
-import type { Refusal } from './act.ts';
 import { countTokens } from './counting.ts';
 import { isObject, type MessagesRequest } from './request.ts';
 import { firstViolation, overflowViolation } from './rules.ts';
-import { type Grounds, type Violation, violation } from './violation.ts';
+import { type Grounds, type Refusal, type Violation, violation } from './violation.ts';
 
 /** A body as read: parsed as far as it could be, counted, and with what is wrong with it. */
 export interface Judgement {
@@ -15,7 +14,6 @@ export interface Judgement {
   readonly window?: Violation;
 }
 
-/** The model that a request is for. */
 interface Asked {
   readonly ratio: number;
   groundsFor(name: string): Grounds;
@@ -24,10 +22,7 @@ interface Asked {
 const UNREAD: MessagesRequest = { model: '', max_tokens: 0, messages: [] };
 const TOO_LARGE = { rule: 18, status: 413, type: 'request_too_large', message: 'Request exceeds the maximum size' };
 
-/**
- * Who may not come in at all: no key, or no usable API version. The key comes as `x-api-key`, or as a bearer token:
- * the official client sends it so since its version 1. Without an `apiKey` every key is accepted.
- */
+/** Whoever has no key, or no usable API version. The official client sends its key as a bearer token. */
 export function refusalAtDoor({ headers }: IncomingMessage, apiKey?: string): Refusal | undefined {
   const key = String(headers['x-api-key'] || /^Bearer (\S+)/.exec(headers.authorization ?? '')?.[1] || '');
   const version = headers['anthropic-version'];

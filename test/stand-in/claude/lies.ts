@@ -1,7 +1,4 @@
-/**
- * Refusals that are not true, each met once in the wild: a router that picked another server, a proxy whose database
- * was away, a guardrail in trouble. The same request is taken a moment later.
- */
+/** Refusals that are not true, each met once in the wild: the same request is taken a moment later. */
 import { error, GUARDRAILS, invalid, raw } from './guardrails.ts';
 import type { Reaction } from './reaction.ts';
 
@@ -49,5 +46,4 @@ export const LIES = {
   cut: { do: 'cut', text: 'Half an ans' },
 } as const satisfies Record<string, Reaction>;
 
-/** The name of a one-off refusal. */
 export type Lie = keyof typeof LIES;

@@ -14,10 +14,7 @@ const MANY_IMAGES_SIDE_PX_MAX = 2000;
 const SHORT_WINDOW_TOKENS = 200_000;
 const LONG_WINDOW_TOKENS = 1_000_000;
 
-/**
- * A rough look into a PDF: page objects are counted where they stand in the clear, and the page tree's own count
- * serves where they are compressed. Undefined when it is no PDF at all.
- */
+/** The pages of a PDF that stand in the clear, or else the count of its page tree; undefined when it is no PDF. */
 export function pdfFacts(bytes: Buffer): { pages: number; encrypted: boolean } | undefined {
   const text = bytes.toString('latin1');
   if (!text.slice(0, 1024).includes('%PDF-')) return undefined;

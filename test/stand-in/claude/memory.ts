@@ -21,10 +21,7 @@ export interface IssuedThinking {
 const sealOf = (block: Block): string => String(block.type === 'thinking' ? block.signature : block.data);
 const servedKey = ({ type, id, tool_use_id }: Block): string => `${type} ${id ?? tool_use_id}`;
 
-/**
- * What the model side remembers about its own answers, as far as the rules ask: which thinking blocks it wrote
- * and after which prefix, which tool calls belong to which answer, and what server tools wrote.
- */
+/** What the rules ask about answers given earlier: their thinking, its prefix, their tool calls and server tools. */
 export class AnswerMemory {
   readonly #thinking = new Map<string, IssuedThinking>();
   readonly #answerOfTool = new Map<string, number>();
@@ -75,7 +72,6 @@ export class AnswerMemory {
     return [...new Set(found.filter((answer) => answer !== undefined))];
   }
 
-  /** The thinking blocks of an answer, in the order in which it wrote them. */
   thinkingOf(answer: number): readonly string[] {
     return this.#thinkingOfAnswer[answer] ?? [];
   }

@@ -22,15 +22,9 @@ export interface ModelOptions {
   maxOutputTokens?: number;
   /** How many tokens this model's tokenizer makes for one of the plain one. Default 1. */
   ratio?: number;
-  /**
-   * Bind thinking blocks to the prefix that they were written after (rule 16): all of them, or those of the models
-   * that it answers true for. Default false.
-   */
+  /** Bind thinking blocks to the prefix before them (rule 16): all, or those of the models in question. Default false. */
   bindThinking?: boolean | ((model: string) => boolean);
-  /**
-   * Think before every answer, so many tokens at the default effort; `output_config.effort` scales it. It counts in
-   * `max_tokens`. Default: it does not think.
-   */
+  /** Think before every answer, within `max_tokens`; the effort scales it. Default: it does not think. */
   thinks?: Thinks;
   /** The shortest prefix that the prompt cache keeps. Default 512 tokens, as on the 5 and 5.5 lines. */
   cache?: { minTokens: number };
@@ -59,7 +53,6 @@ export class StandInModel {
     this.#cache = new PrefixCache(options.cache?.minTokens ?? 512);
   }
 
-  /** What a request for that model is judged by. */
   groundsFor(name: string): Grounds {
     const { maxOutputTokens, windowTokens, memory } = this;
     const { bindThinking = false } = this.#options;
@@ -109,7 +102,6 @@ export class StandInModel {
     return { id, model, content: this.#issue(composed.content, call), stopReason: composed.stopReason, usage };
   }
 
-  /** What the models endpoint says about a model. */
   card(id: string): Record<string, unknown> {
     const { limits, statedWindowTokens = this.windowTokens } = this.#options;
     const isStated = limits !== 'null';

@@ -16,14 +16,11 @@ export interface Begun {
 }
 
 /** A message, which is streamed. See `Reaction`. */
-export interface AnswerReaction {
+export interface AnswerReaction extends Partial<Begun> {
   do: 'answer';
-  text?: string;
-  content?: unknown[];
   stopReason?: string;
   after?: Promise<unknown>;
   afterMs?: number;
-  everyMs?: number;
   pondering?: Pinging;
   usage?: Partial<AnswerUsage>;
   headers?: Record<string, string>;

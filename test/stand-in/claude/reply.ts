@@ -4,7 +4,6 @@ import type { Pinging } from './reaction.ts';
 import type { Block } from './request.ts';
 import type { AnswerUsage } from './usage.ts';
 
-/** A complete answer, ready to be streamed. */
 export interface Answer {
   readonly id: string;
   readonly model: string;
@@ -64,7 +63,6 @@ export class ReplyStream {
     this.#gone = gone;
   }
 
-  /** Sends the headers. */
   open(headers: Record<string, string>): void {
     if (this.#response.destroyed) return;
     this.#response.writeHead(200, {
@@ -94,10 +92,7 @@ export class ReplyStream {
     this.event('message_start', { message: { ...message, usage: { ...usage, service_tier: 'standard' } } });
   }
 
-  /**
-   * Sends blocks one after the other; after the first `content_block_start` comes a ping, as from the API. While a
-   * block of thinking is open, nothing comes but pings for the time of `pondering`.
-   */
+  /** Sends blocks, with a ping behind the first start, as from the API, and pings while a thought is open. */
   async blocks(content: readonly Block[], last: 'closed' | 'open', pondering?: Pinging): Promise<void> {
     for (const [index, block] of content.entries()) {
       const { start, deltas } = opening(block);
@@ -117,7 +112,6 @@ export class ReplyStream {
     await this.#written;
   }
 
-  /** Ends the stream as a complete answer ends. */
   finish({ stopReason, usage: { cache_creation: _atStart, ...usage } }: Answer): void {
     const refused = { type: 'refusal', category: 'general_harms', explanation: null };
     const stop_details = stopReason === 'refusal' ? refused : null;

@@ -23,7 +23,6 @@ export interface MessagesRequest {
   [key: string]: unknown;
 }
 
-/** Whether a value is a JSON object (neither null nor a list). */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -33,12 +32,10 @@ export function blocksOf(content: string | Block[]): Block[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 }
 
-/** Whether a block is one that thinks aloud, readable or not. */
 export function isThinking({ type }: Block): boolean {
   return type === 'thinking' || type === 'redacted_thinking';
 }
 
-/** Whether a block is the result of a tool that ran on the server. */
 export function isServerResult({ type }: Block): boolean {
   return type !== 'tool_result' && type.endsWith('_tool_result');
 }

@@ -1,11 +1,8 @@
 /**
  * The rules of the API contract, as far as a request alone shows them. Pure: the same request on the same grounds
  * breaks the same rule, and only the first violation is told, as the API does it.
- *
- * Rule 19 depends on the tokenizer and is asked for apart, since to meet it is nobody's mistake: a client cannot know
- * the real window.
+ * Rule 19 is asked for apart: to meet it is nobody's mistake, since a client cannot know the real window.
  */
-
 import { mediaViolations } from './media.ts';
 import { servedViolations, thinkingViolations } from './owned.ts';
 import { pairViolations } from './pairs.ts';
@@ -131,14 +128,10 @@ function* textViolations(block: Block, where: string): Violations {
 /** Rule 4: the user has the last word, unless a tool of the server paused the turn: then its call or result stands there. */
 function* endViolations({ messages }: MessagesRequest): Violations {
   const last = messages.at(-1);
-  if (
-    last?.role !== 'user' &&
-    !blocksOf(last?.content ?? [])
-      .slice(-1)
-      .some(isServerSide)
-  )
-    yield violation(
-      4,
-      'This model does not support assistant message prefill. The conversation must end with a user message.',
-    );
+  const isPaused = blocksOf(last?.content ?? [])
+    .slice(-1)
+    .some(isServerSide);
+  const why = 'The conversation must end with a user message.';
+  if (last?.role !== 'user' && !isPaused)
+    yield violation(4, `This model does not support assistant message prefill. ${why}`);
 }

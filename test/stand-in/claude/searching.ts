@@ -3,13 +3,11 @@ import { createHash } from 'node:crypto';
 import type { AnswerReaction } from './reaction.ts';
 import type { Block } from './request.ts';
 
-/** A page that a search finds. */
 export interface Found {
   readonly url: string;
   readonly title: string;
 }
 
-/** One search, by its own id. */
 export interface Search {
   readonly id: string;
   readonly query: string;
@@ -26,7 +24,6 @@ const answered = (content: Block[], stopReason = 'end_turn'): AnswerReaction => 
 
 const searchCall = ({ id, query }: Search): Block => serverCall(id, 'web_search', { query });
 
-/** What a search has found, sealed for the model. */
 const searchResult = ({ id, query, found }: Search): Block => ({
   type: 'web_search_tool_result',
   tool_use_id: id,
@@ -37,7 +34,6 @@ const searchResult = ({ id, query, found }: Search): Block => ({
   }),
 });
 
-/** A text that cites what was found. */
 export const citing = (text: string, { id, found }: Search): Block => ({
   type: 'text',
   text,
@@ -54,7 +50,6 @@ export function searchedOften(times: number, search: Search, text: string): Answ
   return { ...answered(content), usage: { server_tool_use: { web_search_requests: times, web_fetch_requests: 0 } } };
 }
 
-/** An answer that searches once. */
 export const searched = (search: Search, text: string): AnswerReaction => searchedOften(1, search, text);
 
 /** A turn that pauses, before its search has a result or after it; it goes on when it comes back as it is. */

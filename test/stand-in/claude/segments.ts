@@ -1,13 +1,9 @@
 import { hash } from 'node:crypto';
 import { type Block, blocksOf, isObject, type MessagesRequest } from './request.ts';
 
-/** How long a cache entry lives. */
 export type Lifetime = '5m' | '1h';
 
-/**
- * One step of the request's prefix, in the order in which the API reads it: tools, system prompt, then the
- * blocks of the messages. Prompt caching and bound thinking both look at such prefixes.
- */
+/** One step of the prefix that prompt caching and bound thinking look at: a tool, or a block of prompt or message. */
 export interface Segment {
   readonly role: string;
   readonly block: Record<string, unknown>;
@@ -29,7 +25,6 @@ export function rememberFor<Key extends object, Value>(work: (key: Key) => Value
   };
 }
 
-/** Splits a request into its segments. */
 export const segmentsOf = rememberFor((request: MessagesRequest): readonly Segment[] => {
   const part = (role: string, messageIndex: number) => (block: Record<string, unknown>, blockIndex: number) => {
     const marker = block.cache_control;
@@ -65,10 +60,7 @@ export const fingerprints = rememberFor((segments: readonly Segment[]): readonly
   });
 });
 
-/**
- * A block as text that does not depend on key order, cache markers, null fields, or the file that a citation names,
- * which is never sent back.
- */
+/** A block as text, whatever its key order, cache markers, null fields, and the file that a citation names. */
 export const canonical: (block: Record<string, unknown>) => string = rememberFor((block) => {
   const isCitation = String((block as Block).type).endsWith('_location');
   const entries = Object.entries(block)

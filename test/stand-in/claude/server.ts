@@ -5,15 +5,15 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { closeServer, header, listen, readBody, sendJson } from '../loopback.ts';
 import { listed, News } from '../news.ts';
-import { act, type Pace, type Refusal, refuse, type Stage, sendError } from './act.ts';
+import { act, type Pace, refuse, type Stage, sendError } from './act.ts';
 import { type Finding, findRefusal, findRejection, type GuardOptions } from './guard.ts';
 import { countedTokens, type Judgement, judge, refusalAtDoor } from './judge.ts';
 import { type ModelOptions, StandInModel } from './model.ts';
 import { type ClaudeCall, FORCED, type Reaction, type ReactionRule } from './reaction.ts';
 import { pendingText, systemText } from './request.ts';
 import { BODY_BYTES_MAX } from './rules.ts';
+import type { Refusal } from './violation.ts';
 
-/** How a Claude stand-in is started. */
 export interface ClaudeOptions extends ModelOptions, Pace, GuardOptions {
   /** Default: a free one. */
   port?: number;
@@ -67,15 +67,12 @@ export class ClaudeStandIn extends StandInModel {
     return this.calls.filter((call) => call.violation !== undefined);
   }
 
-  /** What the provider bills for the calls that match, or for all, in US dollars. */
-  usd(match: (call: ClaudeCall) => boolean = () => true): number {
-    return this.calls.filter(match).reduce((sum, { usd }) => sum + (usd ?? 0), 0);
+  /** What the provider bills, in US dollars. */
+  usd(): number {
+    return this.calls.reduce((sum, { usd }) => sum + (usd ?? 0), 0);
   }
 
-  /**
-   * Installs a rule. The rule installed last is asked first, once per call. Violations and the window come before
-   * any rule, except that a test may force `raw`, `error` and `hang`.
-   */
+  /** The rule installed last is asked first. Violations and the window come before all but `FORCED` reactions. */
   react(rule: ReactionRule): void {
     this.#rules.unshift(rule);
   }
@@ -86,7 +83,6 @@ export class ClaudeStandIn extends StandInModel {
     return this.#news.until(() => this.calls.find(match), timeoutMs, 'matching call to Claude', seen);
   }
 
-  /** How many calls have not ended. */
   inFlight(): number {
     return this.calls.filter((call) => call.endedAt === undefined).length;
   }
@@ -198,7 +194,6 @@ function convict({ place, reaction }: Finding, stage: Stage): Promise<void> {
   return act(reaction, stage);
 }
 
-/** One call in a line, for an error message. */
 function describe({ index, kind, reaction, status, inputTokens, pendingText: pending, violation }: ClaudeCall): string {
   const why = violation === undefined ? '' : ` (rule ${violation.rule}: ${violation.message.slice(0, 80)})`;
   return `#${index} ${kind} ${inputTokens} tokens ${JSON.stringify(pending.slice(0, 40))} -> ${reaction} ${status}${why}`;

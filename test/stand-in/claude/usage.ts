@@ -14,7 +14,6 @@ export interface Pass extends InputUsage {
 export interface AnswerUsage extends Omit<InputUsage, 'cache_creation'> {
   cache_creation?: InputUsage['cache_creation'] | null;
   output_tokens: number;
-  /** What of the output was thought. */
   output_tokens_details?: { thinking_tokens: number } | null;
   server_tool_use?: { web_search_requests: number; web_fetch_requests: number } | null;
   /** Each pass of the model, where the endpoint states them. */
@@ -29,10 +28,7 @@ export const inputOf = (plain: number, read = 0): InputUsage => ({
   cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
 });
 
-/**
- * The passes of a model that uses the tools of its server: one before the first result, and one behind each. Each pass
- * sees all that came before it, and each is billed.
- */
+/** The passes of a model with tools of the server: each reads, and bills, all before it. One follows each result. */
 export function passesOf(content: readonly Block[], first: InputUsage, model: string, ratio: number): Pass[] {
   const ends = content.flatMap((block, at) => (isServerResult(block) ? [at] : []));
   let input = first;

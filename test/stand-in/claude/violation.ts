@@ -1,12 +1,15 @@
 import type { AnswerMemory } from './memory.ts';
 
-/** One rule of the API contract that a request broke, and the error that the API answers to it. */
-export interface Violation {
-  /** The number in the contract's table. */
-  readonly rule: number;
+/** An error of the API. */
+export interface Refusal {
   readonly status: number;
   readonly type: string;
   readonly message: string;
+}
+
+/** The error for a rule of the API contract that a request broke, by its number in the contract's table. */
+export interface Violation extends Refusal {
+  readonly rule: number;
 }
 
 /** What a request is judged by, beyond itself. */

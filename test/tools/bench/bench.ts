@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { Redis } from 'ioredis';
 import { createFailpoints } from '../../../shared/base/failpoint.ts';
 import type { Service } from '../../../shared/base/lifecycle.ts';
@@ -16,6 +19,7 @@ import { NO_TOOLS } from '../../../worker/tools/toolbox.ts';
 import { withExclusions } from '../../../worker/tools/toolboxes.ts';
 import { startWorker, type WorkerParts } from '../../../worker/worker.ts';
 import { temporaryBlobs } from '../../fixture/blobs.ts';
+import { BARE_ENV } from '../../fixture/environment.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 
 /** A worker on real parts, with the model and the Telegram of the caller. */
@@ -127,6 +131,16 @@ export async function inFlight(total: number, start: (n: number) => Promise<unkn
     }
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
+}
+
+/** Measures in a process of its own, whose code is cold, and whose memory says nothing of what this one did before. */
+export async function inOwnProcess<Name extends string>(
+  program: string,
+  args: readonly string[],
+): Promise<Record<Name, number>> {
+  const all = ['--disable-warning=ExperimentalWarning', '--expose-gc', join(import.meta.dirname, program), ...args];
+  const { stdout } = await promisify(execFile)(process.execPath, all, { env: { ...BARE_ENV } });
+  return JSON.parse(stdout) as Record<Name, number>;
 }
 
 /** Waits until something holds. Rejects after a minute. */

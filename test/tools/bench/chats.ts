@@ -1,7 +1,4 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { BARE_ENV } from '../../fixture/environment.ts';
+import { inOwnProcess } from './bench.ts';
 import type { Measure } from './figure.ts';
 
 const FEW = 10;
@@ -15,8 +12,9 @@ export const chats: Measure = {
     memory: { name: 'the same, memory of the process', unit: '', aim: { atMost: 1.2 } },
   },
   async take({ redisUrl }) {
-    const few = await serve(redisUrl, FEW);
-    const many = await serve(redisUrl, MANY);
+    const serve = (count: number) => inOwnProcess<'cpuMs' | 'megabytes'>('serve-chats.ts', [redisUrl, String(count)]);
+    const few = await serve(FEW);
+    const many = await serve(MANY);
     return {
       cpu: many.cpuMs / few.cpuMs,
       memory: many.megabytes / few.megabytes,
@@ -25,11 +23,3 @@ export const chats: Measure = {
     };
   },
 };
-
-/** In a process of its own: the memory of this one says what it did before. */
-async function serve(redisUrl: string, count: number): Promise<{ cpuMs: number; megabytes: number }> {
-  const program = join(import.meta.dirname, 'serve-chats.ts');
-  const args = ['--disable-warning=ExperimentalWarning', '--expose-gc', program, redisUrl, String(count)];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...BARE_ENV } });
-  return JSON.parse(stdout) as { cpuMs: number; megabytes: number };
-}

@@ -15,8 +15,6 @@ export interface Figure {
 export interface Ground {
   /** A private Redis, with its append-only file synced every second. A measure empties it. */
   readonly redisUrl: string;
-  /** The folder of another version of the project, to be measured beside this one. */
-  readonly before: string | undefined;
 }
 
 /** One kind of work that is measured, and the figures that it yields. */
@@ -24,8 +22,6 @@ export interface Measure {
   /** For `--only`. */
   readonly name: string;
   readonly figures: Readonly<Record<string, Figure>>;
-  /** Whether this ground has what it needs. Default: always. */
-  readonly isPossible?: (ground: Ground) => boolean;
   /**
    * Does the work once. Both sides of a ratio belong to one call, because the machine changes between calls. What it
    * returns beside its figures are the numbers behind them. Rejects when the work does not end.
@@ -35,7 +31,6 @@ export interface Measure {
 
 /** A figure after all rounds. */
 export interface Result extends Figure {
-  readonly measure: string;
   readonly median: number;
   readonly least: number;
   readonly most: number;
@@ -55,16 +50,15 @@ export async function takeRounds(measure: Measure, ground: Ground, rounds: numbe
   const taken: Readonly<Record<string, number>>[] = [];
   for (let round = 0; round < rounds; round++) taken.push(await measure.take(ground));
   const valuesOf = (key: string): number[] => taken.map((values) => values[key] ?? Number.NaN);
-  const results = Object.entries(measure.figures).map(([key, figure]) => resultOf(measure.name, figure, valuesOf(key)));
+  const results = Object.entries(measure.figures).map(([key, figure]) => resultOf(figure, valuesOf(key)));
   const others = Object.keys(taken[0] ?? {}).filter((key) => !(key in measure.figures));
   return { results, behind: Object.fromEntries(others.map((key) => [key, percentile(valuesOf(key), 0.5)])) };
 }
 
-function resultOf(measure: string, figure: Figure, values: readonly number[]): Result {
+function resultOf(figure: Figure, values: readonly number[]): Result {
   const median = percentile(values, 0.5);
   return {
     ...figure,
-    measure,
     median,
     least: Math.min(...values),
     most: Math.max(...values),

@@ -1,7 +1,6 @@
-import { resolve } from 'node:path';
 import { freshRedis } from '../../fixture/redis.ts';
 import { findRedis, Refusal, runTool, say } from '../tool.ts';
-import { type Ground, lineOf, type Measure, type Taken, takeRounds } from './figure.ts';
+import { lineOf, takeRounds } from './figure.ts';
 import { MEASURES } from './figures.ts';
 import { commandsOfATurn } from './round-trips.ts';
 
@@ -12,16 +11,12 @@ Measures this machine, on a private Redis (AOF everysec) with real BullMQ: each 
 the median and the spread. Read the ratios, not the rates: a machine is noisy, and both sides of a ratio share a round.
 Linux only. It takes about twenty minutes.
 
-  --json          for machines
   --only a,b      only these: ${MEASURES.map(({ name }) => name).join(', ')}
-  --rounds N      default ${ROUNDS}
-  --before DIR    also measures the version in this folder (a checkout with its node_modules) beside this one`;
+  --rounds N      default ${ROUNDS}`;
 
 const OPTIONS = {
-  json: { type: 'boolean', default: false },
   only: { type: 'string' },
   rounds: { type: 'string', default: String(ROUNDS) },
-  before: { type: 'string' },
 } as const;
 
 await runTool(HELP, OPTIONS, async (values) => {
@@ -33,27 +28,14 @@ await runTool(HELP, OPTIONS, async (values) => {
   await findRedis();
   const redis = await freshRedis({ fsync: 'everysec' });
   try {
-    const ground = { redisUrl: redis.socketUrl, before: values.before && resolve(values.before) };
-    const measures = MEASURES.filter(({ name, isPossible }) => chosen.includes(name) && (isPossible?.(ground) ?? true));
-    if (values.json) await printJson(measures, ground, rounds);
-    else await printTable(measures, ground, rounds);
+    for (const measure of MEASURES.filter(({ name }) => chosen.includes(name))) {
+      const { results, behind } = await takeRounds(measure, { redisUrl: redis.socketUrl }, rounds);
+      for (const result of results) say(lineOf(result));
+      const numbers = Object.entries(behind).map(([name, value]) => `${name} ${value.toPrecision(3)}`);
+      if (numbers.length > 0) say(`         ${numbers.join(', ')}`);
+      if (measure.name === 'round-trips') say(`         ${(await commandsOfATurn(redis.socketUrl)).join(', ')}`);
+    }
   } finally {
     await redis.stop();
   }
 });
-
-async function printTable(measures: readonly Measure[], ground: Ground, rounds: number): Promise<void> {
-  for (const measure of measures) {
-    const { results, behind } = await takeRounds(measure, ground, rounds);
-    for (const result of results) say(lineOf(result));
-    const numbers = Object.entries(behind).map(([name, value]) => `${name} ${value.toPrecision(3)}`);
-    if (numbers.length > 0) say(`         ${numbers.join(', ')}`);
-    if (measure.name === 'round-trips') say(`         ${(await commandsOfATurn(ground.redisUrl)).join(', ')}`);
-  }
-}
-
-async function printJson(measures: readonly Measure[], ground: Ground, rounds: number): Promise<void> {
-  const taken: Record<string, Taken> = {};
-  for (const measure of measures) taken[measure.name] = await takeRounds(measure, ground, rounds);
-  say(JSON.stringify({ rounds, measures: taken }, null, 2));
-}

@@ -1,7 +1,7 @@
 import { temporaryBlobs } from '../../fixture/blobs.ts';
 import { spawnRunning } from '../../fixture/process.ts';
+import { startOutside } from '../compare/outside.ts';
 import type { Measure } from './figure.ts';
-import { startOutside } from './outside.ts';
 import { emptied } from './wire.ts';
 
 const CHATS = 200;
@@ -22,9 +22,9 @@ async function perSecond(redisUrl: string, processes: number): Promise<number> {
   const roots = ['producer/main.ts', ...Array.from({ length: processes }, () => 'worker/main.ts')];
   const running = await Promise.all(roots.map((root) => spawnRunning(root, env)));
   try {
-    await outside.write({ messages: WARM_UP_EACH * processes, chats: CHATS, firstChat: FIRST_CHAT });
+    await outside.ask({ do: 'write', messages: WARM_UP_EACH * processes, chats: CHATS, firstChat: FIRST_CHAT });
     const messages = MESSAGES_EACH * processes;
-    const answeredAtMs = await outside.write({ messages, chats: CHATS, firstChat: MEASURED_CHAT });
+    const { answeredAtMs = [] } = await outside.ask({ do: 'write', messages, chats: CHATS, firstChat: MEASURED_CHAT });
     const [first, last] = [EDGE, 1 - EDGE].map((share) => Math.floor(messages * share));
     const tookMs = (answeredAtMs[last ?? 0] ?? 0) - (answeredAtMs[first ?? 0] ?? 0);
     return (messages * (1 - 2 * EDGE) * 1_000) / tookMs;

@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
 import { createFileBlobs } from '../../../worker/blob/folder-store.ts';
 import { archiveSession, createArchive } from '../../../worker/session/archive.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { temporaryBlobs } from '../../fixture/blobs.ts';
-import { BARE_ENV } from '../../fixture/environment.ts';
 import { incidentLines } from '../demo/incident.ts';
+import { inOwnProcess } from './bench.ts';
 import type { Measure } from './figure.ts';
 
 const IN_WINDOW = 76;
@@ -32,18 +29,10 @@ export const recall: Measure = {
       await redis.hset(keys.session(session), { windowStart: records.length - IN_WINDOW });
       const archive = createArchive({ redis, keys, blobs: createFileBlobs(folder) }, RETENTION_S);
       await archiveSession(archive, session, new AbortController().signal);
-      return await searched([redisUrl, folder, session]);
+      return await inOwnProcess('search-chat.ts', [redisUrl, folder, session]);
     } finally {
       redis.disconnect();
       await remove();
     }
   },
 };
-
-/** In a process of its own: nothing of it is warm. */
-async function searched(args: readonly string[]): Promise<Record<string, number>> {
-  const program = join(import.meta.dirname, 'search-chat.ts');
-  const all = ['--disable-warning=ExperimentalWarning', program, ...args];
-  const { stdout } = await promisify(execFile)(process.execPath, all, { env: { ...BARE_ENV } });
-  return JSON.parse(stdout) as Record<string, number>;
-}

@@ -1,10 +1,9 @@
 import { Redis } from 'ioredis';
-import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { temporaryBlobs } from '../../fixture/blobs.ts';
 import { startCluster } from '../../fixture/cluster.ts';
-import { type GatewayProcess, spawnRunning } from '../../fixture/process.ts';
+import { spawnRunning } from '../../fixture/process.ts';
+import { type Outside, startOutside } from '../compare/outside.ts';
 import type { Measure } from './figure.ts';
-import { type Outside, startOutside } from './outside.ts';
 import { cpuMsOf } from './spent.ts';
 
 const CHATS = 100;
@@ -20,24 +19,24 @@ const FIRST_CHAT = 1_000;
 const MEASURED_CHAT = 100_000;
 
 /** What a turn costs, and how many a second there are when each is answered at once. */
-export interface Cost {
+interface Cost {
   readonly cpuMs: number;
   readonly perSecond: number;
   /** What each of the first 600 turns costs. */
   readonly earlyCpuMs: number;
 }
 
-/** A gateway of this or another version, as a real process over real HTTP, and what a turn costs it. */
-export async function costOverHttp(
+/** A gateway as a real process over real HTTP, and what a turn costs it. */
+async function costOverHttp(
   redisUrl: string,
-  more: { root?: string; env?: (outside: Outside) => Record<string, string> } = {},
+  more: (outside: Outside) => Record<string, string> = () => ({}),
 ): Promise<Cost> {
   await emptied(redisUrl);
-  const [outside, blobs] = await Promise.all([startOutside(0), temporaryBlobs()]);
-  const env = { ...outside.env, ...blobs.env, REDIS_URL: redisUrl, ...more.env?.(outside) };
-  const gateway = await spawnRunning('spillway.ts', env, { root: more.root ?? PROJECT_ROOT });
+  const [outside, blobs] = await Promise.all([startOutside(), temporaryBlobs()]);
+  const env = { ...outside.env, ...blobs.env, REDIS_URL: redisUrl, ...more(outside) };
+  const gateway = await spawnRunning('spillway.ts', env);
   try {
-    return await turnCost(gateway, outside);
+    return await turnCost(gateway.pid, outside);
   } finally {
     await gateway.stop();
     await Promise.all([outside.stop(), blobs.remove()]);
@@ -45,14 +44,15 @@ export async function costOverHttp(
 }
 
 /** What a turn costs a gateway that runs. */
-export async function turnCost(gateway: GatewayProcess, outside: Outside): Promise<Cost> {
-  await outside.write({ messages: WARM_UP, chats: CHATS, firstChat: FIRST_CHAT });
+async function turnCost(pid: number, outside: Outside): Promise<Cost> {
+  await outside.ask({ do: 'write', messages: WARM_UP, chats: CHATS, firstChat: FIRST_CHAT });
   const rounds: { cpuMs: number; perSecond: number }[] = [];
   for (let round = 1; round <= ROUNDS; round++) {
-    const beforeMs = cpuMsOf(gateway.pid);
-    const answeredAtMs = await outside.write({ messages: MESSAGES, chats: CHATS, firstChat: round * MEASURED_CHAT });
+    const beforeMs = cpuMsOf(pid);
+    const firstChat = round * MEASURED_CHAT;
+    const { answeredAtMs = [] } = await outside.ask({ do: 'write', messages: MESSAGES, chats: CHATS, firstChat });
     const tookMs = (answeredAtMs.at(-1) ?? 0) - (answeredAtMs[0] ?? 0);
-    rounds.push({ cpuMs: (cpuMsOf(gateway.pid) - beforeMs) / MESSAGES, perSecond: (MESSAGES * 1_000) / tookMs });
+    rounds.push({ cpuMs: (cpuMsOf(pid) - beforeMs) / MESSAGES, perSecond: (MESSAGES * 1_000) / tookMs });
   }
   const [early, last] = [rounds[0], rounds.at(-1)];
   return { cpuMs: last?.cpuMs ?? 0, perSecond: last?.perSecond ?? 0, earlyCpuMs: early?.cpuMs ?? 0 };
@@ -78,20 +78,6 @@ export const wire: Measure = {
   take: async ({ redisUrl }) => ({ ...(await costOverHttp(redisUrl)) }),
 };
 
-/** The same turn beside another version's, one after the other. */
-export const sideBySide: Measure = {
-  name: 'before',
-  figures: {
-    ratio: { name: 'CPU of the same turn over that of the version given', unit: '', aim: { atMost: 0.5 } },
-  },
-  isPossible: ({ before }) => before !== undefined,
-  async take({ redisUrl, before = PROJECT_ROOT }) {
-    const { cpuMs: beforeMs } = await costOverHttp(redisUrl, { root: before });
-    const { cpuMs: nowMs } = await costOverHttp(redisUrl);
-    return { ratio: nowMs / beforeMs, nowMs, beforeMs };
-  },
-};
-
 /** A turn that is exported to a collector, beside one that is not. */
 export const telemetry: Measure = {
   name: 'telemetry',
@@ -100,12 +86,10 @@ export const telemetry: Measure = {
   },
   async take({ redisUrl }) {
     const { cpuMs: offMs } = await costOverHttp(redisUrl);
-    const { cpuMs: onMs } = await costOverHttp(redisUrl, {
-      env: ({ otlpUrl }) => ({
-        OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl,
-        OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-      }),
-    });
+    const { cpuMs: onMs } = await costOverHttp(redisUrl, ({ otlpUrl }) => ({
+      OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    }));
     return { ratio: onMs / offMs, onMs, offMs };
   },
 };
@@ -123,7 +107,7 @@ export const cluster: Measure = {
     const one = await costOverHttp(redisUrl);
     const masters = await startCluster();
     const env = () => ({ REDIS_URL: '', REDIS_CLUSTER_NODES: masters.nodes, SHARDS: String(SHARDS) });
-    const three = await costOverHttp(redisUrl, { env }).finally(() => masters.stop());
+    const three = await costOverHttp(redisUrl, env).finally(() => masters.stop());
     return {
       cpu: three.cpuMs / one.cpuMs,
       rate: three.perSecond / one.perSecond,

@@ -1,7 +1,8 @@
-/** Telegram and Claude in a process of their own, which does what its parent asks over the channel of messages. */
+/** Telegram, Claude and a collector in a process of their own, which does what its parent asks over the channel of messages. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { startClaude } from '../../stand-in/claude/server.ts';
+import { startOtlp } from '../../stand-in/otlp.ts';
 import { startTelegram } from '../../stand-in/telegram/server.ts';
 import { type Asked, markOf } from './judge.ts';
 import type { Order, Reply, Sample } from './outside.ts';
@@ -10,19 +11,27 @@ const LOOK_MS = 20;
 /** Long enough to be written piece by piece. */
 const SLOW_ANSWER = { filler: ' and so it goes on'.repeat(8), everyMs: 20 };
 
-const [telegram, claude] = await Promise.all([startTelegram(), startClaude()]);
+const PING_MS = 200;
+const modelMs = Number(process.argv[2] ?? 0);
+const prefill = modelMs > 0 ? { prefill: { forMs: modelMs, everyMs: PING_MS } } : {};
+const [telegram, claude, otlp] = await Promise.all([startTelegram(), startClaude(prefill), startOtlp()]);
 let asked: Asked[] = [];
+let answeredAtMs: number[] = [];
 let isSlow = false;
 let thinkMs = 0;
 let isOverloaded = false;
 
 claude.react((call) => {
   if (isOverloaded) return { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
-  if (call.kind !== 'main') return undefined;
+  if (call.kind !== 'main' || asked.length === 0) return undefined;
   const [mark = ''] = /\[\d+\/\d+\]/.exec(call.pendingText) ?? [];
   return isSlow
     ? { do: 'answer', text: `${mark}${SLOW_ANSWER.filler}`, everyMs: SLOW_ANSWER.everyMs }
     : { do: 'answer', text: `${mark} is what you asked.`, afterMs: thinkMs };
+});
+
+telegram.onAnswer(({ method, ok }) => {
+  if (ok && (method === 'sendMessage' || method === 'sendRichMessage')) answeredAtMs.push(performance.now());
 });
 
 const shownIn = (chats: readonly number[]) =>
@@ -86,6 +95,12 @@ const DO: { [Kind in Order['do']]: (order: Extract<Order, { do: Kind }>) => Prom
     const answered = all.filter((one) => answerTo(one) !== undefined).length;
     return { perSecond: (answered * 1_000) / ((last || performance.now()) - saidMs) };
   },
+  async write({ messages, chats, firstChat }) {
+    answeredAtMs = [];
+    for (let n = 0; n < messages; n++) telegram.say(firstChat + (n % chats), `message ${n}`);
+    await until(() => answeredAtMs.length >= messages, 300_000);
+    return { answeredAtMs };
+  },
   async say({ chat, n, words }) {
     say({ chat, n }, words);
     return { done: true };
@@ -116,4 +131,4 @@ process.on('message', (order: Order) => {
   work(order).then((reply) => process.send?.(reply));
 });
 process.once('disconnect', () => process.exit(0));
-process.send?.({ telegramUrl: telegram.url, token: telegram.token, claudeUrl: claude.url });
+process.send?.({ telegramUrl: telegram.url, token: telegram.token, claudeUrl: claude.url, otlpUrl: otlp.url });

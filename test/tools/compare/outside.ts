@@ -17,6 +17,8 @@ export type Order =
   | ({ do: 'sample' } & Asked)
   /** `firstN`: the number of each chat's first message; default 0. */
   | { do: 'burst'; messages: number; chats: number; firstChat: number; firstN?: number }
+  /** The same without marks, for the time of each answer. */
+  | { do: 'write'; messages: number; chats: number; firstChat: number }
   | ({ do: 'say'; words: string } & Asked)
   | { do: 'telegram'; isAway: boolean }
   | { do: 'model'; overloaded: boolean; windowTokens?: number }
@@ -27,31 +29,32 @@ export interface Reply {
   done?: true;
   sample?: Sample;
   perSecond?: number;
+  answeredAtMs?: number[];
   asked?: Asked[];
   shown?: Shown[];
 }
 
-/** Telegram and Claude, in a process of their own: what a bot uses of the processor is the bot's. */
+/** Telegram, Claude and a collector, in a process of their own: what a bot uses of the processor is the bot's. */
 export interface Outside {
   /** The settings that lead a bot there, without its Redis. */
   readonly env: Readonly<Record<string, string>>;
+  readonly otlpUrl: string;
   ask(order: Order): Promise<Reply>;
   stop(): Promise<void>;
 }
 
 const PATIENCE_MS = 600_000;
 
-/** Starts it. */
-export async function startOutside(): Promise<Outside> {
-  const child = fork(join(import.meta.dirname, 'outside-process.ts'), {
+/** Starts it. `modelMs` is how long the model sends nothing but pings before its first word. */
+export async function startOutside(modelMs = 0): Promise<Outside> {
+  const child = fork(join(import.meta.dirname, 'outside-process.ts'), [String(modelMs)], {
     env: { ...BARE_ENV },
     execArgv: ['--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   let before: Promise<unknown> = Promise.resolve();
-  const { telegramUrl, token, claudeUrl } = (await hear(child)) as Record<string, string>;
-  if (telegramUrl === undefined || token === undefined || claudeUrl === undefined)
-    throw new Error('the stand-ins did not tell where they listen');
+  const { telegramUrl, token, claudeUrl, otlpUrl } = (await hear(child)) as Record<string, string>;
+  if (!(telegramUrl && token && claudeUrl && otlpUrl)) throw new Error('the stand-ins did not tell where they listen');
   return {
     env: {
       TELEGRAM_BOT_TOKEN: token,
@@ -60,12 +63,13 @@ export async function startOutside(): Promise<Outside> {
       PERSON_DAILY_USD: '0',
       TOTAL_DAILY_USD: '999999',
       TELEGRAM_ALERT_CHAT_ID: 'none',
-      // The plain bots keep no pace either.
+      // What is measured is the bot, not the waits that Telegram's limits demand; the plain bots keep no pace either.
       TELEGRAM_PACING: 'false',
-      ANTHROPIC_API_KEY: 'compare',
+      ANTHROPIC_API_KEY: 'outside',
       ANTHROPIC_BASE_URL: claudeUrl,
       HTTP_PORT: '0',
     },
+    otlpUrl,
     ask(order) {
       // One after another: a reply does not say what it replies to.
       const reply = before.then(() => {

@@ -1,11 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { searchPath } from '../../fixture/environment.ts';
+import { freePort } from '../../fixture/free-port.ts';
+import { type Daemon, startDaemon } from '../verify/daemon.ts';
 
 /** A real LiteLLM proxy on loopback. */
 export interface LiteLlm {
@@ -26,8 +23,6 @@ export const BANNED_WORD = 'quicksilver';
 export const PROBES = Array.from({ length: 8 }, (_, index) => `claude-probe-${index + 1}`);
 
 const KEY = 'sk-peers';
-const STARTING_MS = 90_000;
-const LOOK_MS = 100;
 
 /** Sets one up before that upstream, with files in `folder`; it does not run yet. */
 export async function setUpLiteLlm(brought: string, folder: string, upstream: string, model: string): Promise<LiteLlm> {
@@ -37,23 +32,23 @@ export async function setUpLiteLlm(brought: string, folder: string, upstream: st
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const args = ['--config', config, '--host', '127.0.0.1', '--port', String(port), '--telemetry', 'False'];
-  let child: ChildProcess | undefined;
-  const end = async () => {
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-  };
+  let daemon: Daemon | undefined;
   return {
     url,
     key: KEY,
-    kill: end,
+    kill: async () => daemon?.kill(),
     async start() {
-      const log = createWriteStream(join(folder, 'log'), { flags: 'a' });
-      child = spawn(join(brought, 'bin', 'litellm'), args, { cwd: folder, env: environment(folder), stdio: 'pipe' });
-      for (const output of [child.stdout, child.stderr]) output?.pipe(log, { end: false });
-      await untilAlive(url, child);
+      daemon = await startDaemon({
+        name: 'LiteLLM',
+        file: join(brought, 'bin', 'litellm'),
+        args,
+        cwd: folder,
+        env: environment(folder),
+        readyUrl: `${url}/health/liveliness`,
+        logFile: join(folder, 'log'),
+      });
     },
-    abandon: () => void child?.kill('SIGKILL'),
+    abandon: () => daemon?.abandon(),
   };
 }
 
@@ -82,23 +77,4 @@ function configuration(upstream: string, models: readonly string[]): object {
 /** Nothing of our environment, and nothing that it would fetch from elsewhere. */
 function environment(folder: string): NodeJS.ProcessEnv {
   return { PATH: searchPath(), HOME: folder, LITELLM_LOCAL_MODEL_COST_MAP: 'True', PYTHONUNBUFFERED: '1' };
-}
-
-async function untilAlive(url: string, child: ChildProcess): Promise<void> {
-  for (const deadline = performance.now() + STARTING_MS; performance.now() < deadline; await pause(LOOK_MS)) {
-    if (child.exitCode !== null) throw new Error(`LiteLLM ended with ${child.exitCode}; its log is beside its config.`);
-    const answer = await fetch(`${url}/health/liveliness`).catch(() => undefined);
-    if (answer?.ok) return;
-  }
-  throw new Error('LiteLLM does not start; its log is beside its config.');
-}
-
-/** A port that is free now; nobody else on this machine is expected to take it meanwhile. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort } from './litellm.ts';
+import { freePort } from '../../fixture/free-port.ts';
 
 /** The real MCP servers, as a gateway is told of them. */
 export interface McpServers {

@@ -8,7 +8,7 @@ export interface Checked {
 /** Runs one check. `run` resolves with what was seen, or rejects with what is otherwise. Never rejects. */
 export async function checked(name: string, run: () => Promise<string> | string): Promise<Checked> {
   try {
-    return { name, verdict: 'ok', seen: await run() };
+    return { name, verdict: 'ok', seen: oneLine(await run()) };
   } catch (error) {
     return { name, verdict: 'DIFFERS', seen: oneLine(error instanceof Error ? error.message : String(error)) };
   }

@@ -11,6 +11,8 @@ export interface Daemon {
   thaw(): void;
   /** Ends it by its own means, and by force when it does not end in time. */
   stop(): Promise<void>;
+  /** Ends it at once, as a crash would. */
+  kill(): Promise<void>;
   /** Kills it without waiting, for the end of this process. */
   abandon(): void;
 }
@@ -20,19 +22,20 @@ export interface Start {
   name: string;
   file: string;
   args: readonly string[];
+  cwd?: string;
   env?: NodeJS.ProcessEnv;
   /** Answers with 2xx once it runs. */
   readyUrl: string;
   logFile: string;
 }
 
-const STARTING_MS = 60_000;
+const STARTING_MS = 90_000;
 const STOPPING_MS = 10_000;
 const LOOK_MS = 100;
 
 /** Starts one and waits until it is ready. Rejects, and leaves nothing, when it is not. */
-export async function startDaemon({ name, file, args, env = {}, readyUrl, logFile }: Start): Promise<Daemon> {
-  const child = spawn(file, [...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+export async function startDaemon({ name, file, args, cwd, env = {}, readyUrl, logFile }: Start): Promise<Daemon> {
+  const child = spawn(file, [...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const log = createWriteStream(logFile, { flags: 'a' });
   for (const output of [child.stdout, child.stderr]) output.pipe(log, { end: false });
   const daemon = daemonOf(name, child);
@@ -46,19 +49,24 @@ export async function startDaemon({ name, file, args, env = {}, readyUrl, logFil
 }
 
 function daemonOf(name: string, child: ChildProcess): Daemon {
+  const ended = once(child, 'exit');
+  // One that does not start is told by `untilReady`.
+  ended.catch(() => {});
   return {
     name,
     pid: child.pid ?? 0,
     freeze: () => void child.kill('SIGSTOP'),
     thaw: () => void child.kill('SIGCONT'),
     async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
       child.kill('SIGCONT');
       child.kill('SIGTERM');
       const timer = setTimeout(() => child.kill('SIGKILL'), STOPPING_MS);
       await ended;
       clearTimeout(timer);
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
     },
     abandon: () => void child.kill('SIGKILL'),
   };

@@ -1,8 +1,9 @@
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 import type { ReactionRule } from '../../stand-in/claude/reaction.ts';
 import type { TelegramStandIn } from '../../stand-in/telegram/server.ts';
 import type { Ground } from './ground.ts';
-import type { Hour } from './hour.ts';
+import { chatsFrom, type Hour } from './hour.ts';
 
 const FOR_EVER = 1_000_000;
 const STRANGER = 5_555;
@@ -17,17 +18,7 @@ const SLOW_MS = 9_000;
 const WRITING_MS = 1_000;
 const BLOCKED = { status: 403, description: 'Forbidden: bot was blocked by the user' };
 
-const overloaded: ReactionRule = () => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' });
-const keyless: ReactionRule = () => ({
-  do: 'error',
-  status: 401,
-  type: 'authentication_error',
-  message: 'invalid x-api-key',
-});
 const slow: ReactionRule = ({ kind }) => (kind === 'main' ? { do: 'answer', afterMs: SLOW_MS } : undefined);
-
-const chatsFrom = (first: number, count: number): number[] =>
-  Array.from({ length: count }, (_, index) => first + index);
 
 function failIn(telegram: TelegramStandIn, chat: number, ...planned: Parameters<TelegramStandIn['fail']>): void {
   const [method, failure, times] = planned;
@@ -56,7 +47,7 @@ export const FAILURE_HOURS: readonly Hour[] = [
     async play({ ground, untilFiring }) {
       failIn(ground.telegram, ALERT_CHAT, 'sendMessage', { do: 'html502' }, FOR_EVER);
       ground.hook.isDown = true;
-      const outage = ground.react(overloaded);
+      const outage = ground.react(() => LIES.overloaded);
       await crowd(ground);
       await untilFiring(this.fires);
       outage.end();
@@ -84,7 +75,7 @@ export const FAILURE_HOURS: readonly Hour[] = [
     name: 'the key is refused',
     fires: ['SpillwayMostMessagesFail', 'SpillwayMessagesFailed'],
     async play({ ground, untilFiring }) {
-      const refused = ground.react(keyless);
+      const refused = ground.react(() => LIES.key);
       for (const chat of chatsFrom(CHATS.keyless, KEYLESS_MESSAGES)) ground.telegram.say(chat, 'How is it?');
       await untilFiring(this.fires);
       refused.end();

@@ -1,3 +1,4 @@
+import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import type { Daemon } from './daemon.ts';
 import type { Ground } from './ground.ts';
 import type { Jaeger } from './jaeger.ts';
@@ -20,3 +21,11 @@ export interface Hour {
   /** Does it, waits for what must fire, and puts it right again. */
   play(stage: Stage): Promise<void>;
 }
+
+/** Whether a call is one of a conversation in which a user said this. */
+export function about({ body }: ClaudeCall, mark: string): boolean {
+  return JSON.stringify(body.messages).includes(mark);
+}
+
+export const chatsFrom = (first: number, count: number): number[] =>
+  Array.from({ length: count }, (_, index) => first + index);

@@ -1,7 +1,7 @@
 import { runFile } from '../../fixture/command.ts';
 import type { ReactionRule } from '../../stand-in/claude/reaction.ts';
-import { about } from './about.ts';
 import { commandEnv, type Ground } from './ground.ts';
+import { about } from './hour.ts';
 
 /** Trouble of which an operator knows nothing but the alert. */
 export interface NightIncident {

@@ -2,9 +2,8 @@ import { SPAN } from '../../../shared/base/telemetry.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import type { GatewayProcess } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
-import { about } from './about.ts';
 import type { Ground } from './ground.ts';
-import type { Hour, Stage } from './hour.ts';
+import { about, type Hour, type Stage } from './hour.ts';
 import { isRunning, type Jaeger } from './jaeger.ts';
 
 const CHAT = 1591;

@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { call } from '../../fixture/content-blocks.ts';
 import { callsTools, use } from '../../fixture/notebook.ts';
-import { about } from './about.ts';
-import type { Hour } from './hour.ts';
+import { about, type Hour } from './hour.ts';
 
 const CHAT = 1101;
 const MARK = '[tools]';

@@ -1,7 +1,6 @@
 import type { ReactionRule } from '../../stand-in/claude/reaction.ts';
-import { about } from './about.ts';
 import type { Ground } from './ground.ts';
-import type { Hour } from './hour.ts';
+import { about, chatsFrom, type Hour } from './hour.ts';
 
 /** A conversation that is longer than the window, by our own count. */
 const LONG = { exchanges: 200, chars: 1_500 };
@@ -15,9 +14,6 @@ async function askInLong(ground: Ground, chats: readonly number[], text: string)
   for (const chat of chats) ground.telegram.say(chat, text);
   for (const chat of chats) await ground.untilOutcomes(chat, 1);
 }
-
-const chatsFrom = (first: number, count: number): number[] =>
-  Array.from({ length: count }, (_, index) => first + index);
 
 /** The request is refused as too long, whatever our own count says. */
 function refusing(mark: string, times = Number.POSITIVE_INFINITY): ReactionRule {

@@ -5,15 +5,18 @@ import type { FoundRedisServer } from '../../../shared/private-redis/install.ts'
 import { checkAlertmanager } from './alertmanager-checks.ts';
 import { readPanels } from './board.ts';
 import { type PlayedHour, playDay } from './day.ts';
+import { FAILURE_HOURS } from './failure-hours.ts';
 import { createGround, type Ground } from './ground.ts';
 import { type Hook, openHook } from './hook.ts';
-import { HOURS } from './hours.ts';
 import { INCIDENTS } from './incidents.ts';
 import { checkKept } from './kept-check.ts';
 import { checkLabels } from './label-checks.ts';
 import { type Found, findByHand } from './operator.ts';
+import { PROCESS_HOURS } from './process-hours.ts';
 import type { Prometheus, Span } from './prometheus.ts';
 import { askPanels } from './query.ts';
+import { QUIET_HOURS } from './quiet-hours.ts';
+import { RECOVERY_HOURS } from './recovery-hours.ts';
 import type { Verified } from './report.ts';
 import { judgeRules } from './rule-verdict.ts';
 import { type Stack, startStack } from './stack.ts';
@@ -41,6 +44,8 @@ interface Scene extends RunPorts {
   stack: Stack;
 }
 
+/** The day, in order. */
+const HOURS = [...QUIET_HOURS, ...RECOVERY_HOURS, ...FAILURE_HOURS, ...PROCESS_HOURS];
 const GATEWAYS = 2;
 /** How many points over the day an expression is asked for. */
 const POINTS = 150;

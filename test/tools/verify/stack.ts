@@ -1,9 +1,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import { freePort } from '../../fixture/free-port.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { type Jaeger, jaegerAt } from './jaeger.ts';
-import { freePorts } from './port.ts';
 import { type Prometheus, prometheusAt } from './prometheus.ts';
 import {
   alertmanagerSettings,
@@ -50,8 +50,9 @@ export async function startStack(
   hookUrl: string,
   env: NodeJS.ProcessEnv = {},
 ): Promise<Stack> {
-  const free = await freePorts(PORTS.length);
-  const ports = Object.fromEntries(PORTS.map((name, index) => [name, free[index]])) as unknown as Ports;
+  const free = new Set<number>();
+  while (free.size < PORTS.length) free.add(await freePort());
+  const ports = Object.fromEntries(PORTS.map((name, index) => [name, [...free][index]])) as unknown as Ports;
   await writeFiles(folder, ports, hookUrl);
   const daemons: Partial<Record<ToolName, Daemon>> = {};
   const abandon = () => {
