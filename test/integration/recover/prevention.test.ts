@@ -1,17 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachWithGateway, mainCalls, shown, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { ask, summaries } from '../../fixture/whole-chat.ts';
+import { ask, givenLines, summaries } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
 
 eachWithGateway({ claude: { windowTokens: 60_000 }, env: { COMPACT_AT: '0.4' } });
-
-async function givenLines(lines: string[]) {
-  return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
-}
 
 /** Digits cost far more tokens than their bytes suggest, so that even the capped load is too long. */
 function denseHistory(): string[] {

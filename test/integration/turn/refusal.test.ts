@@ -6,7 +6,6 @@ import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
-import { GUARDRAILS, type Guardrail } from '../../stand-in/claude/guardrails.ts';
 import type { Reaction, ReactionRule } from '../../stand-in/claude/reaction.ts';
 
 const OVERLOADED: Reaction = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
@@ -101,17 +100,6 @@ test('what the model refuses is asked of the fallback once, whose answer is the 
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a refusal after a tool returned is asked of the fallback, and the tool is not called again', async () => {
-  await startWithFallback();
-  world.claude.react((call) =>
-    call.pendingText === 'Read it' ? callsTools([use('t1', 'look', { text: 'EVIL page' })])(call) : undefined,
-  );
-  expect(await outcomeOf('Read it', 1)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(models()).toEqual([USUAL, USUAL, FALLBACK]);
-  expect(await notebook.notes()).toEqual(['look EVIL page']);
-  expect(world.claude.violations()).toEqual([]);
-});
-
 variants<[string, () => Promise<void>, string[]]>([
   ['refuses as well', () => startWithFallback(/claude/), [USUAL, FALLBACK, USUAL]],
   ['is the model itself', () => startWithFallback(/claude/, USUAL), [USUAL, USUAL, USUAL]],
@@ -140,8 +128,6 @@ variants<[string, () => Promise<void>, string[]]>([
   expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
 });
 
-const BINDING = ['claude-opus-5-5', 'claude-sonnet-4-6'];
-
 const noted = () => mainCalls().filter(({ body }) => JSON.stringify(body.messages).includes('Recovery note'));
 
 /** The model writes twice and then answers; where it reads that both are done, it does nothing more. */
@@ -151,43 +137,23 @@ const writesTwice: ReactionRule = (call) => {
   return callsTools([use('t1', 'write', { text: 'first line' })], [use('t2', 'write', { text: 'second line' })])(call);
 };
 
-variants(BINDING)(
-  'a fresh session in the middle of a turn shows each finished tool call and repeats no call (%s)',
-  async (model) => {
-    await stopGateways();
-    await start({ MODEL: model });
-    // After both calls the provider takes the conversation no more, however it is shortened.
-    world.claude.react((call) => {
-      const sent = JSON.stringify(call.body.messages);
-      const isDone = /write: second line/.test(sent) && !/Recovery note/.test(sent);
-      return call.kind === 'main' && isDone ? { do: 'overflow' } : writesTwice(call);
-    });
-    world.telegram.say(CHAT, 'Write two lines');
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-    expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
-    const seed = JSON.stringify(noted().at(-1)?.body.messages[0]);
-    expect(seed).toMatch(/notebook__write \{\\+"text\\+":\\+"first line\\+"\} returned: write: first line/);
-    expect(seed).toMatch(/second line/);
-    expect(noted().at(-1)?.pendingText).toBe('Write two lines');
-    expect(shown().at(-1)).toBe('Both are written.');
-    expect(world.claude.violations()).toEqual([]);
-  },
-);
-
-variants(Object.keys(GUARDRAILS) as Guardrail[])(
-  'refused by %s after a tool returned: no call is repeated, and the next message is answered',
-  async (respond) => {
-    world.claude.guard.rejectsText = { pattern: /write: second line/, respond };
-    world.claude.react(writesTwice);
-    world.telegram.say(CHAT, 'Write two lines');
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: expect.stringMatching(/answered|failed/) });
-    expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
-    world.telegram.say(CHAT, 'And now?');
-    world.claude.react(({ pendingText }) => (pendingText === 'And now?' ? { do: 'answer', text: 'Here.' } : undefined));
-    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-    expect(world.claude.violations()).toEqual([]);
-  },
-);
+test('a fresh session in the middle of a turn shows each finished tool call and repeats no call', async () => {
+  // After both calls the provider takes the conversation no more, however it is shortened.
+  world.claude.react((call) => {
+    const sent = JSON.stringify(call.body.messages);
+    const isDone = /write: second line/.test(sent) && !/Recovery note/.test(sent);
+    return call.kind === 'main' && isDone ? { do: 'overflow' } : writesTwice(call);
+  });
+  world.telegram.say(CHAT, 'Write two lines');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
+  const seed = JSON.stringify(noted().at(-1)?.body.messages[0]);
+  expect(seed).toMatch(/notebook__write \{\\+"text\\+":\\+"first line\\+"\} returned: write: first line/);
+  expect(seed).toMatch(/second line/);
+  expect(noted().at(-1)?.pendingText).toBe('Write two lines');
+  expect(shown().at(-1)).toBe('Both are written.');
+  expect(world.claude.violations()).toEqual([]);
+});
 
 test('a tool whose definition the API refuses is removed with one alert, and both chats are answered', async () => {
   world.claude.guard.rejectsTool = /notebook__write/;
