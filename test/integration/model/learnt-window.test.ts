@@ -49,14 +49,6 @@ test.each([
   expect(summaries()).toEqual([]);
 });
 
-test('a refusal with numbers of another request teaches no less than half of what was known', async () => {
-  await givenConversation();
-  await start();
-  refuse(2, invalid('prompt is too long: 350000 tokens > 9000 maximum'));
-  expect(await ask('One', 1)).toMatchObject({ outcome: 'answered' });
-  expect(Number((await field('limitTokens')) ?? 200_000)).toBeGreaterThanOrEqual(100_000);
-});
-
 test('a budget is no second witness: one stray refusal at its edge takes nothing, and two teach no less than half of the window', async () => {
   await moveToWorld({
     claude: { windowTokens: 1_000_000, bindThinking: false },

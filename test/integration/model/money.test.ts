@@ -110,16 +110,6 @@ test('each limit refuses with a sentence that says when it starts again; other c
   expect(mainCalls()).toHaveLength(LIMITS.length - 1);
 });
 
-test('a person is limited wherever they write; the others of a group are not', async () => {
-  const group = -1_001_234;
-  await start({ PERSON_DAILY_USD: '1', TELEGRAM_ALLOWED_IDS: `${CHAT},${OTHER},${group}` });
-  await spend(`person:${CHAT}:usd`, 1);
-  world.telegram.say(group, 'Hello', { fromId: CHAT });
-  expect(await nextOutcome(world, group)).toMatchObject({ outcome: 'refused', reason: 'over_person_budget' });
-  world.telegram.say(group, 'Hello', { fromId: OTHER });
-  expect(await nextOutcome(world, group, 2)).toMatchObject({ outcome: 'answered' });
-});
-
 test('the fee of a search counts: one that crosses the limit is the last call', async () => {
   await start({ CHAT_DAILY_USD: '0.15', WEB_SEARCH: 'true' });
   world.claude.react(() => searchedOften(9, SEARCH, 'A spillway lets water pass.'));

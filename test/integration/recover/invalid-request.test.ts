@@ -47,30 +47,18 @@ test('an endpoint that numbers its calls anew in each answer costs no chat anyth
   expect(JSON.stringify(await world.peek.xrange(world.keys.events, '-', '+'))).not.toContain('request.invalid');
 });
 
-test('calls that were interrupted get a result that says so', async () => {
-  await start();
-  await given(
-    { role: 'user', content: 'Look it up' },
-    {
-      role: 'assistant',
-      content: [
-        { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} },
-        { type: 'tool_use', id: 'toolu_2', name: 'look', input: {} },
-      ],
-    },
-  );
-  expect(await ask('And?')).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(world.claude.violations()).toEqual([]);
-});
-
 const UNREADABLE = ['{"v":1,"t":"us', '{"v":9,"t":"user","id":"x","at":"","content":"from the future"}', 'null'];
 
-test('lines of the log that cannot be read are skipped, and the operator is notified', async () => {
+test('lines of the log that cannot be read are skipped, and the operator is notified; interrupted calls get a result', async () => {
   await start();
-  const session = await given({ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' });
+  const calls = ['toolu_1', 'toolu_2'].map((id) => ({ type: 'tool_use', id, name: 'look', input: {} }));
+  const session = await given({ role: 'user', content: 'Look it up' }, { role: 'assistant', content: calls });
   await world.peek.rpush(world.keys.log(session), ...UNREADABLE);
   expect(await ask('three')).toMatchObject({ outcome: 'answered', recoveries: 0, session });
-  expect(world.claude.calls[0]?.body.messages).toHaveLength(3);
+  const messages = world.claude.calls[0]?.body.messages ?? [];
+  expect(messages).toHaveLength(3);
+  expect(JSON.stringify(messages[2])).toMatch(/"tool_result".*toolu_1.*"tool_result".*toolu_2/);
+  expect(world.claude.violations()).toEqual([]);
   const alert = await world.telegram.waitForText(ALERT_CHAT, /cannot be read/);
   expect(alert.text).toContain(session);
 });

@@ -61,7 +61,7 @@ test('an album is one message, also where a file is away for a moment: all of it
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a text that an app cut into pieces is one message, although they come one by one', async () => {
+test('a text that an app cut into pieces is one message, although they come one by one; what comes after the call is another', async () => {
   await start();
   for (const text of PASTED) {
     world.telegram.say(CHAT, text);
@@ -71,14 +71,10 @@ test('a text that an app cut into pieces is one message, although they come one 
   expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'merged' });
   expect(await outcomes()).toEqual(['answered', 'merged true', 'merged true']);
   expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n')]);
-});
-
-test('a piece that comes after the model was called is a separate message', async () => {
-  await start();
   world.telegram.say(CHAT, PASTED[0] ?? '');
-  await world.claude.waitForCall(({ kind }) => kind === 'main');
-  expect(await ask('the end', 2)).toMatchObject({ outcome: 'answered' });
-  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED[0], 'the end']);
+  await world.claude.waitForCall(({ pendingText }) => pendingText === PASTED[0]);
+  expect(await ask('the end', 5)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n'), PASTED[0], 'the end']);
 });
 
 test('after an overflow all pieces are sent again', async () => {
