@@ -4,6 +4,7 @@ import { type Bounds, createBudget, type Reservation } from '../../../shared/sta
 import type { Limit } from '../../../shared/state/spending/limit.ts';
 import { CHAT, eachInWorld, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const OTHER = 1002;
 
@@ -19,7 +20,7 @@ const BOUNDS: Bounds = { least: bill(10), certain: bill(50), most: bill(900) };
 
 test('without a limit nothing is counted', async () => {
   await start({ TOTAL_DAILY_USD: '0' });
-  expect(await said('hello')).toMatchObject({ outcome: 'answered' });
+  expect(await ask('hello')).toMatchObject({ outcome: 'answered' });
   expect(await world.peek.exists(dayBook())).toBe(0);
 });
 
@@ -73,32 +74,26 @@ async function spend(field: string, dollars: number, book = dayBook()): Promise<
   await world.peek.hset(book, field, dollars * BILLION);
 }
 
-async function said(text: string, nth = 1, chat = CHAT) {
-  world.telegram.say(chat, text);
-  return nextOutcome(world, chat, nth);
-}
-
 test('above 80 % of a limit a chat is told once in a period, under its answer; of what all share, without amounts', async () => {
   await start({ CHAT_DAILY_USD: '1', TOTAL_DAILY_USD: '10' });
-  world.telegram.say(OTHER, '/timezone Asia/Taipei');
-  await nextOutcome(world, OTHER);
-  await said('One');
+  await ask('/timezone Asia/Taipei', 1, OTHER);
+  await ask('One');
   expect(shown().at(-1)).not.toMatch(/budget/);
   await spend(`chat:${CHAT}:usd`, 0.83);
-  await said('Two', 2);
+  await ask('Two', 2);
   const told =
     /^You said: Two\n\nThis chat's budget for today is nearly used up: about \$0\.8\d of \$1\.00\. When nothing is left, I answer again from \d+ \w+ at 00:00 \(UTC\)\.$/;
   expect(shown().at(-1)).toMatch(told);
-  await said('Three', 3);
+  await ask('Three', 3);
   expect(shown().at(-1)).not.toMatch(/budget/);
-  await said('/usage', 4);
+  await ask('/usage', 4);
   expect(shown().at(-1)).toMatch(/This chat's budget for today: \$0\.\d\d of \$1\.00 \(8\d%\)/);
   await spend('all:usd', 8.5);
-  await said('Four', 5);
+  await ask('Four', 5);
   expect(shown().at(-1)).toMatch(/\n\nMy budget for today is nearly used up: about 85%\. .* at 00:00 \(UTC\)\.$/);
-  await said('Five', 6);
+  await ask('Five', 6);
   expect(shown().at(-1)).not.toMatch(/budget/);
-  await said('One', 2, OTHER);
+  await ask('One', 2, OTHER);
   expect(shown(OTHER).at(-1)).toMatch(/My budget .* at 08:00 \(Asia\/Taipei\)\.$/);
 });
 
@@ -109,7 +104,7 @@ test('what a person has spent is told once, wherever they write; where others re
   world.telegram.say(group, '/x One', { fromId: CHAT });
   await nextOutcome(world, group);
   expect(shown(group).at(-1)).toMatch(/Your budget for today is nearly used up: about 8\d%\. /);
-  await said('Two');
+  await ask('Two');
   expect(shown().at(-1)).not.toMatch(/budget/);
 });
 
@@ -121,7 +116,7 @@ test('killed when the answer was sent, the notice is repeated with it, and does 
   await gateway.ended;
   await takeOver();
   await nextOutcome(world, CHAT);
-  await said('Again', 2);
+  await ask('Again', 2);
   const notice = /You said: Hello\n\nYour budget for this month is nearly used up: about \$1\.8\d of \$2\.00/;
   expect(shown().map((text) => notice.test(text))).toEqual([true, true, false]);
 });

@@ -165,12 +165,3 @@ test('/new with words begins anew with these words; a slip of a finger that was 
   expect(await nextOutcome(world, CHAT, 7)).toMatchObject({ outcome: 'answered' });
   expect(world.claude.violations()).toEqual([]);
 });
-
-test('killed after /new began anew: its words are asked once, in one new conversation', async () => {
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'moved to wait:1' });
-  world.telegram.say(CHAT, '/new What is a lane?');
-  expect(await victim.ended).toBe('SIGKILL');
-  await start();
-  await nextOutcome(world, CHAT, 1);
-  expect([await outcomes(), mainCalls().length, shown().length]).toEqual([['answered'], 1, 2]);
-});

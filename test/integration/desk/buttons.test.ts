@@ -155,19 +155,3 @@ test('a chat of alerts that became a supergroup has working buttons', async () =
   alert.press('Close');
   await world.telegram.waitForText(now, /^Resolved: closed by/);
 });
-
-test('a Redis that takes no writes keeps a press with Telegram, and it acts once afterwards', async () => {
-  await start();
-  await queue(FAILED);
-  const alert = await alerted(/Messages failed/);
-  await world.peek.config('SET', 'maxmemory', '1');
-  try {
-    alert.press('Replay failed');
-    await until('a press that waits', () => (world.telegram.pending() > 0 ? true : undefined));
-  } finally {
-    await world.peek.config('SET', 'maxmemory', '0');
-  }
-  await shown(/^Nothing to replay\.$/);
-  expect((await incidentNow()).acts?.replay).toMatchObject({ result: 'Nothing to replay' });
-  expect(await readActions(world.peek, 9)).toHaveLength(1);
-});

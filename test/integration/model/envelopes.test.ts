@@ -1,13 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
-import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import type { SessionId } from '../../../shared/redis/keys.ts';
 import { call, text } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation, isProbe } from '../../fixture/history.ts';
 import { type ScriptedEndpoint, sendEvent, sendWords, startEndpoint } from '../../fixture/scripted-endpoint.ts';
 import { variants } from '../../fixture/variants.ts';
-import { ask, invalid, summaries } from '../../fixture/whole-chat.ts';
+import { ask, givenLines, invalid, summaries } from '../../fixture/whole-chat.ts';
 
 const WINDOW_TOKENS = 60_000;
 let endpoint: ScriptedEndpoint | undefined;
@@ -80,12 +79,10 @@ const leaveOutCached = () =>
     const usage = { input_tokens: 40, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     return kind === 'main' ? { do: 'answer', text: 'It is so.', usage } : undefined;
   });
-const givenLines = async (exchanges: number) =>
-  importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(exchanges, 1_000)));
 
 test('usage without the cached tokens is not believed: the session is compacted as ever', async () => {
   leaveOutCached();
-  await givenLines(42);
+  await givenLines(conversation(42, 1_000));
   await start();
   for (let nth = 1; summaries().length === 0 && nth <= 8; nth++) {
     expect(await ask(`Remark ${nth}: ${'so it goes on and on '.repeat(250)}`, nth)).toMatchObject({
@@ -100,7 +97,7 @@ test('usage without the cached tokens is not believed: the session is compacted 
 
 test('an overflow after such usage leaves nothing out of the summary', async () => {
   leaveOutCached();
-  await givenLines(30);
+  await givenLines(conversation(30, 1_000));
   await start();
   await ask('One more');
   world.claude.react((call) =>

@@ -1,16 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
-import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
+import type { SessionId } from '../../../shared/redis/keys.ts';
+import { eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
-import { alerts, ask, invalid, sessionOf, summaries } from '../../fixture/whole-chat.ts';
+import { alerts, ask, givenLines, invalid, sessionOf, summaries } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
 const DAY_MS = 24 * 3600_000;
 /** About 12,000 tokens. */
-const givenConversation = async () =>
-  importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(40, 600)));
+const givenConversation = () => givenLines(conversation(40, 600));
 
 eachInWorld({ claude: { windowTokens: 200_000 }, env: { MODEL: 'claude-sonnet-4-6' } });
 
@@ -51,20 +49,12 @@ test.each([
   expect(summaries()).toEqual([]);
 });
 
-test('a refusal with numbers of another request teaches no less than half of what was known', async () => {
-  await givenConversation();
-  await start();
-  refuse(2, invalid('prompt is too long: 350000 tokens > 9000 maximum'));
-  expect(await ask('One', 1)).toMatchObject({ outcome: 'answered' });
-  expect(Number((await field('limitTokens')) ?? 200_000)).toBeGreaterThanOrEqual(100_000);
-});
-
 test('a budget is no second witness: one stray refusal at its edge takes nothing, and two teach no less than half of the window', async () => {
   await moveToWorld({
     claude: { windowTokens: 1_000_000, bindThinking: false },
     env: { CONTEXT_BUDGET_TOKENS: '120000' },
   });
-  const before = await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(150, 1_000)));
+  const before = await givenLines(conversation(150, 1_000));
   await start();
   refuse(1, invalid('Prompt is too long'));
   expect(await ask('One', 1)).toMatchObject({ outcome: 'answered', recoveries: 0, session: before });
@@ -112,6 +102,7 @@ test.each([
   expect(await field('limitTokens')).toBeNull();
   expect(summaries()).not.toEqual([]);
   expect(shown().join()).not.toMatch(/answer right now|got stuck|started a new one/);
+  expect(alerts()).toEqual([]);
 });
 
 test('a rate that is smaller than the chat is no reason to compact where the wait that it asks for is enough', async () => {

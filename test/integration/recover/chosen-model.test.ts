@@ -16,8 +16,6 @@ eachInWorld({ env: { MODEL: USUAL, MODELS: CHOSEN } });
 
 const WAYS: [string, (call: ClaudeCall) => Reaction][] = [
   ['may not be used (403)', () => LIES.permission],
-  ['is answered with "Gone" (410)', () => LIES.gone],
-  ['has been retired (400)', () => invalid(`The model ${CHOSEN} has been retired.`)],
   ['takes no tools (400)', () => invalid(`The model \`${CHOSEN}\` does not support tool use.`)],
   [
     'has a window smaller than what every request holds',

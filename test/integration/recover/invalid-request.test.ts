@@ -1,30 +1,20 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
-import { CHAT, eachInWorld, spawn, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, spawn, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask, givenLines } from '../../fixture/whole-chat.ts';
 
 eachInWorld();
 
-async function givenLines(...lines: object[]) {
-  return importSession(
-    world.peek,
-    world.keys,
-    chatKey(CHAT),
-    await parseLines(lines.map((line) => JSON.stringify(line))),
-  );
-}
+const given = (...lines: object[]) => givenLines(lines.map((line) => JSON.stringify(line)));
 
 const ORPHAN = { type: 'tool_result', tool_use_id: 'toolu_9', content: 'lost' };
 
 test('a message is answered in a fresh session if a record of the log breaks a rule, and the operator learns which rule', async () => {
   const gateway = await spawn();
-  const session = await givenLines({ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' });
+  const session = await given({ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' });
   const at = new Date().toISOString();
   await world.peek.rpush(world.keys.log(session), JSON.stringify({ v: 1, t: 'user', id: 'x', at, content: [ORPHAN] }));
-  world.telegram.say(CHAT, 'three');
-  const outcome = await nextOutcome(world, CHAT);
+  const outcome = await ask('three');
   expect(outcome).toMatchObject({ outcome: 'answered' });
   expect(outcome.session).not.toBe(session);
   expect(world.claude.violations()).toEqual([]);
@@ -36,8 +26,7 @@ test('a message is answered in a fresh session if a record of the log breaks a r
     new Set(['50 result-has-call messages.2.content.0']),
   );
   expect(lines.every((line) => !JSON.stringify(line).includes('lost'))).toBe(true);
-  world.telegram.say(CHAT, 'four');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session: outcome.session });
+  expect(await ask('four', 2)).toMatchObject({ outcome: 'answered', session: outcome.session });
 });
 
 test('an endpoint that numbers its calls anew in each answer costs no chat anything', async () => {
@@ -51,56 +40,25 @@ test('an endpoint that numbers its calls anew in each answer costs no chat anyth
     return { do: 'answer', content: [used], stopReason: 'tool_use' };
   });
   for (const nth of [1, 2, 3]) {
-    world.telegram.say(CHAT, `Search ${nth}`);
-    expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+    expect(await ask(`Search ${nth}`, nth)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   }
   expect(ids).toHaveLength(3);
   expect(world.claude.violations()).toEqual([]);
   expect(JSON.stringify(await world.peek.xrange(world.keys.events, '-', '+'))).not.toContain('request.invalid');
 });
 
-test('calls that were interrupted get a result that says so', async () => {
+const UNREADABLE = ['{"v":1,"t":"us', '{"v":9,"t":"user","id":"x","at":"","content":"from the future"}', 'null'];
+
+test('lines of the log that cannot be read are skipped, and the operator is notified; interrupted calls get a result', async () => {
   await start();
-  await givenLines(
-    { role: 'user', content: 'Look it up' },
-    {
-      role: 'assistant',
-      content: [
-        { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} },
-        { type: 'tool_use', id: 'toolu_2', name: 'look', input: {} },
-      ],
-    },
-  );
-  world.telegram.say(CHAT, 'And?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  const calls = ['toolu_1', 'toolu_2'].map((id) => ({ type: 'tool_use', id, name: 'look', input: {} }));
+  const session = await given({ role: 'user', content: 'Look it up' }, { role: 'assistant', content: calls });
+  await world.peek.rpush(world.keys.log(session), ...UNREADABLE);
+  expect(await ask('three')).toMatchObject({ outcome: 'answered', recoveries: 0, session });
+  const messages = world.claude.calls[0]?.body.messages ?? [];
+  expect(messages).toHaveLength(3);
+  expect(JSON.stringify(messages[2])).toMatch(/"tool_result".*toolu_1.*"tool_result".*toolu_2/);
   expect(world.claude.violations()).toEqual([]);
+  const alert = await world.telegram.waitForText(ALERT_CHAT, /cannot be read/);
+  expect(alert.text).toContain(session);
 });
-
-test('a 400 that would always repeat is recovered from, and the next message is answered', async () => {
-  await start();
-  await givenLines({ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' });
-  const message = 'messages.1.content.0: a rule that nobody knows yet was broken';
-  world.claude.react((call) =>
-    JSON.stringify(call.body).includes('"two"')
-      ? { do: 'error', status: 400, type: 'invalid_request_error', message }
-      : undefined,
-  );
-  world.telegram.say(CHAT, 'three');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
-  world.telegram.say(CHAT, 'four');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-});
-
-test.each(['{"v":1,"t":"us', '{"v":9,"t":"user","id":"x","at":"","content":"from the future"}', 'null'])(
-  'a line of the log that cannot be read (%s) is skipped, and the operator is notified',
-  async (line) => {
-    await start();
-    const session = await givenLines({ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' });
-    await world.peek.rpush(world.keys.log(session), line);
-    world.telegram.say(CHAT, 'three');
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0, session });
-    expect(world.claude.calls[0]?.body.messages).toHaveLength(3);
-    const alert = await world.telegram.waitForText(ALERT_CHAT, /cannot be read/);
-    expect(alert.text).toContain(session);
-  },
-);

@@ -1,13 +1,11 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
+import type { SessionId } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation, isProbe } from '../../fixture/history.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
-import { alerts, ask, expectWhole, givenExchanges } from '../../fixture/whole-chat.ts';
+import { alerts, ask, expectWhole, givenExchanges, givenLines } from '../../fixture/whole-chat.ts';
 import { LIES, type Lie } from '../../stand-in/claude/lies.ts';
 
 const SEQUENCES = 40;
@@ -106,12 +104,10 @@ variants([...ACCOUNT.map((lie) => ofSummary(lie, 99)), ...NAMES.map((lie) => ofS
   async (_, lie, times) => {
     world.claude.windowTokens = 20_000;
     await start();
-    const lines = await parseLines(conversation(60, 1_000));
-    const session = await importSession(world.peek, world.keys, chatKey(CHAT), lines);
+    const session = await givenLines(conversation(60, 1_000));
     let left = times;
     world.claude.react(({ kind }) => (kind === 'compaction' && left-- > 0 ? LIES[lie] : undefined));
-    world.telegram.say(CHAT, 'Hello?');
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: times === 1 ? 'answered' : 'failed', session });
+    expect(await ask('Hello?')).toMatchObject({ outcome: times === 1 ? 'answered' : 'failed', session });
     if (times === 1) expect(alerts()).toEqual([]);
     else expect(shown()).toEqual([EN.misconfigured]);
     expect(world.claude.violations()).toEqual([]);

@@ -1,11 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { image, png, text } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, givenLines } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 
@@ -17,8 +15,7 @@ async function givenPictures(count: number): Promise<void> {
     { role: 'user', content: [image(png(10, 10)), text(`picture ${at}`)] },
     { role: 'assistant', content: `I see picture ${at}.` },
   ]);
-  const json = lines.flat().map((line) => JSON.stringify(line));
-  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(json));
+  await givenLines(lines.flat().map((line) => JSON.stringify(line)));
 }
 
 let sent = 0;

@@ -13,21 +13,15 @@ async function start(thinks: Thinks, MAX_OUTPUT_TOKENS: string, maxOutputTokens 
 
 const asked = () => world.claude.calls.map(({ body }) => body.max_tokens);
 
-test('an answer whose thinking used up its output is requested again with twice the output', async () => {
-  await start(3_000, '1000');
+test('an answer whose thinking used up its output is requested again with twice the output, twice; then it fails, and the chat keeps its session', async () => {
+  await start(({ pendingText }) => (pendingText === 'Think for ever' ? 50_000 : 3_000), '1000');
   expect(await ask('Think hard')).toMatchObject({ outcome: 'answered', recoveries: 2 });
-  expect(asked()).toEqual([1_000, 2_000, 4_000]);
-  expect(shown()).toEqual([expect.stringContaining('Think hard')]);
-  expect(world.claude.violations()).toEqual([]);
-});
-
-test('a message with endless thinking fails with a notice after three calls, and the chat keeps its session', async () => {
-  await start(({ pendingText }) => (pendingText === 'Think for ever' ? 50_000 : 10), '1000');
-  const { session, ...outcome } = await ask('Think for ever');
+  const { session, ...outcome } = await ask('Think for ever', 2);
   expect(outcome).toMatchObject({ outcome: 'failed', reason: 'cut_before_text' });
-  expect(asked()).toEqual([1_000, 2_000, 4_000]);
-  expect(shown()).toEqual([expect.stringMatching(/ran out of time thinking/)]);
-  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered', session });
+  expect(asked()).toEqual([1_000, 2_000, 4_000, 1_000, 2_000, 4_000]);
+  expect(shown()).toEqual([expect.stringContaining('Think hard'), expect.stringMatching(/ran out of time thinking/)]);
+  expect(await ask('And now?', 3)).toMatchObject({ outcome: 'answered', session });
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a MAX_OUTPUT_TOKENS over the limit of the model is lowered to that limit', async () => {

@@ -1,17 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachWithGateway, mainCalls, shown, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { ask, summaries } from '../../fixture/whole-chat.ts';
+import { ask, givenLines, summaries } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
 
 eachWithGateway({ claude: { windowTokens: 60_000 }, env: { COMPACT_AT: '0.4' } });
-
-async function givenLines(lines: string[]) {
-  return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
-}
 
 /** Digits cost far more tokens than their bytes suggest, so that even the capped load is too long. */
 function denseHistory(): string[] {
@@ -28,28 +23,30 @@ test('a request that is counted as too long is compacted before it is sent, and 
   expect(summaries().length).toBeGreaterThan(0);
   const events = await world.peek.xrange(world.keys.events, '-', '+');
   expect(JSON.stringify(events)).toContain('counted');
+  // After three compactions in vain a session that is too long again is left.
+  const made = summaries().length;
+  const vain = await givenLines(denseHistory());
+  await world.peek.hset(world.keys.session(vain), 'vainCompactions', 3);
+  expect(await ask('Again?', 2)).toMatchObject({ outcome: 'answered' });
+  expect(summaries()).toHaveLength(made);
+  expect(shown().at(-2)).toMatch(/started a new one/);
 });
 
-test('a session that is nearly full is compacted after the reply, before the next message', async () => {
+test('a session that is nearly full is compacted after the reply, before the next message; one that fails affects neither', async () => {
   await givenLines(conversation(60, 1_000));
-  expect(await ask('Fill it up')).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  const [compaction] = summaries();
-  expect(compaction?.at).toBeGreaterThanOrEqual(world.telegram.shown(CHAT)[0]?.at ?? Number.NaN);
-  await ask('And after that', 2);
-  const [first, second] = mainCalls();
-  expect(second?.inputTokens).toBeLessThan((first?.inputTokens ?? 0) / 2);
-  expect(JSON.stringify(second?.body)).toContain('Fill it up');
-  expect(second?.pendingText).toBe('And after that');
-  expect(shown()).toHaveLength(2);
-  expect(world.claude.violations()).toEqual([]);
-});
-
-test('a failed compaction after the reply affects neither that reply nor the next', async () => {
-  await givenLines(conversation(60, 1_000));
-  world.claude.react(({ kind }) => (kind === 'compaction' ? LIES.overloaded : undefined));
+  let isFailing = true;
+  world.claude.react(({ kind }) => (isFailing && kind === 'compaction' ? LIES.overloaded : undefined));
   expect(await ask('Fill it up')).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
-  expect(await ask('And after that', 2)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toHaveLength(2);
+  isFailing = false;
+  expect(await ask('And more', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(summaries().at(-1)?.at).toBeGreaterThanOrEqual(world.telegram.shown(CHAT)[1]?.at ?? Number.NaN);
+  await ask('And after that', 3);
+  const [, second, third] = mainCalls();
+  expect(third?.inputTokens).toBeLessThan((second?.inputTokens ?? 0) / 2);
+  expect(JSON.stringify(third?.body)).toContain('Fill it up');
+  expect(third?.pendingText).toBe('And after that');
+  expect(shown()).toHaveLength(3);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a compaction after a reply yields to a message that fits, and goes on where it was after that reply', async () => {
@@ -90,14 +87,6 @@ test('of a chat that writes all the time, two summaries are left at most before 
   }
   expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(summaries().map(({ aborted }) => aborted)).toEqual([true, true]);
-});
-
-test('a session that is too long again after three compactions in vain goes on in a fresh one', async () => {
-  const session = await givenLines(denseHistory());
-  await world.peek.hset(world.keys.session(session), 'vainCompactions', 3);
-  expect(await ask('Again?')).toMatchObject({ outcome: 'answered' });
-  expect(summaries()).toEqual([]);
-  expect(shown()[0]).toMatch(/started a new one/);
 });
 
 test('how a chat is counted follows the tokenizer of its endpoint', async () => {

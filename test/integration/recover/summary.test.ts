@@ -1,59 +1,34 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, spawn, start, world } from '../../fixture/each-test.ts';
 import { pdfOf } from '../../fixture/files.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { variants } from '../../fixture/variants.ts';
-import { ask, sendFile, summaries } from '../../fixture/whole-chat.ts';
+import { ask, givenLines, sendFile, summaries } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
-async function give(turns: number, chars = 1_000) {
-  return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(turns, chars)));
-}
-
-function summarises(text: string, stopReason = 'end_turn'): void {
-  world.claude.react(({ kind }) => (kind === 'compaction' ? { do: 'answer', text, stopReason } : undefined));
-}
-
 const newestRequest = () => JSON.stringify(mainCalls().at(-1)?.body);
 
-variants(['OK', '.', "I'm sorry, but I can't help with summarizing this conversation."])(
-  'six exchanges are not replaced by %j, and neither is the earlier summary',
-  async (useless) => {
-    world.claude.windowTokens = 200_000;
-    await start({ CONTEXT_WINDOW_TOKENS: '40000', MODEL: 'claude-sonnet-4-6' });
-    await give(12, 100);
-    await ask('/compact');
-    for (let nth = 2; nth <= 13; nth++) await ask(`Exchange ${nth}: ${'many words about boats '.repeat(120)}`, nth);
-    summarises(useless);
-    await ask('/compact', 14);
-    expect(shown().at(-1)).toBe(EN.notCompacted);
-    expect(summaries()).toHaveLength(3);
-    await ask('Still there?', 15);
-    for (const part of ['Question 0 about', 'Exchange 2:', 'Exchange 13:'])
-      expect([part, newestRequest().includes(part)]).toEqual([part, true]);
-  },
-);
-
-variants([
-  ['was cut', 'They spoke of many things. '.repeat(60), 'max_tokens'],
-  ['is a little too long', Array(20).fill('They spoke of boats. '.repeat(27).trim()).join('\n\n'), 'end_turn'],
-])('a long summary that %s is used up to a paragraph, and says that it was cut', async (_what, text, stopReason) => {
-  await start();
-  const session = await give(60);
-  summarises(text, stopReason);
-  expect(await ask('Still there?')).toMatchObject({ outcome: 'answered', recoveries: 1, session });
-  expect(newestRequest()).toMatch(/(?:boats|things)\.\\n\[The summary was cut here\.\]/);
+test('six exchanges are not replaced by "OK", and neither is the earlier summary', async () => {
+  world.claude.windowTokens = 200_000;
+  await start({ CONTEXT_WINDOW_TOKENS: '40000', MODEL: 'claude-sonnet-4-6' });
+  await givenLines(conversation(12, 100));
+  await ask('/compact');
+  for (let nth = 2; nth <= 13; nth++) await ask(`Exchange ${nth}: ${'many words about boats '.repeat(120)}`, nth);
+  world.claude.react(({ kind }) => (kind === 'compaction' ? { do: 'answer', text: 'OK' } : undefined));
+  await ask('/compact', 14);
+  expect(shown().at(-1)).toBe(EN.notCompacted);
+  expect(summaries()).toHaveLength(3);
+  await ask('Still there?', 15);
+  for (const part of ['Question 0 about', 'Exchange 2:', 'Exchange 13:'])
+    expect([part, newestRequest().includes(part)]).toEqual([part, true]);
 });
 
 test('six large PDFs in a row: the conversation is compacted as usual, and the sixth keeps its pictures', async () => {
   await moveToWorld({ claude: { windowTokens: 1_000_000 }, env: { MODEL: 'claude-sonnet-4-6' } });
-  const session = await give(30);
+  const session = await givenLines(conversation(30, 1_000));
   await start();
   const bytes = pdfOf(90);
   for (let nth = 1; nth <= 6; nth++) {
@@ -64,7 +39,7 @@ test('six large PDFs in a row: the conversation is compacted as usual, and the s
 });
 
 test('killed between two calls of one summary: the finished part is not requested again', async () => {
-  await give(200);
+  await givenLines(conversation(200, 1_000));
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'summary part stored:1', CONTEXT_WINDOW_TOKENS: '20000' });
   world.telegram.say(CHAT, 'Do not lose me');
   expect(await victim.ended).toBe('SIGKILL');
@@ -77,7 +52,7 @@ test('killed between two calls of one summary: the finished part is not requeste
 test('a summary has 16,000 output tokens and low effort, independent of the settings for answers', async () => {
   await moveToWorld({ claude: { windowTokens: 100_000, maxOutputTokens: 64_000 } });
   await start({ MAX_OUTPUT_TOKENS: '2000', EFFORT: 'high' });
-  await give(500);
+  await givenLines(conversation(500, 1_000));
   await ask('Still there?');
   for (const { body } of summaries())
     expect(body).toMatchObject({ max_tokens: 16_000, output_config: { effort: 'low' } });
@@ -88,7 +63,7 @@ test('a summary has 16,000 output tokens and low effort, independent of the sett
 
 test('an overflow without numbers teaches that the window is smaller than the refused request', async () => {
   await start();
-  const session = await give(60);
+  const session = await givenLines(conversation(60, 1_000));
   world.claude.windowTokens = 200_000;
   world.claude.react(({ kind, inputTokens }) =>
     kind === 'main' && inputTokens > 8_000 ? LIES.tooLongWithoutNumbers : undefined,

@@ -2,15 +2,14 @@ import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { CHAT, eachWithGateway, shown, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { conversation } from '../../fixture/history.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachWithGateway();
 
 test('a message is answered, settled once and removed; one from an id that is not allowed gets no model call and no answer', async () => {
   world.telegram.say(666, 'let me in', { fromId: 666 });
-  world.telegram.say(CHAT, 'My name is Ada');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({
+  expect(await ask('My name is Ada')).toMatchObject({
     outcome: 'answered',
     attempts: 1,
     recoveries: 0,
@@ -64,26 +63,6 @@ test('an entry that names no chat, is empty or has no readable message is a dead
   expect(await world.peek.xlen(world.keys.dead)).toBe(3);
   expect(shown(CHAT)).toEqual([expect.stringMatching(/couldn't read this message/)]);
   await world.telegram.waitForText(ALERT_CHAT, /undecodable/);
-  world.telegram.say(CHAT, 'still alive?');
-  await nextOutcome(world, CHAT, 2);
+  await ask('still alive?', 2);
   expect(await world.peek.xlen(world.keys.inbound)).toBe(0);
-});
-
-test('a chat of 30 turns reads at least 90 % of its input from the cache', async () => {
-  world.claude.react((call) => ({
-    do: 'answer',
-    text: `Answer ${call.index}. ${'It goes on for a while. '.repeat(20)}`,
-  }));
-  for (let turn = 1; turn <= 30; turn++) {
-    world.telegram.say(CHAT, conversation(turn, 400).at(-2) ?? '');
-    await nextOutcome(world, CHAT, turn);
-  }
-  const used = world.claude.calls.slice(2).map(({ usage }) => usage);
-  const read = used.reduce((sum, usage) => sum + (usage?.cache_read_input_tokens ?? 0), 0);
-  const written = used.reduce(
-    (sum, usage) => sum + (usage?.cache_creation_input_tokens ?? 0) + (usage?.input_tokens ?? 0),
-    0,
-  );
-  expect(read / (read + written)).toBeGreaterThanOrEqual(0.9);
-  expect(world.claude.violations()).toEqual([]);
 });

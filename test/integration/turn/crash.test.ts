@@ -2,7 +2,6 @@ import { afterEach, expect, test } from '@jest/globals';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { type GatewayProcess, spawnRunning } from '../../fixture/process.ts';
-import { variants } from '../../fixture/variants.ts';
 
 /** From the kill to the next call of the model, with the settings of production. */
 const AGAIN_MS_MAX = 10_000;
@@ -33,18 +32,14 @@ async function spawnUsual(): Promise<GatewayProcess> {
   return gateway;
 }
 
-variants<[string, boolean]>([
-  ['one that runs beside it, as on another host', true],
-  ['one that is started in its place', false],
-])('after kill -9 in a turn, %s runs the turn again within 10 s, and the next message', async (_, isBeside) => {
+test('after kill -9 in a turn, a process on another host runs the turn again within 10 s, and the next message', async () => {
   world.claude.react(() => (mainCalls().length === 1 ? { do: 'hang' } : undefined));
   const victim = await spawnUsual();
   world.telegram.say(CHAT, 'Do not lose me');
   await world.claude.waitForCall(({ kind }) => kind === 'main', 20_000);
-  if (isBeside) await spawnUsual();
+  await spawnUsual();
   victim.kill('SIGKILL');
   const killedMs = performance.now();
-  if (!isBeside) await spawnUsual();
   await world.claude.waitForCall(() => mainCalls().length === 2, 30_000);
   expect(performance.now() - killedMs).toBeLessThan(AGAIN_MS_MAX);
   await nextOutcome(world, CHAT);

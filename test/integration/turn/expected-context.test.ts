@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { OWN_TOOLS } from '../../../worker/chat-table.ts';
 import { HEADER } from '../../fixture/asked.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { searched } from '../../stand-in/claude/searching.ts';
 
@@ -23,10 +23,8 @@ const headersOf = (at: number): string[] =>
 
 test('the model gets the date, time and zone of each message, and earlier ones stay unchanged', async () => {
   await start();
-  world.telegram.say(CHAT, 'What day is it?');
-  await nextOutcome(world, CHAT);
-  world.telegram.say(CHAT, 'And now?');
-  await nextOutcome(world, CHAT, 2);
+  await ask('What day is it?');
+  await ask('And now?', 2);
   expect(headersOf(0)).toEqual([expect.stringMatching(/ Asia\/Taipei\]$/)]);
   expect(headersOf(1)).toHaveLength(2);
   expect(headersOf(1)[0]).toBe(headersOf(0)[0]);
@@ -41,14 +39,12 @@ test('with WEB_SEARCH the provider searches the web, and the user gets the sourc
   world.claude.react(({ pendingText }) =>
     pendingText === 'Look it up' ? searched(SEARCH, 'A spillway lets water pass.') : undefined,
   );
-  world.telegram.say(CHAT, 'Look it up');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Look it up')).toMatchObject({ outcome: 'answered' });
   const tools = requests()[0]?.tools?.map(({ name }) => String(name)) ?? [];
   expect(tools).toEqual(['recall', 'send_file', 'reminders', 'memory', 'ask_user', 'web_search', 'web_fetch']);
   // Those that are no server's are those that a table of chats may name.
   expect(tools.toSorted()).toEqual(OWN_TOOLS.toSorted());
   expect(world.telegram.shown(CHAT).at(-1)?.text).toMatch(/Sources:\n+• .*https?:\/\//);
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(world.claude.violations()).toEqual([]);
 });

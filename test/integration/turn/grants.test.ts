@@ -104,7 +104,7 @@ test('a grant is for people of the allow list: about a call for a guest they are
   expect(notebook.calls).toHaveLength(2);
 });
 
-test('what only reads never asks, what is granted asks once; /tools says who granted it, and takes it back', async () => {
+test('what only reads never asks, what is granted asks once; /tools says who granted it, and takes it back at once, also while a message is answered', async () => {
   await start();
   ask([use('l1', 'look')]);
   await untilSettled(world, 1, PATIENCE_MS);
@@ -117,18 +117,6 @@ test('what only reads never asks, what is granted asks once; /tools says who gra
   expect(list.text).toMatch(/\nnotebook: write \(allowed by User 1001, until \d{4}-\d\d-\d\d\)\n/);
   const [button] = buttonsOf(list);
   expect(button?.text).toBe(`Ask before ${WRITE}`);
-  world.telegram.press(CHAT, list.messageId, button?.callback_data ?? '');
-  await untilSettled(world, 5, PATIENCE_MS);
-  ask([use('t2', 'write')]);
-  await untilAsked(2);
-  expect(notebook.calls).toEqual(['write t1']);
-});
-
-test('a grant that is taken back while a message is answered counts at once', async () => {
-  await start();
-  ask([use('t1', 'write')]);
-  await press('always');
-  await untilSettled(world, 2, PATIENCE_MS);
   const { promise: after, resolve } = Promise.withResolvers<void>();
   const wants = callsTools([use('t2', 'write')]);
   world.claude.react((call) => {
@@ -138,8 +126,8 @@ test('a grant that is taken back while a message is answered counts at once', as
   const before = mainCalls().length;
   world.telegram.say(CHAT, 'And again');
   await until('the model is asked', () => mainCalls().length > before);
-  world.telegram.say(CHAT, `/tools ask ${WRITE}`);
-  await untilSettled(world, 3, PATIENCE_MS);
+  world.telegram.press(CHAT, list.messageId, button?.callback_data ?? '');
+  await untilSettled(world, 5, PATIENCE_MS);
   resolve();
   await untilAsked(2);
   expect(notebook.calls).toEqual(['write t1']);

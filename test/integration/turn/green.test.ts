@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { noteStart } from '../../../shared/state/process/process.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { CHAT, eachInWorld, spawn, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, spawn, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { portOf } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachInWorld();
 
@@ -42,14 +42,12 @@ function probes() {
 test('a window of 1,000 tokens fails every message: red and not ready, yellow once it is repaired, green once they are replayed', async () => {
   const gateway = await spawn();
   const port = portOf(gateway);
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
+  await ask('hello');
   await untilStatus(/^GREEN {2}All is well/);
   expect((await readyz(port)).code).toBe(200);
   world.claude.windowTokens = 1_000;
   for (const [nth, words] of ['one', 'two', 'three'].entries()) {
-    world.telegram.say(CHAT, words);
-    expect(await nextOutcome(world, CHAT, nth + 2)).toMatchObject({ outcome: 'failed' });
+    expect(await ask(words, nth + 2)).toMatchObject({ outcome: 'failed' });
   }
   await untilStatus(/^RED {2}/);
   expect(await runCli(['status'], world.env)).toMatchObject({ code: 1 });
@@ -72,8 +70,7 @@ test('a revoked key is red after one message, is probed by one of two processes 
   const pace = { ...LIMITS, probeEveryMs: 500 };
   await start({}, pace);
   await start({}, pace);
-  world.telegram.say(CHAT, 'hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'authentication' });
+  expect(await ask('hello')).toMatchObject({ outcome: 'failed', reason: 'authentication' });
   await untilStatus(/^RED {2}The model endpoint does not accept our key/);
   await until('probes', () => probes().length >= 4 || undefined);
   const [first, , , fourth] = probes();

@@ -57,15 +57,13 @@ function lastResults(): string[] {
 const DECISIONS: Record<string, [act: () => unknown, result: RegExp]> = {
   'by a press': [() => press('no'), /The person declined/],
   'in words': [() => world.telegram.say(CHAT, 'Better not'), /did not allow it, and wrote instead: Better not/],
-  'by nobody in time': [() => {}, /Nobody answered in time/],
 };
 
 test.each([
   ['by a press', 'its server says that the tool only reads'],
   ['in words', 'the operator lets the tool do everything'],
-  ['by nobody in time', 'its server says that the tool only reads'],
 ])('a call that is declined %s never runs, also where %s while the question is open', async (how, turn) => {
-  await start({ APPROVAL_TIMEOUT_MS: how === 'by nobody in time' ? '2000' : '600000' });
+  await start();
   wants(use('t1', 'write'), use('t2', 'look'));
   world.telegram.say(CHAT, 'Write it down');
   await untilParked();
@@ -75,18 +73,6 @@ test.each([
   await until('the answer', () => shown().includes('Done after 1 rounds.'), PATIENCE_MS);
   expect(notebook.calls).toEqual(['look t2']);
   expect(lastResults()).toEqual([expect.stringMatching(words ?? /^$/), expect.stringContaining('noted')]);
-});
-
-test('a call that the question had no room for does not run either when it is declined', async () => {
-  await start();
-  wants(...[1, 2, 3, 4, 5, 6].map((at) => use(`t${at}`, 'write')));
-  world.telegram.say(CHAT, 'Write it down');
-  await untilParked();
-  await TURNS['its server says that the tool only reads']?.();
-  await press('no');
-  await until('the answer', () => shown().includes('Done after 1 rounds.'), PATIENCE_MS);
-  expect(notebook.calls).toEqual([]);
-  expect(lastResults().at(-1)).toContain('At most 5 calls');
 });
 
 test('a press allows what its question showed, and not what has to be asked for since', async () => {

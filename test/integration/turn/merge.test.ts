@@ -8,6 +8,7 @@ import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 /** Two pieces as an app cuts them, and the end. */
 const PASTED = [`A${'a'.repeat(4_000)}`, `B${'b'.repeat(4_000)}`, 'the end'];
@@ -44,8 +45,7 @@ test('an album is one message, also where a file is away for a moment: all of it
   let asks = 0;
   world.telegram.fail('getFile', { status: 500, description: 'Internal Server Error' }, 1, () => ++asks === 2);
   sendAlbum(['Which one is sharper?', '', '']);
-  world.telegram.say(CHAT, 'and this is another question');
-  expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('and this is another question', 4)).toMatchObject({ outcome: 'answered' });
   expect(await outcomes()).toEqual(['answered', 'merged true', 'merged true', 'answered']);
   const [first] = mainCalls();
   expect(saidIn(first).map(({ type }) => type)).toEqual(['image', 'image', 'image', 'text']);
@@ -56,13 +56,12 @@ test('an album is one message, also where a file is away for a moment: all of it
   world.claude.react(() => ({ do: 'hang' }));
   sendAlbum(['What is this?', '']);
   await world.claude.waitForCall(({ pendingText }) => pendingText === 'What is this?');
-  world.telegram.say(CHAT, '/stop');
-  await nextOutcome(world, CHAT, 7);
+  await ask('/stop', 7);
   expect((await outcomes()).slice(4)).toEqual(['cancelled', expect.stringMatching(/^merged/), 'command']);
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a text that an app cut into pieces is one message, although they come one by one', async () => {
+test('a text that an app cut into pieces is one message, although they come one by one; what comes after the call is another', async () => {
   await start();
   for (const text of PASTED) {
     world.telegram.say(CHAT, text);
@@ -72,15 +71,10 @@ test('a text that an app cut into pieces is one message, although they come one 
   expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'merged' });
   expect(await outcomes()).toEqual(['answered', 'merged true', 'merged true']);
   expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n')]);
-});
-
-test('a piece that comes after the model was called is a separate message', async () => {
-  await start();
   world.telegram.say(CHAT, PASTED[0] ?? '');
-  await world.claude.waitForCall(({ kind }) => kind === 'main');
-  world.telegram.say(CHAT, 'the end');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED[0], 'the end']);
+  await world.claude.waitForCall(({ pendingText }) => pendingText === PASTED[0]);
+  expect(await ask('the end', 5)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n'), PASTED[0], 'the end']);
 });
 
 test('after an overflow all pieces are sent again', async () => {
@@ -108,10 +102,7 @@ async function givenFailedPaste(): Promise<string[]> {
 
 variants<[string, (entries: readonly string[]) => unknown]>([
   ['/retry', () => world.telegram.say(CHAT, '/retry')],
-  ['the button', ([first]) => world.telegram.press(CHAT, newestId(), `/retry ${first}`)],
-  ['cli retry of the first piece', ([first = '']) => runCli(['retry', first], world.env)],
   ['cli retry of the last piece', (entries) => runCli(['retry', entries.at(-1) ?? ''], world.env)],
-  ['cli dead replay of one letter', ([first = '']) => runCli(['dead', 'replay', first], world.env)],
   [
     'cli dead replay of the reason of the first',
     () => runCli(['dead', 'replay', '--all', '--reason', 'authentication'], world.env),
@@ -128,8 +119,6 @@ variants<[string, (entries: readonly string[]) => unknown]>([
   expect(mainCalls().at(-1)?.pendingText).toBe(PASTED.join('\n'));
 });
 
-const newestId = () => world.telegram.shown(CHAT).at(-1)?.messageId ?? 0;
-
 test('pieces that failed each on its own, before they were one message, come back together too', async () => {
   await givenFailedPaste();
   for (const [id, fields] of await world.peek.xrange(world.keys.dead, '-', '+')) {
@@ -137,10 +126,8 @@ test('pieces that failed each on its own, before they were one message, come bac
     await world.peek.xadd(world.keys.dead, '*', ...alone);
     await world.peek.xdel(world.keys.dead, id);
   }
-  world.telegram.say(CHAT, 'and something else');
-  await nextOutcome(world, CHAT, 4);
-  world.telegram.say(CHAT, '/retry');
-  await nextOutcome(world, CHAT, 8);
+  await ask('and something else', 4);
+  await ask('/retry', 8);
   expect(mainCalls().at(-1)?.pendingText).toBe(PASTED.join('\n'));
   expect(await world.peek.xlen(world.keys.dead)).toBe(0);
 });

@@ -1,18 +1,15 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask, givenLines, sessionOf } from '../../fixture/whole-chat.ts';
 import { LIES, type Lie } from '../../stand-in/claude/lies.ts';
 
 eachInWorld();
 
-const given = async (lines: string[]) => importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
-
 test('a message that fits nowhere ends with one message, in a long chat and in a new one, and nothing is said of a conversation', async () => {
-  const session = await given(conversation(40, 300));
+  const session = await givenLines(conversation(40, 300));
   world.claude.react(({ kind, pendingText }) =>
     kind === 'compaction' || pendingText.includes('lorem') ? { do: 'overflow' } : undefined,
   );
@@ -25,24 +22,22 @@ test('a message that fits nowhere ends with one message, in a long chat and in a
     const [notice] = world.telegram.shown(chat);
     expect(notice?.notified).toBe(notice?.text);
   }
-  expect(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session')).toBe(session);
+  expect(await sessionOf()).toBe(session);
 });
 
 variants(Object.keys(LIES) as Lie[])(
   'whatever "%s" comes to when it lasts, the message ends with one message',
   async (lie) => {
     await moveToWorld({ claude: { bindThinking: false }, env: { OUTAGE_PATIENCE_MS: '300', MAX_ATTEMPTS: '2' } });
-    await given(conversation(10, 300));
+    await givenLines(conversation(10, 300));
     world.claude.react(({ kind, pendingText }) =>
       kind === 'compaction' || pendingText === 'Hello?' ? LIES[lie] : undefined,
     );
     await start();
-    world.telegram.say(CHAT, 'Hello?');
-    const { outcome } = await nextOutcome(world, CHAT);
+    const { outcome } = await ask('Hello?');
     if (outcome !== 'answered') expect(shown()).toHaveLength(1);
     expect(shown().join()).not.toMatch(/beginning and the end/);
     world.claude.react(() => ({ do: 'answer', text: 'Here.' }));
-    world.telegram.say(CHAT, 'And now?');
-    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+    expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered' });
   },
 );

@@ -4,8 +4,8 @@ import { EN } from '../../../shared/texts/en.ts';
 import { until } from '../../chaos/scenario.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { call } from '../../fixture/content-blocks.ts';
-import { CHAT, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
-import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
+import { CHAT, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import {
   buttonsOf,
@@ -92,24 +92,10 @@ test('thirty calls in one round are one question about five; the model is told t
   await untilSettled(world, 2, PATIENCE_MS);
   expect(await notebook.notes()).toHaveLength(5);
   const last = mainCalls().at(-1);
-  expect((last ? resultsIn(last) : []).filter(({ is_error }) => is_error)).toHaveLength(25);
-});
-
-test('a turn that waits survives a restart, costs no attempt, and is not called unanswered', async () => {
-  await start({ UNANSWERED_ALERT_MS: '300' }, { watchEveryMs: 50 });
-  wantsToWrite('t1');
-  world.telegram.say(CHAT, 'Write it down');
-  await untilParked();
-  await stopGateways();
-  await start({}, { watchEveryMs: 50 });
-  world.claude.react(({ pendingText }) => (pendingText === 'Hello' ? { do: 'answer', text: 'Hi' } : undefined));
-  world.telegram.say(1002, 'Hello');
-  expect(await nextOutcome(world, 1002)).toMatchObject({ outcome: 'answered' });
-  await press('once');
-  const settled = await untilSettled(world, 3, PATIENCE_MS);
-  const own = settled.find(({ chat, outcome }) => chat === String(CHAT) && outcome === 'answered');
-  expect(own).toMatchObject({ attempts: 1 });
-  expect(shown(9001)).toEqual([]);
+  const refused = (last ? resultsIn(last) : []).filter(({ is_error }) => is_error);
+  expect(refused.map(({ content }) => JSON.stringify(content))).toEqual(
+    Array(25).fill(expect.stringContaining('At most 5 calls')),
+  );
 });
 
 test('a message whose question cannot be shown waits for nobody: it is overdue, and the operator is told', async () => {

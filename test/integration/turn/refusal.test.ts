@@ -1,43 +1,29 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { text, thinking } from '../../fixture/content-blocks.ts';
-import { CHAT, eachWithGateway, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { CHAT, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
+import { callsTools, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
-import { GUARDRAILS, type Guardrail } from '../../stand-in/claude/guardrails.ts';
+import { ask, eachWithNotebook, notebook, sessionOf } from '../../fixture/whole-chat.ts';
 import type { Reaction, ReactionRule } from '../../stand-in/claude/reaction.ts';
 
 const OVERLOADED: Reaction = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
 
-let notebook: Notebook;
+eachWithNotebook({ refusesText: /EVIL/ });
 
-beforeEach(async () => {
-  notebook = await openNotebook();
-});
-
-eachWithGateway(() => ({ claude: { refusesText: /EVIL/ }, env: notebook.env }));
-
-afterEach(() => notebook.remove());
-
-const sessionNow = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
-
-/** Says something and waits for its outcome, the nth of the chat. */
-async function outcomeOf(text: string, nth: number) {
-  world.telegram.say(CHAT, text);
-  return nextOutcome(world, CHAT, nth);
-}
+beforeEach(() => start());
 
 test('messages that the model refuses, also with a text, fail with a notice and an alert, and cost the chat nothing', async () => {
-  await outcomeOf('Hello', 1);
-  const old = await sessionNow();
-  expect(await outcomeOf('EVIL one', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  await ask('Hello', 1);
+  const old = await sessionOf();
+  expect(await ask('EVIL one', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   await world.telegram.waitForText(ALERT_CHAT, /rejects it/);
   world.claude.guard.refusesText = { pattern: /EVIL/, said: 'I will not' };
-  expect(await outcomeOf('EVIL two', 3)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(await ask('EVIL two', 3)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   expect(shown().slice(1)).toEqual(Array(2).fill(expect.stringMatching(/can't help with this message/)));
-  expect(await outcomeOf('And now?', 4)).toMatchObject({ outcome: 'answered', session: old, recoveries: 0 });
+  expect(await ask('And now?', 4)).toMatchObject({ outcome: 'answered', session: old, recoveries: 0 });
   const last = JSON.stringify(mainCalls().at(-1)?.body);
   expect(last).toContain('Hello');
   expect(last).not.toContain('EVIL');
@@ -50,24 +36,24 @@ test('a refusal after a tool returned removes the whole turn from later requests
       ? callsTools([use('t1', 'look', { text: 'EVIL page' })])({ kind, pendingText, body } as never)
       : undefined,
   );
-  expect(await outcomeOf('Read it', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(await ask('Read it', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   expect(await notebook.notes()).toEqual(['look EVIL page']);
-  expect(await outcomeOf('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   const last = JSON.stringify(mainCalls().at(-1)?.body.messages);
   expect(last).not.toMatch(/EVIL|tool_use|tool_result/);
   expect(world.claude.violations()).toEqual([]);
 });
 
 test('a second refusal in a row is blamed on the history: a fresh session answers it', async () => {
-  await outcomeOf('Hello', 1);
-  const old = await sessionNow();
+  await ask('Hello', 1);
+  const old = await sessionOf();
   await world.peek.hset(world.keys.session(old as never), 'refusalsInRow', 1);
   world.claude.guard.refusesText = /You said: Hello/;
-  expect(await outcomeOf('What about it?', 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('What about it?', 2)).toMatchObject({ outcome: 'answered' });
   expect(mainCalls().map(({ reaction }) => reaction)).toHaveLength(5);
-  expect(await sessionNow()).not.toBe(old);
+  expect(await sessionOf()).not.toBe(old);
   expect(shown().at(-2)).toMatch(/got stuck on something in our conversation/);
-  expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await ask('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });
 
 const USUAL = 'claude-opus-5-5';
@@ -86,8 +72,8 @@ async function startWithFallback(models = /opus/, fallback = FALLBACK): Promise<
 test('what the model refuses is asked of the fallback once, whose answer is the answer', async () => {
   await startWithFallback();
   world.claude.react(({ index }) => ({ do: 'answer', content: [thinking(`t${index}`), text('Here it is.')] }));
-  await outcomeOf('Hello', 1);
-  expect(await outcomeOf('Something EVIL', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  await ask('Hello', 1);
+  expect(await ask('Something EVIL', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(models()).toEqual([USUAL, USUAL, FALLBACK]);
   expect(shown().slice(1)).toEqual(['Here it is.']);
   // Both calls are on the bill.
@@ -95,20 +81,9 @@ test('what the model refuses is asked of the fallback once, whose answer is the 
   const day = new Date().toISOString().slice(0, 10);
   expect(await world.peek.hget(world.keys.usage(day, chatKey(CHAT)), 'calls')).toBe('3');
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).not.toContain('signature');
-  expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await ask('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('EVIL');
   expect(shown(ALERT_CHAT)).toEqual([]);
-  expect(world.claude.violations()).toEqual([]);
-});
-
-test('a refusal after a tool returned is asked of the fallback, and the tool is not called again', async () => {
-  await startWithFallback();
-  world.claude.react((call) =>
-    call.pendingText === 'Read it' ? callsTools([use('t1', 'look', { text: 'EVIL page' })])(call) : undefined,
-  );
-  expect(await outcomeOf('Read it', 1)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(models()).toEqual([USUAL, USUAL, FALLBACK]);
-  expect(await notebook.notes()).toEqual(['look EVIL page']);
   expect(world.claude.violations()).toEqual([]);
 });
 
@@ -133,14 +108,12 @@ variants<[string, () => Promise<void>, string[]]>([
   ],
 ])('a refused message whose fallback %s is removed, and the chat goes on', async (_, begin, asked) => {
   await begin();
-  expect(await outcomeOf('Something EVIL', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(await ask('Something EVIL', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   expect(models()).toEqual(asked);
   expect(shown()).toEqual([expect.stringMatching(/can't help with this message/)]);
-  expect(await outcomeOf('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
 });
-
-const BINDING = ['claude-opus-5-5', 'claude-sonnet-4-6'];
 
 const noted = () => mainCalls().filter(({ body }) => JSON.stringify(body.messages).includes('Recovery note'));
 
@@ -151,43 +124,23 @@ const writesTwice: ReactionRule = (call) => {
   return callsTools([use('t1', 'write', { text: 'first line' })], [use('t2', 'write', { text: 'second line' })])(call);
 };
 
-variants(BINDING)(
-  'a fresh session in the middle of a turn shows each finished tool call and repeats no call (%s)',
-  async (model) => {
-    await stopGateways();
-    await start({ MODEL: model });
-    // After both calls the provider takes the conversation no more, however it is shortened.
-    world.claude.react((call) => {
-      const sent = JSON.stringify(call.body.messages);
-      const isDone = /write: second line/.test(sent) && !/Recovery note/.test(sent);
-      return call.kind === 'main' && isDone ? { do: 'overflow' } : writesTwice(call);
-    });
-    world.telegram.say(CHAT, 'Write two lines');
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-    expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
-    const seed = JSON.stringify(noted().at(-1)?.body.messages[0]);
-    expect(seed).toMatch(/notebook__write \{\\+"text\\+":\\+"first line\\+"\} returned: write: first line/);
-    expect(seed).toMatch(/second line/);
-    expect(noted().at(-1)?.pendingText).toBe('Write two lines');
-    expect(shown().at(-1)).toBe('Both are written.');
-    expect(world.claude.violations()).toEqual([]);
-  },
-);
-
-variants(Object.keys(GUARDRAILS) as Guardrail[])(
-  'refused by %s after a tool returned: no call is repeated, and the next message is answered',
-  async (respond) => {
-    world.claude.guard.rejectsText = { pattern: /write: second line/, respond };
-    world.claude.react(writesTwice);
-    world.telegram.say(CHAT, 'Write two lines');
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: expect.stringMatching(/answered|failed/) });
-    expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
-    world.telegram.say(CHAT, 'And now?');
-    world.claude.react(({ pendingText }) => (pendingText === 'And now?' ? { do: 'answer', text: 'Here.' } : undefined));
-    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-    expect(world.claude.violations()).toEqual([]);
-  },
-);
+test('a fresh session in the middle of a turn shows each finished tool call and repeats no call', async () => {
+  // After both calls the provider takes the conversation no more, however it is shortened.
+  world.claude.react((call) => {
+    const sent = JSON.stringify(call.body.messages);
+    const isDone = /write: second line/.test(sent) && !/Recovery note/.test(sent);
+    return call.kind === 'main' && isDone ? { do: 'overflow' } : writesTwice(call);
+  });
+  world.telegram.say(CHAT, 'Write two lines');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
+  const seed = JSON.stringify(noted().at(-1)?.body.messages[0]);
+  expect(seed).toMatch(/notebook__write \{\\+"text\\+":\\+"first line\\+"\} returned: write: first line/);
+  expect(seed).toMatch(/second line/);
+  expect(noted().at(-1)?.pendingText).toBe('Write two lines');
+  expect(shown().at(-1)).toBe('Both are written.');
+  expect(world.claude.violations()).toEqual([]);
+});
 
 test('a tool whose definition the API refuses is removed with one alert, and both chats are answered', async () => {
   world.claude.guard.rejectsTool = /notebook__write/;

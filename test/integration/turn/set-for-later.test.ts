@@ -6,17 +6,8 @@ import { text } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools } from '../../fixture/notebook.ts';
-import {
-  asks,
-  coming,
-  dueTimes,
-  givenReminder,
-  makeDue,
-  OFTEN,
-  TEXT,
-  tell,
-  toolTexts,
-} from '../../fixture/reminders.ts';
+import { asks, coming, dueTimes, givenReminder, OFTEN, TEXT, tell, toolTexts } from '../../fixture/reminders.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
 const MINUTE_MS = 60_000;
@@ -110,8 +101,7 @@ test('what is set in a turn that a further message interrupts is named under the
   });
   world.telegram.say(CHAT, 'Summarise this page');
   await world.claude.waitForCall(() => toolTexts().length > 0);
-  world.telegram.say(CHAT, 'Wait, one more thing');
-  await nextOutcome(world, CHAT, 3);
+  await ask('Wait, one more thing', 3);
   expect(await outcomes()).toEqual(['command busy', 'merged', 'answered']);
   expect(await coming()).toHaveLength(1);
   expect(shown().at(-1)).toMatch(/I have set this for later.*read https/s);
@@ -120,24 +110,13 @@ test('what is set in a turn that a further message interrupts is named under the
   expect(await coming()).toEqual([]);
 });
 
-test('a reminder says to the model that it set it itself, and while answering what', async () => {
-  await start({}, OFTEN);
-  await tell(1, [asks('r1', { action: 'set', in: 60, text: EVIL })]);
-  await makeDue();
-  await nextOutcome(world, CHAT, 2);
-  const asked = JSON.stringify(mainCalls().at(-1)?.body.messages.at(-1));
-  expect(asked).toMatch(/you set yourself, while answering a message of .* which began .{0,2}"message 1/);
-  expect(asked).not.toMatch(/had asked for/);
-});
-
 test('a message that is stopped, or fails, after it had something set names it as well', async () => {
   await start({}, OFTEN);
   const react = callsTools([text('I look.'), asks('r1', { action: 'set', in: 60, text: TEXT })]);
   world.claude.react((request) => (toolTexts().length > 0 ? { do: 'hang' } : react(request)));
   world.telegram.say(CHAT, 'Summarise this page');
   await world.claude.waitForCall(() => toolTexts().length > 0);
-  world.telegram.say(CHAT, '/stop');
-  await nextOutcome(world, CHAT, 2);
+  await ask('/stop', 2);
   expect(await outcomes()).toEqual(['cancelled stop', 'command stop']);
   expect(shown()[0]).toMatch(/^I look\./);
   expect(shown()[1]).toMatch(/I have set this for later.*call Ann/s);
@@ -146,8 +125,7 @@ test('a message that is stopped, or fails, after it had something set names it a
     { do: 'answer', content: [asks('r2', { action: 'set', in: 90, text: 'water the plants' })] },
   ];
   world.claude.react(() => rounds.shift() ?? refused);
-  world.telegram.say(CHAT, 'And this one');
-  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'failed' });
+  expect(await ask('And this one', 3)).toMatchObject({ outcome: 'failed' });
   const named = expect.stringMatching(/I have set this for later.*water the plants/s);
   expect(shown().slice(-2)).toEqual([EN.misconfigured, named]);
   expect(buttons()).toEqual([expect.stringMatching(/^\/retry /), expect.stringMatching(/^\/reminders cancel \w{8}$/)]);

@@ -4,6 +4,7 @@ import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const OTHER = 1002;
 const HANG = 'think for ever';
@@ -50,8 +51,7 @@ test('/stop cancels a message that waits for its next attempt at once, not when 
   await start();
   world.telegram.say(CHAT, 'overloaded');
   await until('a job that waits', async () => (await world.peek.zcard('{sw:0}:turns:delayed')) > 0 || undefined);
-  world.telegram.say(CHAT, '/stop');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'command' });
+  expect(await ask('/stop', 2)).toMatchObject({ outcome: 'command' });
   expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
 });
 
@@ -60,8 +60,7 @@ test('an answer that is concluded when /stop comes is delivered', async () => {
   await start();
   world.telegram.say(CHAT, 'first');
   await world.telegram.waitForCall(({ method }) => method === 'sendMessage');
-  world.telegram.say(CHAT, '/stop');
-  await nextOutcome(world, CHAT, 2);
+  await ask('/stop', 2);
   expect(await outcomesOf(CHAT)).toEqual(['answered', 'command stop']);
   expect(shown(CHAT)).toEqual([expect.stringContaining('first'), EN.nothingToStop]);
 });
@@ -99,20 +98,4 @@ test('a look for /stop that fails ends no turn: the one answer that is paid for 
   looked.resolve();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
   expect(world.claude.calls).toHaveLength(1);
-});
-
-test('/stop for another bot in a group stops nothing, and /stop for this bot does', async () => {
-  const group = -1_002_000_000_001;
-  world.env.TELEGRAM_ALLOWED_IDS = String(group);
-  world.claude.react(({ pendingText }) => (pendingText.includes(HANG) ? { do: 'hang' } : undefined));
-  await start();
-  // The bot has introduced itself: it knows its name, and Telegram its commands.
-  await world.telegram.waitForCall(({ method, ok }) => method === 'setMyCommands' && ok);
-  world.telegram.say(group, HANG);
-  await world.claude.waitForCall(({ pendingText }) => pendingText.includes(HANG));
-  world.telegram.say(group, '/stop@other_bot');
-  world.telegram.say(group, '/stop@spillway_stand_in_bot');
-  await nextOutcome(world, group, 2);
-  expect(await outcomesOf(group)).toEqual(['cancelled stop', 'command stop']);
-  expect(shown(group)).toEqual([EN.stopped]);
 });

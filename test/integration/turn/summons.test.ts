@@ -16,7 +16,6 @@ import {
   IN_PRIVATE,
   summon,
 } from '../../fixture/summons.ts';
-import { variants } from '../../fixture/variants.ts';
 
 const EXPIRED = {
   status: 400,
@@ -26,30 +25,27 @@ const LONG = `${'A lane keeps order. '.repeat(40)}\n\n`.repeat(12);
 
 eachInWorld({ env: GUEST_ENV });
 
-variants(['part marked:2', 'answer stored:1'])(
-  'expired: the answer comes to the person, in as many messages as it takes; killed at "%s", each comes once',
-  async (step) => {
-    answers(LONG);
-    // A message of theirs may have the number of the one that called.
-    world.telegram.say(CALLER, 'Hello', { messageId: 1 });
-    world.telegram.fail('answerGuestQuery', EXPIRED);
-    const victim = await spawn({ SPILLWAY_FAIL_AT: step });
-    summon('What is a lane?', { messageId: 1 });
-    expect(await victim.ended).toBe('SIGKILL');
-    // A word about what stands there that comes after the answer began to come in private changes nothing.
-    const [turn = ''] = await world.peek.keys(`${world.keys.turnPrefix}*`);
-    if (step === 'part marked:2') await world.peek.hset(turn, 'reply:there', 'AQlate');
-    await takeOver();
-    const { outcome, delivery } = await nextOutcome(world, HERE);
-    expect([outcome, delivery]).toEqual(['answered', { parts: 4, confirmed: 4, unsure: 0 }]);
-    expect(shown(CALLER)).toEqual([IN_PRIVATE, ...Array(3).fill(expect.stringMatching(/^A lane keeps order/))]);
-    expect(world.telegram.shown(CALLER).filter(({ replyTo }) => replyTo !== undefined)).toEqual([]);
-    expect([abroad(), callsOf('editMessageText'), mainCalls().length]).toEqual([[], [], 1]);
-    // What is noted of a message that is over leaves nothing behind.
-    expect(await summonsBook(world.peek, world.keys).put('1-1' as never, 'AQlate')).toBeUndefined();
-    expect(await world.peek.exists(world.keys.turn('1-1' as never))).toBe(0);
-  },
-);
+test('expired: the answer comes to the person, in as many messages as it takes; killed between them, each comes once', async () => {
+  answers(LONG);
+  // A message of theirs may have the number of the one that called.
+  world.telegram.say(CALLER, 'Hello', { messageId: 1 });
+  world.telegram.fail('answerGuestQuery', EXPIRED);
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'part marked:2' });
+  summon('What is a lane?', { messageId: 1 });
+  expect(await victim.ended).toBe('SIGKILL');
+  // A word about what stands there that comes after the answer began to come in private changes nothing.
+  const [turn = ''] = await world.peek.keys(`${world.keys.turnPrefix}*`);
+  await world.peek.hset(turn, 'reply:there', 'AQlate');
+  await takeOver();
+  const { outcome, delivery } = await nextOutcome(world, HERE);
+  expect([outcome, delivery]).toEqual(['answered', { parts: 4, confirmed: 4, unsure: 0 }]);
+  expect(shown(CALLER)).toEqual([IN_PRIVATE, ...Array(3).fill(expect.stringMatching(/^A lane keeps order/))]);
+  expect(world.telegram.shown(CALLER).filter(({ replyTo }) => replyTo !== undefined)).toEqual([]);
+  expect([abroad(), callsOf('editMessageText'), mainCalls().length]).toEqual([[], [], 1]);
+  // What is noted of a message that is over leaves nothing behind.
+  expect(await summonsBook(world.peek, world.keys).put('1-1' as never, 'AQlate')).toBeUndefined();
+  expect(await world.peek.exists(world.keys.turn('1-1' as never))).toBe(0);
+});
 
 test('expired, and the person has no chat with the bot: the operator is told, and the answer is kept', async () => {
   answers();

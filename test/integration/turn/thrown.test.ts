@@ -19,6 +19,7 @@ import { inboundText } from '../../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 /** More digits than a number can hold. */
 const LONG_CHAT = '12345678901234567';
@@ -48,8 +49,7 @@ test('a message whose turn cannot start, and one whose session is unusable, fail
   expect(shown().at(-1)).toContain('The operator has been notified');
   await world.telegram.waitForText(ALERT_CHAT, /internal_error/);
   await peek.del(log);
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('And now?', 3)).toMatchObject({ outcome: 'answered' });
 });
 
 test('a message on which everything throws, also what ends it, fails after its attempts, and the chat goes on', async () => {
@@ -58,15 +58,13 @@ test('a message on which everything throws, also what ends it, fails after its a
   const damaged = [keys.log('s-broken' as SessionId), keys.memoryChanges(chatKey(CHAT))];
   for (const key of damaged) await peek.set(key, 'not what it should be');
   await start({}, LIMITS);
-  world.telegram.say(CHAT, 'Do not turn in circles');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'internal_error' });
+  expect(await ask('Do not turn in circles')).toMatchObject({ outcome: 'failed', reason: 'internal_error' });
   await world.telegram.waitForText(ALERT_CHAT, /kept as a dead letter/);
   await until('a notice', () => shown().length > 0 || undefined);
   expect(shown()).toEqual([expect.stringContaining('The operator has been notified')]);
   expect(await firstDead()).toContain('message');
   await peek.del(...damaged);
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered' });
 });
 
 /** How often Redis refused a command since it was started. */
@@ -80,8 +78,7 @@ variants(['maxmemory', 'min-replicas-to-write'])(
   'a Redis that takes no writes in the middle of each attempt (%s) uses none of them, and nobody is said to have died',
   async (setting) => {
     await start({}, HASTY_LIMITS);
-    world.telegram.say(CHAT, 'First');
-    await nextOutcome(world, CHAT);
+    await ask('First');
     let refused = 0;
     const untilRefused = async () => {
       const before = await refusals();
@@ -94,8 +91,7 @@ variants(['maxmemory', 'min-replicas-to-write'])(
       const after = world.peek.config('SET', setting, '1').then(() => void untilRefused());
       return { do: 'answer', text: 'not stored', after };
     });
-    world.telegram.say(CHAT, 'Second');
-    const outcome = await nextOutcome(world, CHAT, 2);
+    const outcome = await ask('Second', 2);
     expect([refused, outcome]).toEqual([3, expect.objectContaining({ outcome: 'answered', attempts: 1 })]);
     expect(await world.peek.hget(world.keys.turn(outcome.entry), 'crashes')).toBeNull();
   },
@@ -122,8 +118,7 @@ test('a lane that this version does not know is left alone, and so are its job a
   for (const chat of [LONG_CHAT, '9007199254740993', `-100.${LONG_CHAT}`, `${CHAT}#1`, 'anything'])
     unread.push(await entryOf(chat));
   await start({}, LIMITS);
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
+  await ask('hello');
   await until('a job that is put off', async () => (await job.isDelayed()) || undefined);
   await queue.close();
   expect((await peek.xrange(keys.inbound, '-', '+')).map(([id]) => id)).toEqual([head, second, ...unread]);

@@ -71,18 +71,6 @@ test('answers to a chat that blocks the bot are kept, and come back in order onc
   expect(await letters()).toBe(0);
 }, 60_000);
 
-test('an answer that is refused twice comes back without a model call when its chat takes another one', async () => {
-  await start();
-  refuseAnswers(NOT_FOUND, 2);
-  world.telegram.say(CHAT, 'First');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable', reason: 'telegram_gone' });
-  world.telegram.say(CHAT, 'Second');
-  await untilSettled(world, 3);
-  expect(await outcomes()).toEqual(['undeliverable', 'answered', 'answered']);
-  expect(shown()).toEqual(['You said: Second', 'You said: First']);
-  expect([mainCalls().length, await letters()]).toEqual([2, 0]);
-});
-
 test('an answer that is refused although its chat takes others is given up, and its user is told', async () => {
   await start();
   refuseAnswers(NOT_FOUND, MANY, /First/);

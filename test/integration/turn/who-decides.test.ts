@@ -111,7 +111,7 @@ test('a forwarded text is not the word of who forwards it: it declines, and come
   expect(await outcomes()).toEqual(['answered', 'answered']);
 });
 
-test('what waited for a person is not overdue as soon as it goes on, nor is what waited behind it', async () => {
+test('what waits for a person survives a restart, costs no attempt, and is never overdue, nor is what waits behind it', async () => {
   await start({ UNANSWERED_ALERT_MS: '2000' }, { watchEveryMs: 50 });
   const { promise, resolve } = Promise.withResolvers<void>();
   const wants = callsTools([use('t1', 'write')]);
@@ -127,9 +127,13 @@ test('what waited for a person is not overdue as soon as it goes on, nor is what
   resolve();
   await untilParked();
   const atMs = Date.now();
+  await stopGateways();
+  await start({}, { watchEveryMs: 50 });
   await until('both are old', () => Date.now() - atMs > 2_100);
   await press('once');
-  await untilSettled(world, 3, PATIENCE_MS);
+  const settled = await untilSettled(world, 3, PATIENCE_MS);
+  const answered = settled.filter(({ outcome }) => outcome === 'answered');
+  expect(answered.map(({ attempts }) => attempts)).toEqual([1, 1]);
   expect(shown(9001)).toEqual([]);
 });
 

@@ -9,18 +9,11 @@ const utf16 = (text: string, mark: string): Buffer => Buffer.concat([raw(mark), 
 const bigEndian = (text: string): Buffer => Buffer.concat([raw('\xfe\xff'), Buffer.from(text, 'utf16le').swap16()]);
 
 const OTHER: readonly (readonly [string, Buffer])[] = [
-  ['a zip or a docx', raw('PK\x03\x04\x14\0\x06\0[Content_Types].xml')],
-  ['a program', raw('\x7fELF\x02\x01\x01\0')],
-  ['one NUL in a text', raw('some text\0and more')],
   ['a control character in a text', raw('some text\x01')],
   ['a DEL character in a text', raw('some\x7ftext')],
   ['Latin-1', raw('Stra\xdfe')],
-  ['an incomplete UTF-8 character at the end', raw('caf\xc3')],
-  ['an encoded surrogate', raw('\xed\xa0\x80')],
   ['UTF-16 without a byte order mark', Buffer.from('text', 'utf16le')],
-  ['UTF-16 of odd length', Buffer.concat([utf16('text', '\xff\xfe'), raw('x')])],
   ['UTF-16 with a lone surrogate', utf16('a\ud83db', '\xff\xfe')],
-  ['UTF-32', raw('\xff\xfe\0\0t\0\0\0')],
   ['a video', raw('\0\0\0\x18ftypisom\0\0\x02\0isommp42')],
   ['a sound', raw('RIFF\x24\b\0\0WAVEfmt ')],
   ['half a picture signature', raw('\xff\xd8')],
@@ -34,7 +27,6 @@ test.each<[string, Buffer]>([
   ['no bytes', Buffer.alloc(0)],
   ['white space', raw(' \r\n\t\f')],
   ['only a byte order mark', raw('\xef\xbb\xbf')],
-  ['only a byte order mark of UTF-16', raw('\xff\xfe')],
   ['white space in UTF-16', utf16('\u3000\n', '\xff\xfe')],
 ])('%s is empty, not broken', (_, bytes) => {
   expect(kindOf(bytes)).toEqual({ kind: 'empty' });
@@ -47,7 +39,6 @@ test.each<[string, Buffer, string]>([
   ['UTF-16 BE', bigEndian('Grüße 😀'), 'Grüße 😀'],
   ['a terminal log', raw('\x1b[31mred\x1b[0m\x07\x08\x0b\x0c\r\n'), '\x1b[31mred\x1b[0m\x07\x08\x0b\x0c\r\n'],
   ['a text about pictures', raw('BMW builds cars, II*0 and MM do not.'), 'BMW builds cars, II*0 and MM do not.'],
-  ['a text of Roman numbers', raw('II and MM'), 'II and MM'],
   ['SVG', raw('<svg xmlns="http://www.w3.org/2000/svg"/>'), '<svg xmlns="http://www.w3.org/2000/svg"/>'],
   ['a text about PDF', raw('The header is %PDF-1.7.'), 'The header is %PDF-1.7.'],
 ])('%s is text, returned without a byte order mark', (_, bytes, text) => {

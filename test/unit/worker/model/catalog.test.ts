@@ -18,12 +18,10 @@ test.each([
   'claude-opus-5-5-20260922',
   'claude-opus-5-5[1m]',
   'claude-opus-5-5@20260922',
-  'anthropic/claude-opus-5-5',
   'anthropic/claude-opus-5.5',
   'openrouter/anthropic/claude-opus-5.5:beta',
   'us.anthropic.claude-opus-5-5-v1:0',
   'bedrock/us.anthropic.claude-opus-5-5-20260922-v1:0',
-  'vertex_ai/claude-opus-5-5@20260922',
   'arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-opus-5-5-v1:0',
   'databricks-claude-opus-5-5',
   'Anthropic/Claude-Opus-5-5',
@@ -34,7 +32,6 @@ test.each([
 
 test.each([
   ['claude-haiku-4-5-20251001', 200_000, 1, false],
-  ['bedrock/anthropic.claude-haiku-4-5-20251001-v1:0', 200_000, 1, false],
   ['claude-sonnet-4-5', 200_000, 1, false],
   ['claude-sonnet-4-5[1m]', 1_000_000, 1, false],
   ['claude-sonnet-4-20250514', 200_000, 1, false],
@@ -42,13 +39,11 @@ test.each([
   ['claude-opus-4-1-20250805', 200_000, 1, false],
   ['claude-opus-4-6', 1_000_000, 1, false],
   ['claude-opus-4-8', 1_000_000, 1.35, false],
-  ['anthropic/claude-3.5-sonnet', 200_000, 1, false],
   ['claude-3-5-haiku-latest', 200_000, 1, false],
   ['claude-sonnet-5-5', 1_000_000, 1.35, true],
   ['claude-fable-5-1', 1_000_000, 1.35, true],
   ['claude-next-9', 1_000_000, 1.35, true],
   ['gpt-6', 200_000, 1, false],
-  ['my-model', 200_000, 1, false],
   ['notclaude-5', 200_000, 1, false],
 ])('%s: window %d, tokenizer factor %d, binds thinking: %s', (model, window, factor, binds) => {
   expect(known(model)).toEqual([window, factor, binds]);

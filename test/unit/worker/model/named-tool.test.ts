@@ -15,14 +15,11 @@ function thrown(message: string): Error {
 
 test.each([
   ['tools.3.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12', 'web__search'],
-  ['tools.0.custom.name: String should match pattern', 'recall'],
   ["Invalid 'tools[2].function.description': string too long.", 'files__read_file'],
   ['Malformed input request: #/tools/1/input_schema: extraneous key [x] is not permitted', 'files__read'],
-  ['The value at toolConfig.tools.3.toolSpec.inputSchema.json is invalid.', 'web__search'],
   ["Invalid schema for function 'web__search': '^(' is not a 'regex'", 'web__search'],
   ['The schema of `list` is not supported', 'list'],
   ['Tool files__read is not allowed here', 'files__read'],
-  ['Invalid schema for "recall", see "recall" again', 'recall'],
 ])('finds the tool named by: %s', (message, name) => {
   expect(namedTool(thrown(message), NAMES)).toBe(name);
   expect(namedTool(message, NAMES)).toBe(name);
@@ -32,13 +29,11 @@ test.each([
 
 test.each([
   'messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01.',
-  'messages.3.content.1.tool_use.name: `files__read` is not known',
   'Malformed input request: #/messages/3/tools/1: no',
   'each tool_use must have a single result. Found multiple `tool_result` blocks with id: files__read',
   "tool_call_id 'recall' not found in previous assistant message",
   'tools.9.custom.name: there is no such place',
   "Invalid 'tools': array too long. Expected an array with maximum length 128.",
-  'tools: Tool names must be unique.',
   'Neither `files__read` nor `web__search` is supported',
   'I cannot recall a list of that kind',
   'Please list what you recall; read https://example.org/tools/3 and https://example.org/files__read',
