@@ -51,18 +51,11 @@ test.each<[string, string[], InboundMessage, InboundMessage[]]>([
   ['nothing into a short text', [], text('short'), [text('end')]],
   ['forwards into a comment', ['1-0', '2-0'], text('look'), [forward(), forward(), text('next')]],
   ['forwards of any kind into a forward', ['1-0', '2-0'], forward(), [photo('a', { forwardedFrom: 'B' }), forward()]],
-  ['no forward past something written', [], text('look'), [text('wait'), forward()]],
   ['no forward of another person', [], text('look'), [forward({ by: 2 })]],
   ['no forward into a command', [], text('/help'), [forward()]],
-  ['no forward that was sent 3 seconds later', [], text('look'), [forward({ sentAtMs: T0 + 3_000 })]],
   ['no forward into a text that was cut', [], text(LONG), [forward()]],
 ])('a message merges %s', (_what, expected, first, behind) => {
   expect(piecesOf(first, waiting(...behind)).map(({ entry }) => entry)).toEqual(expected);
-});
-
-test('a comment takes at most a hundred forwards', () => {
-  const many = waiting(...Array.from({ length: 130 }, () => forward()));
-  expect(piecesOf(text('look'), many)).toHaveLength(100);
 });
 
 const at = (messageId: number, of: InboundMessage): InboundMessage => ({ ...of, messageId });
