@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { createAccept } from '../../../../producer/accept/accept.ts';
 import type { ProducerEnv } from '../../../../producer/env.ts';
 import { startPoller } from '../../../../producer/receive/poller.ts';
-import { UnreadableMessageError } from '../../../../shared/flow/message.ts';
 import { shardOf } from '../../../../shared/redis/keys.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import { inboxOf } from '../../../fixture/inbox.ts';
@@ -58,14 +57,6 @@ async function poll(
   await poller.stop();
   return { accepted, offsets };
 }
-
-test('skips an update that can never be stored, and accepts those after it', async () => {
-  const { accepted, offsets } = await poll(2, (id) =>
-    id === 6 ? new UnreadableMessageError('date: too large') : undefined,
-  );
-  expect(accepted).toEqual([5, 7]);
-  expect(offsets).toEqual([undefined, 8]);
-});
 
 test('what cannot be stored holds up its own chat and confirms nothing behind it; other chats go on, each once', async () => {
   const updates = [update(5), update(6, 2), update(7), update(8, 2), update(9, 3)];
