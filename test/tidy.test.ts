@@ -113,7 +113,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
     ...['./session.ts', './operators.ts'],
   ],
   'worker/cli/check.ts': ['../../shared/base/exporter.ts', '../features/mcp/toolbox.ts'],
-  'test/integration/setup/build.test.ts': ['part'],
+  'test/integration/setup/package.test.ts': ['part'],
   'test/tools/mutation/runner.ts': ['address'],
 };
 

@@ -128,28 +128,6 @@ test('with floods a chat takes 5 messages in 5 seconds, a group 20 a minute, a b
   expect(await most([CHAT, CHAT], 'sendMediaGroup', album)).toEqual([1, 5]);
 });
 
-test('fail() affects only matching calls, as often as stated; what is cut has no effect, what is lost has', async () => {
-  const { telegram, call } = await startBot();
-  telegram.fail(
-    'sendMessage',
-    { status: 429, description: 'Slow', parameters: { retry_after: 3 } },
-    1,
-    ({ text }) => text === 'b',
-  );
-  telegram.fail('sendMessage', { do: 'cut' }, 1, ({ text }) => text === 'cut');
-  telegram.fail('sendMessage', { do: 'loseReply' }, 1, ({ text }) => text === 'lost');
-  telegram.fail('*', { do: 'html502' }, 2, ({ text }) => text === 'page');
-  const say = async (text: string) =>
-    (await call('sendMessage', { chat_id: CHAT, text }).catch(() => ({ ok: 'broken' }))).ok;
-  const said = ['a', 'b', 'b', 'cut', 'lost', 'page'];
-  const oks = [];
-  for (const text of said) oks.push(await say(text));
-  expect(oks).toEqual([true, false, true, 'broken', 'broken', 'broken']);
-  telegram.heal();
-  expect(await say('page')).toBe(true);
-  expect(telegram.shown(CHAT).map(({ text }) => text)).toEqual(['a', 'b', 'lost', 'page']);
-});
-
 test('in privacy mode a group’s bot gets commands that are not for another bot, and answers to it', async () => {
   const heard = async ({ telegram, send, updates }: Bot) => {
     const name = telegram.username;
@@ -211,12 +189,4 @@ test('a group that becomes a supergroup takes nothing more, and says where it we
     });
   }
   expect([to, await send('sendMessage', { chat_id: to, text: 'b' })]).toEqual([-1_000_000_002_001, 2]);
-});
-
-test('an older server knows no rich messages, drafts and moments', async () => {
-  const old = await startBot({ apiVersion: 9.4 });
-  for (const method of ['sendRichMessage', 'sendMessageDraft', 'answerGuestQuery'])
-    expect(await old.call(method, { chat_id: CHAT })).toMatchObject({ error_code: 404 });
-  const entities = [{ type: 'date_time', offset: 0, length: 1, unix_time: 5, date_time_format: 'r' }];
-  expect(await old.refusal('sendMessage', { chat_id: CHAT, text: 'a', entities })).toContain('Unsupported type');
 });

@@ -5,10 +5,10 @@ import { runCli } from '../../fixture/cli.ts';
 import { runFile } from '../../fixture/command.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 
 const USUAL = 'claude-opus-5-5';
@@ -45,11 +45,6 @@ async function withChats(table: object): Promise<Record<string, string>> {
   return { CHATS_FILE: file };
 }
 
-async function said(text: string, nth = 1, chat = CHAT) {
-  world.telegram.say(chat, text);
-  return nextOutcome(world, chat, nth);
-}
-
 const systemOf = ({ body }: ClaudeCall) => JSON.stringify(body.system);
 const toolsOf = ({ body }: ClaudeCall) => (body.tools ?? []).map(({ name }) => String(name));
 const lastCall = () => mainCalls().at(-1) as ClaudeCall;
@@ -64,7 +59,7 @@ test('each chat has the prompt, model, tools and language of its own entry, and 
       '*': { tools: ['web_search', 'send_file'] },
     })),
   });
-  for (const chat of [CHAT, OTHER, THIRD]) expect(await said('hello', 1, chat)).toMatchObject({ outcome: 'answered' });
+  for (const chat of [CHAT, OTHER, THIRD]) expect(await ask('hello', 1, chat)).toMatchObject({ outcome: 'answered' });
   const [ada, grace, third] = mainCalls() as [ClaudeCall, ClaudeCall, ClaudeCall];
   expect([ada, grace, third].map(({ body }) => body.model)).toEqual([USUAL, HAIKU, USUAL]);
   const prompts = [ada, grace, third].map((call) => /You are (Ada|Grace|a helpful)/.exec(systemOf(call))?.[1]);
@@ -73,11 +68,11 @@ test('each chat has the prompt, model, tools and language of its own entry, and 
   expect(toolsOf(ada).filter((name) => !name.startsWith('notebook__'))).toEqual(['recall']);
   expect([toolsOf(grace), toolsOf(third)]).toEqual([[], ['send_file', 'web_search']]);
   // The prefix of a chat stays the same from message to message.
-  expect(await said('again', 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('again', 2)).toMatchObject({ outcome: 'answered' });
   expect([systemOf(lastCall()), lastCall().body.tools]).toEqual([systemOf(ada), ada.body.tools]);
   // A tool that a chat does not have is not called either, where the model knows it from before.
   world.claude.react(callsTools([use('one', 'write')]));
-  expect(await said('note it', 2, OTHER)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('note it', 2, OTHER)).toMatchObject({ outcome: 'answered' });
   expect(JSON.stringify(resultsIn(lastCall()))).toContain('This chat does not have this tool');
   expect(await notebook.notes()).toEqual([]);
   for (const chat of [CHAT, OTHER]) world.telegram.say(chat, '/lang');
@@ -88,12 +83,12 @@ test('each chat has the prompt, model, tools and language of its own entry, and 
 
 test('what a chat chooses with a command wins over its entry, which wins over the environment', async () => {
   await start(await withChats({ [CHAT]: { model: HAIKU, language: 'zh-hant' } }));
-  await said('hello');
-  await said(`/model ${USUAL}`, 2);
-  await said('hello', 3);
-  await said('/lang en', 4);
+  await ask('hello');
+  await ask(`/model ${USUAL}`, 2);
+  await ask('hello', 3);
+  await ask('/lang en', 4);
   expect(shown().at(-1)).toMatch(/My notices here are in English/);
-  await said('/lang auto', 5);
+  await ask('/lang auto', 5);
   expect(shown().at(-1)).toMatch(/通知使用繁體中文/);
   expect(mainCalls().map(({ body }) => body.model)).toEqual([HAIKU, USUAL]);
 });
@@ -104,14 +99,14 @@ test('the limit of a chat is that of its entry, in place of the one for every ch
   const book = world.keys.spent(new Date().toISOString().slice(0, 10));
   for (const chat of [CHAT, OTHER, THIRD]) await world.peek.hset(book, `chat:${chat}:usd`, 0.2e9);
   const outcomes = [];
-  for (const chat of [CHAT, OTHER, THIRD]) outcomes.push(await said('hello', 1, chat));
+  for (const chat of [CHAT, OTHER, THIRD]) outcomes.push(await ask('hello', 1, chat));
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(['answered', 'answered', 'refused']);
-  await said('/usage', 2);
+  await ask('/usage', 2);
   expect(shown().at(-1)).toContain('$0.50');
-  await said('/usage', 2, OTHER);
+  await ask('/usage', 2, OTHER);
   expect(shown(OTHER).at(-1)).toContain('$40.00');
   await world.peek.hset(book, `chat:${CHAT}:usd`, 0.5e9);
-  expect(await said('hello', 3)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
+  expect(await ask('hello', 3)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
 });
 
 test('a group that became a supergroup keeps its entry, also under its new id', async () => {
@@ -137,8 +132,8 @@ test('what every request of one chat holds is refused: only that chat is told, w
       ? { do: 'error', status: 400, type: 'invalid_request_error', message: 'Something is wrong with this request.' }
       : undefined,
   );
-  expect(await said('hello')).toMatchObject({ outcome: 'failed' });
-  expect(await said('hello', 1, OTHER)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('hello')).toMatchObject({ outcome: 'failed' });
+  expect(await ask('hello', 1, OTHER)).toMatchObject({ outcome: 'answered' });
   const [proof] = probes();
   expect([systemOf(proof as ClaudeCall).includes('REFUSED'), proof?.body.model, proof?.body.tools]).toEqual([
     ...[true, HAIKU, undefined],

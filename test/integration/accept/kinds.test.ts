@@ -4,9 +4,18 @@ import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { assistant, image, png, text, thinking, user } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { pdfOf } from '../../fixture/files.ts';
-import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import {
+  alerts,
+  ask,
+  EXCHANGES,
+  exchangesShown,
+  givenExchanges,
+  invalid,
+  sendFile,
+  summaries,
+} from '../../fixture/whole-chat.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 import { type Block, blocksOf, type Message } from '../../stand-in/claude/request.ts';
 
@@ -34,13 +43,6 @@ const TOO_LARGE: Reaction = {
   status: 413,
   body: '{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}',
 };
-const badRequest = (message: string): Reaction => ({
-  do: 'error',
-  status: 400,
-  type: 'invalid_request_error',
-  message,
-});
-
 test('wire: the largest parts are cut for good, the question is answered, and the user is notified', async () => {
   await givenHistory(
     user(text('small'), image(png(10, 10, 900_000))),
@@ -71,7 +73,7 @@ test('media: the picture that the error names is removed, and all at a second re
   await start();
   refuseWhile(
     (call) => mediaIn(call) > 0,
-    badRequest('messages.0.content.2.image.source.base64.data: Could not process image'),
+    invalid('messages.0.content.2.image.source.base64.data: Could not process image'),
   );
   world.telegram.say(CHAT, 'Compare them');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });
@@ -89,7 +91,7 @@ test('poison: refused thinking is removed in one step and for good', async () =>
   await givenHistory(user('a'), assistant(thinking('hm', SIGNED), text('b')));
   await start();
   const thinks = ({ body }: ClaudeCall) => JSON.stringify(body.messages).includes(SIGNED.signature);
-  refuseWhile(thinks, badRequest('messages.1.content.0: Invalid `signature` in `thinking` block'));
+  refuseWhile(thinks, invalid('messages.1.content.0: Invalid `signature` in `thinking` block'));
   world.telegram.say(CHAT, 'Go on');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
   expect(mainCalls().map(thinks)).toEqual([true, true, false]);
@@ -114,63 +116,39 @@ test('the press of a button that names no command, such as one of an earlier bot
   await until('an answer', () => world.telegram.answers.find((answer) => answer.queryId === queryId), 20_000);
 });
 
-const EXCHANGES = 30;
-
 /** A world whose model has this window and says so. */
 const moveTo = (windowTokens: number, more: object = {}) =>
   moveToWorld({ claude: { windowTokens, ...more }, env: { MODEL: 'claude-sonnet-4-6' } });
 
-async function givenConversation(): Promise<SessionId> {
-  const lines = Array.from({ length: EXCHANGES }, (_, at) => [
-    JSON.stringify({ role: 'user', content: `Question number ${at} about the house` }),
-    JSON.stringify({ role: 'assistant', content: `Answer number ${at}: it is built with care` }),
-  ]).flat();
-  return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
-}
-
-const exchangesShown = () => {
-  const body = JSON.stringify(mainCalls().at(-1)?.body);
-  return Array.from({ length: EXCHANGES }, (_, at) => at).filter((at) => body.includes(`Answer number ${at}:`)).length;
-};
 /** Summaries for which somebody waited. */
 const summariesBefore = () => {
-  const { calls } = world.claude;
-  const answer = calls.findIndex(({ kind, status }) => kind === 'main' && status === 200);
-  return calls.slice(0, answer).filter(({ kind }) => kind === 'compaction').length;
+  const answer = world.claude.calls.findIndex(({ kind, status }) => kind === 'main' && status === 200);
+  return summaries().filter(({ index }) => index < answer);
 };
-const counts = () => world.claude.otherRequests.filter((request) => request.includes('count_tokens'));
 
-/** The conversation is whole, and goes on. */
-async function expectWhole(session: SessionId): Promise<void> {
-  expect(exchangesShown()).toBe(EXCHANGES);
-  expect(summariesBefore()).toBe(0);
-  expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
+/** The request shows the whole conversation, which goes on in its session, and no operator reads anything. */
+async function expectAllOfIt(session: SessionId): Promise<void> {
+  expect([exchangesShown(), summariesBefore(), alerts()]).toEqual([EXCHANGES, [], []]);
   expect(world.claude.violations()).toEqual([]);
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered', session });
 }
 
-const sendFile = async (name: string, bytes: Buffer) => {
-  const id = world.telegram.addFile(bytes, `documents/${name}`);
-  const document = { file_id: id, file_unique_id: id, file_name: name, file_size: bytes.length };
-  world.telegram.say(CHAT, '', { extra: { document } });
-  return nextOutcome(world, CHAT);
-};
+const counts = () => world.claude.otherRequests.filter((request) => request.includes('count_tokens'));
 
 test('a PDF that exceeds only the budget is read whole, beside the whole conversation', async () => {
   await moveTo(1_000_000);
-  const session = await givenConversation();
+  const session = await givenExchanges();
   await start();
   expect(await sendFile('report.pdf', pdfOf(90))).toMatchObject({ outcome: 'answered', session, recoveries: 0 });
   expect(JSON.stringify(mainCalls().at(-1)?.body)).toContain('application/pdf');
   expect(shown()).toHaveLength(1);
-  await expectWhole(session);
+  await expectAllOfIt(session);
 });
 
 test('pages are counted without the factor of a text: a PDF that fits is not shortened', async () => {
   await moveTo(200_000);
   world.env.MODEL = 'claude-opus-5-5';
-  const session = await givenConversation();
+  const session = await givenExchanges();
   await start({ CONTEXT_WINDOW_TOKENS: '200000' });
   expect(await sendFile('report.pdf', pdfOf(56))).toMatchObject({ outcome: 'answered', session, recoveries: 0 });
   expect(shown()).toHaveLength(1);
@@ -179,7 +157,7 @@ test('pages are counted without the factor of a text: a PDF that fits is not sho
 
 test('a PDF that is too large for the window is read as the text of the pages that fit', async () => {
   await moveTo(60_000);
-  const session = await givenConversation();
+  const session = await givenExchanges();
   await start();
   const words = 'lorem ipsum dolor sit amet '.repeat(200);
   expect(await sendFile('report.pdf', pdfOf(60, { words }))).toMatchObject({ outcome: 'answered', session });
@@ -188,26 +166,16 @@ test('a PDF that is too large for the window is read as the text of the pages th
     expect.stringMatching(/^“report.pdf” is too large .* the first \d+ pages of 60, without pictures/),
     expect.any(String),
   ]);
-  await expectWhole(session);
+  await expectAllOfIt(session);
 });
 
 test('a scan that is too large is named, and nobody says that it was read', async () => {
   await moveTo(60_000);
-  const session = await givenConversation();
+  const session = await givenExchanges();
   await start();
   expect(await sendFile('scan.pdf', pdfOf(60, { words: ' ' }))).toMatchObject({ outcome: 'answered', session });
   expect(shown()).toEqual([expect.stringMatching(/^“scan.pdf” .* no text on its pages/), expect.any(String)]);
-  await expectWhole(session);
-});
-
-test('a text file in Chinese that is too long is shortened, and the conversation stays whole', async () => {
-  await moveTo(120_000);
-  const session = await givenConversation();
-  await start();
-  const text = '龍鳳呈祥，國泰民安。'.repeat(18_000);
-  expect(await sendFile('log.txt', Buffer.from(text))).toMatchObject({ outcome: 'answered', session });
-  expect(shown()).toEqual([expect.stringMatching(/^“log.txt” is too long .* I read \d\d% of it/), expect.any(String)]);
-  await expectWhole(session);
+  await expectAllOfIt(session);
 });
 
 test.each([
@@ -215,7 +183,7 @@ test.each([
   ['nothing: it is shortened', false],
 ])('of a message that our count takes for too long the endpoint says %s', async (_, countsTokens) => {
   await moveTo(60_000, { countsTokens });
-  const session = await givenConversation();
+  const session = await givenExchanges();
   await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'calibration', '2.5');
   await start();
   const log = Buffer.from('word '.repeat(26_000));
@@ -230,12 +198,12 @@ test.each([
 
 test('a message that only the endpoint counts as too large is shortened by its count, and the conversation stays', async () => {
   await moveTo(60_000, { countsTokens: false, ratio: 1.6 });
-  const session = await givenConversation();
+  const session = await givenExchanges();
   await start();
   // About 40,000 tokens by our count, and 64,000 by the endpoint's.
   const log = Buffer.from('lorem ipsum dolor sit amet '.repeat(6_200));
   expect(await sendFile('log.txt', log)).toMatchObject({ outcome: 'answered', session });
   expect(shown()[0]).toMatch(/^“log.txt” is too long .* I read \d\d% of it/);
   expect(exchangesShown()).toBe(EXCHANGES);
-  expect(summariesBefore()).toBe(0);
+  expect(summariesBefore()).toEqual([]);
 });

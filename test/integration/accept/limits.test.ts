@@ -3,6 +3,7 @@ import { readUsage, type StatedUsage } from '../../../worker/model/usage.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const OTHER = 1002;
 
@@ -17,21 +18,20 @@ const spent = async (field = `chat:${CHAT}:tokens`) => Number(await world.peek.h
 
 test('a limit in tokens: what a call cost is booked, and who used it up gets a notice and no model call', async () => {
   await start({ CHAT_DAILY_TOKENS: '20000', TOTAL_DAILY_TOKENS: '100000' }, { watchEveryMs: 50 });
-  const ask = async (chat: number, nth: number) => {
-    world.telegram.say(chat, 'Hello');
-    return nextOutcome(world, chat, nth);
-  };
-  expect(await ask(CHAT, 1)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
   const real = billedTokens(world.claude.calls[0]?.usage);
   expect(real).toBeGreaterThan(0);
   expect([await spent(), await spent('all:tokens')]).toEqual([real, real]);
   await world.peek.hincrby(book(), `chat:${CHAT}:tokens`, 19_000);
-  expect(await ask(CHAT, 2)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
+  expect(await ask('Hello', 2)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
   expect(shown(CHAT).at(-1)).toMatch(/for today is used up/);
-  expect(await ask(OTHER, 1)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello', 1, OTHER)).toMatchObject({ outcome: 'answered' });
   await world.peek.hset(book(), 'all:tokens', 100_000);
   for (const [chat, nth] of [[CHAT, 3] as const, [OTHER, 2] as const])
-    expect(await ask(chat, nth)).toMatchObject({ outcome: 'refused', reason: expect.stringMatching(/^over_/) });
+    expect(await ask('Hello', nth, chat)).toMatchObject({
+      outcome: 'refused',
+      reason: expect.stringMatching(/^over_/),
+    });
   await world.telegram.waitForText(ALERT_CHAT, /\(TOTAL_DAILY_TOKENS\) is used up/);
   expect(world.claude.calls).toHaveLength(2);
 });

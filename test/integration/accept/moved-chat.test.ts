@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
+import type { SessionId } from '../../../shared/redis/keys.ts';
 import { eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
+import { sessionOf } from '../../fixture/whole-chat.ts';
 
 const OLD = -2001;
 const NEW = -1_002_001;
@@ -21,8 +22,6 @@ beforeEach(() => {
 
 const asksOld = (text: string) => world.telegram.say(OLD, text, { chatType: 'group' });
 const asksNew = (text: string) => world.telegram.say(NEW, text, { chatType: 'supergroup' });
-
-const sessionOf = (chat: number) => world.peek.hget(world.keys.chat(chatKey(chat)), 'session');
 
 function slowly(): void {
   world.claude.react((call) =>

@@ -4,7 +4,7 @@ import { compareStreamIds, inSlices } from '../../../shared/redis/stream.ts';
 import { createLedger } from '../../../shared/state/lane/ledger.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { CHAT, eachInWorld, hold, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, hold, start, world } from '../../fixture/each-test.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
@@ -61,17 +61,6 @@ test('messages over a full lane end without a job, the next reply counts them, a
   expect((await Promise.all(unbounded)).every((ttl) => ttl > 0)).toBe(true);
   world.telegram.say(CHAT, 'again');
   expect(await nextOutcome(world, CHAT, WRITTEN + 1)).toMatchObject({ outcome: 'answered' });
-});
-
-test('killed after the reply that counts them was sent: the refused messages stand in a second one, which is a repeat', async () => {
-  await acceptMany();
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'part sent:2' });
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
-  await untilSettled(world, WRITTEN);
-  expect(await reasons()).toEqual(EXPECTED);
-  expect(notices()).toHaveLength(2);
-  expect(notices().filter((text) => !text.startsWith('↻'))).toHaveLength(1);
 });
 
 test('a message that version 0.3 marked as refused, and left in its lane, is answered', async () => {

@@ -130,24 +130,6 @@ test('an attempt that Redis has lost writes nothing into the turn of the next on
   expect(await redis.get('answer')).toBe('of the heir');
 });
 
-test.each([1, 3])('an attempt whose start is resent after %i others took over is fenced', async (others) => {
-  const other = await accepted(2, 1002);
-  await lane.admit(1);
-  // The script has to be known to the server.
-  await begun(lane, other, chatKey(1002));
-  const done = cutReplyTo('begin');
-  const late = lane.begin(entry, CHAT, SESSION);
-  await done.then(() => proxy.refuse());
-  const direct = createLane(redis, keys);
-  for (let before = 1; before < others; before++) await begun(direct);
-  const heir = await begun(direct);
-  proxy.forward();
-  expect(await late).toEqual({ kind: 'fenced' });
-  expect(await heir.write('step', [['SET', 'by', 'heir']])).toBe('written');
-  expect(heir.attempts).toBe(others + 1);
-  expect(await redis.hmget(keys.turn(entry), 'crashesInRow', 'attempts')).toEqual([String(others), String(others + 1)]);
-});
-
 test('a write whose reply is lost is made once, and comes to the same when it is sent again', async () => {
   const turn = await begun();
   const key = keys.turn(entry);

@@ -116,17 +116,18 @@ test('a port that another program has fails, one that our own gateway has is fin
   expect((await check({ HTTP_PORT: String(portOf(gateway)) })).stdout).toMatch(/^ok {4} port: .* is free/m);
 });
 
-test("names in .env that nothing reads, with the likely one, and repeated ones are named; others' names are not", async () => {
+test("of .env it is said that everybody can read it, what nothing reads, with the likely name, and what is repeated; others' names are not", async () => {
   const file = join(folder, '.env');
   const lines = Object.entries(world.env).map(([name, value]) => `${name}=${value}`);
   const odd = ['TELEGRAM_ALOWED_IDS=1', 'MODEL_PRICE_FILE=x', 'ZZZ=1', 'SHARDS=1', 'SHARDS=1'];
   const others = ['OTEL_SERVICE_NAME=x', 'AWS_REGION=x', 'GRAFANA_ADMIN_PASSWORD=x', 'HTTPS_PROXY='];
   await writeFile(file, [...lines, ...odd, ...others].join('\n'));
-  await chmod(file, 0o600);
+  await chmod(file, 0o644);
   const { code, stderr } = await runFile('worker/cli/main.ts', ['check'], { SPILLWAY_ENV_FILE: file });
   expect(code).toBe(0);
   const warned = stderr.split('\n').filter((line) => line.startsWith('warning: '));
   expect(warned.toSorted()).toEqual([
+    expect.stringMatching(/holds secrets.*chmod 600/),
     expect.stringMatching(/SHARDS is in lines \d+ and \d+; the last one counts$/),
     'warning: MODEL_PRICE_FILE is set, but nothing reads it: did you mean MODEL_PRICES_FILE?',
     'warning: TELEGRAM_ALOWED_IDS is set, but nothing reads it: did you mean TELEGRAM_ALLOWED_IDS?',

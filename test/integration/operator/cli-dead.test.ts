@@ -1,23 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { runCli } from '../../fixture/cli.ts';
-import { givenLetters, keptLetters } from '../../fixture/each-console.ts';
-import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
+import { givenFailed, givenLetters, keptLetters } from '../../fixture/each-console.ts';
+import { CHAT, eachInWorld, moveToWorld, shown, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 
 eachInWorld();
 
 function dead(...args: string[]) {
   return runCli(['dead', ...args], world.env);
-}
-
-/** A gateway whose provider refuses the key, and messages that failed for it. */
-async function givenFailed(...texts: string[]): Promise<void> {
-  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
-  await start();
-  for (const [at, words] of texts.entries()) {
-    world.telegram.say(CHAT, words);
-    expect(await nextOutcome(world, CHAT, at + 1)).toMatchObject({ outcome: 'failed' });
-  }
 }
 
 test('dead list and show print failed messages newest first, by filters and entries, and their text only with --content', async () => {

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { type Browser, findChromium, startBrowser, type Tab } from '../../fixture/browser.ts';
 import { openConsole, TOKEN } from '../../fixture/console.ts';
-import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
+import { givenFailed } from '../../fixture/each-console.ts';
+import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
 import { searchPath } from '../../fixture/environment.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 
@@ -36,13 +37,6 @@ async function loggedIn(options: { script: boolean; width?: number }): Promise<T
   // The status of the page with the form, 401, is one.
   tab.complaints.length = 0;
   return tab;
-}
-
-async function givenFailed(words: string): Promise<void> {
-  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
-  await start();
-  world.telegram.say(CHAT, words);
-  await nextOutcome(world, CHAT);
 }
 
 testInBrowser(

@@ -42,12 +42,25 @@ test('wrong tokens and forms of elsewhere are refused; the right token sets a co
     const seen = await visitor.post('/console/login', { token: TOKEN }, headers);
     expect([headers, seen.status, seen.headers.get('set-cookie')]).toEqual([headers, 403, null]);
   }
-  expect((await visitor.get('/console')).text).not.toContain('Lanes');
+  const login = await visitor.get('/console');
+  expect(login.text).not.toContain('Lanes');
   const { status, headers } = await visitor.post('/console/login', { token: TOKEN });
   expect(status).toBe(303);
   expect(headers.get('set-cookie')).toMatch(/Path=\/console; HttpOnly; SameSite=Strict$/);
   await visitor.logIn();
-  expect(await visitor.get('/console')).toMatchObject({ status: 200, text: expect.stringContaining('Lanes') });
+  const page = await visitor.get('/console');
+  expect(page).toMatchObject({ status: 200, text: expect.stringContaining('Lanes') });
+  // Every answer forbids scripts, frames, caches and sniffing, errors included.
+  for (const { headers } of [login, page, await visitor.get('/console/nowhere')]) {
+    expect(headers.get('content-security-policy')).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
+    expect(headers.get('content-security-policy')).not.toMatch(/script-src|unsafe/);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'x-frame-options': 'DENY',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'same-origin',
+      'cache-control': 'no-store',
+    });
+  }
 });
 
 test('behind a proxy with https cookies are Secure, and the host is the one that the proxy was asked for', async () => {
@@ -63,12 +76,11 @@ test('behind a proxy with https cookies are Secure, and the host is the one that
 });
 
 test('a form that a proxy sends in chunks is taken, and a large one is not', async () => {
-  const served = await openConsole(world);
-  cleanUps.push(() => served.stop());
+  const { url } = await visit();
   const post = (text: string) =>
-    fetch(`${served.url}/console/login`, {
+    fetch(`${url}/console/login`, {
       ...{ method: 'POST', redirect: 'manual', duplex: 'half', body: new Blob([text]).stream() },
-      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: served.url },
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: url },
     } as RequestInit);
   expect((await post(`token=${TOKEN}`)).status).toBe(303);
   expect((await post(`token=${'x'.repeat(20_000)}`)).status).toBe(413);
@@ -104,21 +116,5 @@ test('a login leads back to the page that was asked for, with its query, and to 
   for (const to of [asked, ...elsewhere, '/console/../x', '/consoles', '/console/a\nb']) {
     const { headers } = await visitor.post('/console/login', { token: TOKEN, to });
     expect([to, headers.get('location')]).toEqual([to, to === asked ? asked : '/console']);
-  }
-});
-
-test('every answer forbids scripts, frames, caches and sniffing, errors included', async () => {
-  const visitor = await visit();
-  const login = await visitor.get('/console');
-  await visitor.logIn();
-  for (const { headers } of [login, await visitor.get('/console'), await visitor.get('/console/nowhere')]) {
-    expect(headers.get('content-security-policy')).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
-    expect(headers.get('content-security-policy')).not.toMatch(/script-src|unsafe/);
-    expect(Object.fromEntries(headers)).toMatchObject({
-      'x-frame-options': 'DENY',
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'same-origin',
-      'cache-control': 'no-store',
-    });
   }
 });

@@ -1,19 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { recordAction } from '../../../shared/state/process/actions.ts';
 import { REPORTS, type ReportRule } from '../../../worker/report/reports.ts';
-import { operator } from '../../fixture/each-console.ts';
+import { givenFailed, operator } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 
 eachInWorld();
-
-async function givenFailed(words: string, chat = CHAT): Promise<void> {
-  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
-  await start();
-  world.telegram.say(chat, words);
-  expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'failed' });
-}
 
 async function letter(): Promise<{ id: string; entry: string }> {
   const [[id = '', fields = []] = []] = await world.peek.xrevrange(world.keys.dead, '+', '-', 'COUNT', 1);

@@ -5,10 +5,8 @@ import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { runFile } from '../../fixture/command.ts';
-import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
+import { eachInWorld, world } from '../../fixture/each-test.ts';
 import { BARE_ENV } from '../../fixture/environment.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
-import { spawnRunning } from '../../fixture/process.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 
 eachInWorld();
@@ -26,17 +24,6 @@ async function envFile(env: Record<string, string>, mode = 0o600, more = ''): Pr
 }
 
 const check = (env: Record<string, string>) => runFile('worker/cli/main.ts', ['check'], env);
-
-test('a gateway whose settings are all in a file answers', async () => {
-  const file = await envFile({ ...world.env, LOG_LEVEL: 'info' });
-  const gateway = await spawnRunning('spillway.ts', { SPILLWAY_ENV_FILE: file });
-  try {
-    world.telegram.say(CHAT, 'hello');
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  } finally {
-    await gateway.stop();
-  }
-});
 
 test('the command line reads the file too, and what the environment says wins over it', async () => {
   const file = await envFile({ ...world.env, MODEL: 'claude-sonnet-4-5' });
@@ -78,11 +65,6 @@ test('a malformed file, an unreadable one and one that was named but is not ther
   expect(world.telegram.calls).toEqual([]);
   for (const [, file, words] of cases)
     expect(await check({ SPILLWAY_ENV_FILE: file })).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
-});
-
-test('a file with secrets that everybody can read is named in a warning', async () => {
-  const ended = await check({ SPILLWAY_ENV_FILE: await envFile(world.env, 0o644) });
-  expect(ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/warning: .*holds secrets.*chmod 600/) });
 });
 
 test('what a test starts reads no settings file', () => {

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
@@ -14,6 +16,7 @@ import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
 
 const BUILT = join(PROJECT_ROOT, '.cache', 'packed-by-tests');
+const PROGRAMS = ['spillway', 'producer', 'worker', 'cli', 'setup', 'decoder'].map((name) => `${name}.js`);
 const CHAT = 1001;
 
 const run = promisify(execFile);
@@ -125,6 +128,48 @@ test('a Node that is too old is told so in one line, before anything else is loa
   }
 });
 
+const scripts = async (): Promise<string[]> => {
+  const names = (await files()).filter((name) => name.endsWith('.js'));
+  return Promise.all(names.map((name) => readFile(join(installed, name), 'utf8')));
+};
+
+test('every part of what is built loads, also those that are needed late', async () => {
+  const parts = (await readdir(BUILT)).filter((name) => name.endsWith('.js') && !PROGRAMS.includes(name));
+  expect(parts.length).toBeGreaterThan(10);
+  const load = 'for (const part of process.argv.slice(1)) await import(part);';
+  const paths = parts.map((part) => join(BUILT, part));
+  const args = ['--input-type=module', '-e', load, '--', ...paths];
+  expect((await run(process.execPath, args, { env: BARE_ENV })).stderr).toBe('');
+});
+
+test('with source maps a logged error names the place in the source', async () => {
+  const world = await createWorld();
+  const taken = createServer().listen(0, '127.0.0.1');
+  try {
+    await once(taken, 'listening');
+    const env = { ...world.env, LOG_LEVEL: 'info', HTTP_PORT: String((taken.address() as AddressInfo).port) };
+    const starting = spawnRunning('spillway.js', env, { root: BUILT, execArgv: ['--enable-source-maps'] });
+    await expect(starting).rejects.toThrow(/shared\/app\/health\.ts:\d[^\n]*could not start/);
+  } finally {
+    taken.close();
+    await world.close();
+  }
+});
+
+test.each(['ReplyError', 'UnrecoverableError', 'DelayedError', 'WaitingError', 'WaitingChildrenError'])(
+  'the class %s, whose name somebody reads, keeps it',
+  async (name) => {
+    const declared = (await scripts()).flatMap((text) =>
+      [...text.matchAll(/\b(?:var \w+ = )?class (?:\w+ )?extends \w+ \{/g)].map(([found]) => found),
+    );
+    const own = declared.filter((found) => new RegExp(`\\b_?${name}\\d*\\b`).test(found));
+    expect(own.length).toBeGreaterThan(0);
+    expect(own.filter((found) => !new RegExp(`^(?:var ${name} = class|class ${name}) extends`).test(found))).toEqual(
+      [],
+    );
+  },
+);
+
 test('it has what the programs read, and neither a source nor a test', async () => {
   const names = await files();
   const others = names.filter((name) => !/^[\w-]+\.js(?:\.map)?$|^shared\/.*\.lua$/.test(name));
@@ -140,9 +185,7 @@ test('it has what the programs read, and neither a source nor a test', async () 
     'worker/model/price-list.json',
   ]);
   expect(names.filter((name) => name.endsWith('.lua')).length).toBeGreaterThan(10);
-  const texts = await Promise.all(
-    names.filter((name) => name.endsWith('.js')).map((name) => readFile(join(installed, name), 'utf8')),
-  );
+  const texts = await scripts();
   const programs = texts.flatMap((text) =>
     [...text.matchAll(/import\.meta\.dirname, "([\w.]+)"/g)].map(([, name]) => name),
   );

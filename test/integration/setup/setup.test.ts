@@ -71,19 +71,14 @@ test('a new bot is set up from nothing: the file is complete, private, and a gat
   expect(checked).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('a token that Telegram refuses is asked for again, in words', async () => {
+test('a token that Telegram refuses is asked for again, in words; a server that cannot be reached is tried again', async () => {
   const ran = start();
   await ran.sees(/Your bot's token/);
   ran.types('no token at all');
   await ran.sees(/expected a bot token as BotFather gives it/);
   ran.types('7000001:another-bots-token');
   await ran.sees(/Telegram does not accept this token/);
-  await givesToken(ran);
-});
-
-test('a server that cannot be reached is named, and can be tried again', async () => {
   telegram.fail('getMe', { do: 'cut' }, 1);
-  const ran = start();
   await ran.sees(/Your bot's token/);
   ran.types(TOKEN);
   await ran.sees(/127\.0\.0\.1:\d+ could not be asked about the token/);
@@ -122,7 +117,7 @@ test('a webhook is named and removed only with consent', async () => {
   await telegram.waitForCall(({ method, ok }) => method === 'deleteWebhook' && ok);
 });
 
-test('a second reader of the messages is explained, and the id can be typed instead', async () => {
+test('a second reader of the messages is explained, and the id can be typed; a group for alerts is learnt from the code', async () => {
   const ran = start();
   await givesToken(ran);
   await ran.sees(/Waiting for the message/);
@@ -135,15 +130,9 @@ test('a second reader of the messages is explained, and the id can be typed inst
   ran.types('-5');
   await ran.sees(/expected the number of a person/);
   ran.presses('\x7f\x7f1001\r');
-  await ran.sees(/Where should alerts go/);
-});
-
-test('a group for alerts is learnt from the code, in privacy mode too', async () => {
-  const ran = start();
-  await givesToken(ran);
-  await provesOwner(ran);
   await ran.sees(/Where should alerts go[\s\S]*Nowhere/);
   ran.presses(`${DOWN}${ENTER}`);
+  // In privacy mode, too.
   const [, code] = await ran.sees(/\?startgroup=(\d{8})[\s\S]*Waiting/);
   telegram.say(-77, `/start@spillway_stand_in_bot ${code}`, { fromId: OWNER });
   await ran.sees(/The test message has arrived/);

@@ -166,17 +166,11 @@ test.each<[string, object, string]>([
   expect(read(richMessage([paragraph('Hi'), block]))).toEqual({ kind: 'text', text });
 });
 
-test.each<[string, object]>([
-  ['blocks that are none', { rich_message: { blocks: 'x' } }],
-  ['an endless nest', { rich_message: { blocks: nested(5_000) } }],
-])('a rich message of %s is answered with a sentence and throws nothing', (_, message) => {
-  expect(read(message)).toEqual({ kind: 'unsupported', what: 'unknown' });
-});
-
 test.each<[string, object, string]>([
+  ['a rich message of blocks that are none', { rich_message: { blocks: 'x' } }, 'unknown'],
+  ['an endless nest', { rich_message: { blocks: nested(5_000) } }, 'unknown'],
   ['a story', { story: { id: 1 } }, 'story'],
-  ['something that Telegram invents tomorrow', { hologram: {} }, 'unknown'],
-])('%s is answered with a sentence', (_, message, what) => {
+])('%s is answered with a sentence and throws nothing', (_, message, what) => {
   expect(read(message)).toEqual({ kind: 'unsupported', what });
 });
 

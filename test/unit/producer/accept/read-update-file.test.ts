@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { readUpdate } from '../../../../producer/accept/read-update.ts';
 import { decodeMessage, encodeMessage, type InboundMessage } from '../../../../shared/flow/message.ts';
-import { animation, type MediaOptions, video, videoNote } from '../../../stand-in/telegram/inbound-kinds.ts';
+import { animation } from '../../../stand-in/telegram/inbound-kinds.ts';
 
 const USER = 1001;
 const GATE = { allowed: new Set([USER]), answersAll: new Set<number>(), bot: { id: 1, name: undefined } };
@@ -76,12 +76,9 @@ test('accepts a document of any stated media type, since its bytes decide later'
   });
 });
 
-test.each<[string, (options: MediaOptions) => object, object]>([
-  ['video', video, { what: 'video', seconds: 12, name: 'cat.mp4' }],
-  ['animation', animation, { what: 'animation', seconds: 12, name: 'cat.mp4' }],
-  ['video note', videoNote, { what: 'video_note', seconds: 12, name: 'cat.mp4' }],
-])('of a moving picture (%s) its thumbnail is taken, and what it is', (_, build, thumbnailOf) => {
-  const sent = build({ fileId: 'a', fileName: 'cat.mp4', durationS: 12, thumbnailId: 't', bytes: 30_000_000 });
+test('of a moving picture its thumbnail is taken, and what it is', () => {
+  const sent = animation({ fileId: 'a', fileName: 'cat.mp4', durationS: 12, thumbnailId: 't', bytes: 30_000_000 });
+  const thumbnailOf = { what: 'animation', seconds: 12, name: 'cat.mp4' };
   expect(contentOf({ ...sent, caption: 'look' })).toMatchObject({
     kind: 'file',
     text: 'look',
@@ -90,7 +87,6 @@ test.each<[string, (options: MediaOptions) => object, object]>([
 });
 
 test.each<[string, object]>([
-  ['none', {}],
   ['no object', { thumbnail: 7 }],
   ['without an id', { thumbnail: { width: 1 } }],
 ])('a video whose thumbnail is %s is told in words, with its caption', (_, over) => {
@@ -127,7 +123,6 @@ test('a caption is cleaned and cut like a text', () => {
 
 test.each<[string, string | undefined]>([
   ['../../etc/passwd', '....etcpasswd'],
-  ['C:\\temp\\a.txt', 'C:tempa.txt'],
   ['a\r\nb\tc\u0085d\u2028e.txt', 'abcde.txt'],
   ['photo\u202egpj.exe', 'photogpj.exe'],
   ['half \ud83d.txt', 'half \ufffd.txt'],
@@ -151,7 +146,6 @@ test('a long file name or media type is cut to at most 128 characters, between w
 });
 
 test.each<[string, unknown, string | undefined]>([
-  ['is kept', '13579', '13579'],
   ['that has 64 characters is kept', 'x'.repeat(64), 'x'.repeat(64)],
   ['that is a number is removed', 13_579, undefined],
   ['that is empty is removed', '', undefined],

@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { createAccept } from '../../../../producer/accept/accept.ts';
 import type { ProducerEnv } from '../../../../producer/env.ts';
 import { startPoller } from '../../../../producer/receive/poller.ts';
-import { UnreadableMessageError } from '../../../../shared/flow/message.ts';
 import { shardOf } from '../../../../shared/redis/keys.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import { inboxOf } from '../../../fixture/inbox.ts';
@@ -58,24 +57,6 @@ async function poll(
   await poller.stop();
   return { accepted, offsets };
 }
-
-test('skips an update that can never be stored, and accepts those after it', async () => {
-  const { accepted, offsets } = await poll(2, (id) =>
-    id === 6 ? new UnreadableMessageError('date: too large') : undefined,
-  );
-  expect(accepted).toEqual([5, 7]);
-  expect(offsets).toEqual([undefined, 8]);
-});
-
-test('what cannot be stored holds up its own chat and confirms nothing behind it; other chats go on, each once', async () => {
-  const updates = [update(5), update(6, 2), update(7), update(8, 2), update(9, 3)];
-  const isRefused = (id: number, tries: number) => id === 5 && tries < 6;
-  const { accepted, offsets } = await poll(4, (...of) => (isRefused(...of) ? new Error('NOREPLICAS') : undefined), {
-    updates,
-  });
-  expect(accepted).toEqual([6, 8, 9, 5, 7]);
-  expect(offsets).toEqual([undefined, undefined, undefined, 10]);
-});
 
 test('two chats that fail in a shard hold up all of it, and no other', async () => {
   const [first = 0, second = 0, third = 0] = [1, 2, 3, 4, 5, 6, 7, 8].filter((chat) => shardOf(chat, 2) === 0);

@@ -38,7 +38,6 @@ test.each<[string, boolean, InboundMessage]>([
 });
 
 test.each<[string, string[], InboundMessage, InboundMessage[]]>([
-  ['the photos of its album', ['1-0', '2-0'], photo('a'), [photo('a'), photo('a')]],
   ['no photo of another album or without one', ['2-0'], photo('a'), [photo('b'), photo('a'), photo()]],
   ['photos of its album past what others wrote', ['2-0'], photo('a'), [text('hm', { by: 2 }), photo('a')]],
   ['no photo of another person', [], photo('a'), [photo('a', { by: 2 })]],
@@ -49,20 +48,12 @@ test.each<[string, string[], InboundMessage, InboundMessage[]]>([
   ['no command into a text', [], text(LONG), [text('/new')]],
   ['no photo into a text', [], text(LONG), [photo(), text('end')]],
   ['nothing into a short text', [], text('short'), [text('end')]],
-  ['forwards into a comment', ['1-0', '2-0'], text('look'), [forward(), forward(), text('next')]],
   ['forwards of any kind into a forward', ['1-0', '2-0'], forward(), [photo('a', { forwardedFrom: 'B' }), forward()]],
-  ['no forward past something written', [], text('look'), [text('wait'), forward()]],
   ['no forward of another person', [], text('look'), [forward({ by: 2 })]],
   ['no forward into a command', [], text('/help'), [forward()]],
-  ['no forward that was sent 3 seconds later', [], text('look'), [forward({ sentAtMs: T0 + 3_000 })]],
   ['no forward into a text that was cut', [], text(LONG), [forward()]],
 ])('a message merges %s', (_what, expected, first, behind) => {
   expect(piecesOf(first, waiting(...behind)).map(({ entry }) => entry)).toEqual(expected);
-});
-
-test('a comment takes at most a hundred forwards', () => {
-  const many = waiting(...Array.from({ length: 130 }, () => forward()));
-  expect(piecesOf(text('look'), many)).toHaveLength(100);
 });
 
 const at = (messageId: number, of: InboundMessage): InboundMessage => ({ ...of, messageId });

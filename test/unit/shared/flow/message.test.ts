@@ -9,7 +9,6 @@ import {
   laneOf,
   piecesOf,
 } from '../../../../shared/flow/message.ts';
-import { parseChatKey } from '../../../../shared/redis/keys.ts';
 import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
 const MESSAGE: InboundMessage = {
@@ -28,47 +27,6 @@ const MESSAGE: InboundMessage = {
 const PHOTO = { kind: 'file', text: '', file: { what: 'photo', fileId: 'id' } } as const;
 
 const { topicId: _topic, chatTitle: _title, ...BARE } = MESSAGE;
-
-const integers = fc.maxSafeInteger().map((value) => value + 0 || 0);
-const files = fc.record(
-  {
-    what: fc.constantFrom('photo' as const, 'document' as const),
-    fileId: rawTexts().map((text) => `x${text}`),
-    name: rawTexts(),
-    mediaType: rawTexts(),
-    bytes: fc.integer({ min: 1 }),
-  },
-  { requiredKeys: ['what', 'fileId'] },
-);
-const messages: fc.Arbitrary<InboundMessage> = fc.record(
-  {
-    v: fc.constant(1 as const),
-    updateId: integers,
-    chatId: integers,
-    topicId: fc.integer({ min: 1 }),
-    chatType: fc.constantFrom('private' as const, 'group' as const, 'supergroup' as const, 'channel' as const),
-    chatTitle: rawTexts(),
-    messageId: integers,
-    from: fc.record({ id: integers, name: rawTexts() }, { requiredKeys: ['id'] }),
-    sentAtMs: integers,
-    content: fc.oneof(
-      fc.record({ kind: fc.constant('text' as const), text: rawTexts().map((text) => `x${text}`) }),
-      fc.record({ kind: fc.constant('file' as const), text: rawTexts(), file: files }),
-      fc.record({ kind: fc.constant('unsupported' as const), what: rawTexts() }),
-    ),
-  },
-  { requiredKeys: ['v', 'updateId', 'chatId', 'chatType', 'messageId', 'from', 'sentAtMs', 'content'] },
-) as fc.Arbitrary<InboundMessage>;
-
-test('a stored message is read back unchanged, lone surrogates and NUL included', () => {
-  fc.assert(
-    fc.property(messages, (message) => {
-      expect(decodeMessage(encodeMessage(message))).toEqual({ ok: true, value: message });
-      expect(parseChatKey(laneOf(message))).toMatchObject({ chatId: message.chatId });
-    }),
-    SEEDED,
-  );
-});
 
 test('decodeMessage never throws: any text yields a message or a problem', () => {
   const texts = fc.oneof(

@@ -11,7 +11,7 @@ import {
   shardOf,
   summonsKey,
 } from '../../../../shared/redis/keys.ts';
-import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
 
 const chatIds = fc.oneof(fc.maxSafeInteger(), fc.integer({ min: -1_999_999_999_999, max: 9_999_999_999 }));
 const topicIds = fc.option(fc.integer({ min: 1 }), { nil: undefined });
@@ -37,26 +37,6 @@ test.each([
   ...'·-·1.·.1·1.2.3·1.-2·+1·1e3· 1·1 ·9007199254740993·1\n·{1}·*'.split('·').map((text) => [text, undefined] as const),
 ])('parseChatKey reads %j, as an operator may type it, as %j', (text, parsed) => {
   expect(parseChatKey(text)).toEqual(parsed);
-});
-
-test('whatever text parseChatKey takes, it makes the key of that chat of it', () => {
-  fc.assert(
-    fc.property(fc.oneof(rawTexts(), fc.stringMatching(/^-?[0-9.]{1,18}$/)), (text) => {
-      const parsed = parseChatKey(text);
-      if (parsed) expect(parsed.chat).toBe(chatKey(parsed.chatId, parsed.topicId));
-    }),
-    SEEDED,
-  );
-});
-
-test('two chats or topics never share a chat key, and so never a lane or a session', () => {
-  fc.assert(
-    fc.property(chatIds, topicIds, chatIds, topicIds, (a, topicOfA, b, topicOfB) => {
-      expect(chatKey(a, topicOfA) === chatKey(b, topicOfB)).toBe(a === b && topicOfA === topicOfB);
-    }),
-    SEEDED,
-  );
-  expect(chatKey(1, 23)).not.toBe(chatKey(12, 3));
 });
 
 // On another shard its session and lane would not be found.

@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import {
   type CommandName,
   commandOf,
@@ -9,7 +8,7 @@ import {
 } from '../../../../shared/telegram/commands.ts';
 import { COMMANDS } from '../../../../worker/command/commands.ts';
 import { FEATURES } from '../../../../worker/features.ts';
-import { cpuMs, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
+import { cpuMs, LINEAR_MS_MAX } from '../../../fixture/texts.ts';
 
 test.each<[string, CommandName]>([
   ['/start', 'start'],
@@ -40,22 +39,6 @@ test.each<[string, string | undefined]>([
   ...['/model', '/path', '/modle of a ship', '/', 'modle'].map((text): [string, undefined] => [text, undefined]),
 ])('%j was meant as %s', (text, command) => {
   expect(meantCommand(text)).toBe(command);
-});
-
-test('commandOf never throws and returns only existing commands', () => {
-  const texts = fc.oneof(
-    rawTexts(),
-    fc.tuple(fc.constantFrom('/new', '/start', '/help', '/stop'), rawTexts()).map(([a, b]) => a + b),
-  );
-  fc.assert(
-    fc.property(texts, (text) => {
-      const command = commandOf(text);
-      if (command === undefined) return;
-      expect(['start', 'help', 'new', 'stop']).toContain(command.name);
-      expect(text.slice(1).toLowerCase().startsWith(command.name)).toBe(true);
-    }),
-    SEEDED,
-  );
 });
 
 test('commandOf reads a text of a million characters in linear time', () => {

@@ -1,12 +1,8 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
-import type { Block } from '../../../../../shared/flow/reply.ts';
 import { ENTITIES_MAX, type Formatted } from '../../../../../worker/reply/format/canvas.ts';
-import { plainText, withEntities } from '../../../../../worker/reply/format/entities.ts';
+import { withEntities } from '../../../../../worker/reply/format/entities.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { expectTakable } from '../../../../fixture/takable.ts';
-import { SEEDED } from '../../../../fixture/texts.ts';
-import { trees } from '../../../../fixture/trees.ts';
 
 /** The text, and each entity with what it marks. */
 function shown(markdown: string): [string, ...string[]] {
@@ -19,21 +15,6 @@ function described({ text }: Formatted, entity: Formatted['entities'][number]): 
   const { type, offset, length } = entity;
   const about = entity.type === 'text_link' ? entity.url : entity.type === 'pre' ? entity.language : undefined;
   return `${type}${about === undefined ? '' : ` ${about}`}: ${text.slice(offset, offset + length)}`;
-}
-
-/** Every text of a tree, whatever it stands in. */
-function textsIn(blocks: readonly Block[]): string {
-  const texts: string[] = [];
-  JSON.stringify(blocks, (key, value) => {
-    if (key === 'text') texts.push(value);
-    return value;
-  });
-  return texts.join('');
-}
-
-/** In a table they come in another order. */
-function lettersOf(text: string): string {
-  return [...text.replaceAll(/[^\p{L}\p{M}\p{Emoji_Presentation}]/gu, '')].sort().join('');
 }
 
 test.each<[string, string, ...string[]]>([
@@ -105,16 +86,4 @@ test('of too many marks the least important go, never the text', () => {
   expect(formatted.text).toBe(`${'i '.repeat(80)}${'c '.repeat(80)}${'l '.repeat(30)}`.trim());
   expect(formatted.entities).toHaveLength(ENTITIES_MAX);
   expect([count('text_link'), count('code'), count('italic')]).toEqual([30, 70, 0]);
-});
-
-test('draws any tree with entities that Telegram takes, and the same text without them', () => {
-  fc.assert(
-    fc.property(trees, (blocks) => {
-      const formatted = withEntities(blocks);
-      expectTakable(formatted);
-      expect(formatted.text).toBe(plainText(blocks));
-      expect(lettersOf(formatted.text)).toBe(lettersOf(textsIn(blocks)));
-    }),
-    { ...SEEDED, endOnFailure: true },
-  );
 });

@@ -29,13 +29,6 @@ test.each<[string, number]>([
   expect(widthOf(text)).toBe(columns);
 });
 
-test('pads cells by what they take on the screen', () => {
-  expect(gridOf(tableOf(['name|n', '世界|1', '👍🏽|22'], ['left', 'right']))).toBe(
-    'name |  n\n-----+---\n世界 |  1\n👍🏽   | 22',
-  );
-  expect(gridOf(tableOf(['abcde', 'x'], ['center']))).toBe('abcde\n-----\n  x');
-});
-
 test('wraps cells such that a phone shows whole lines', () => {
   const words = 'a|It keeps every word of the cell and breaks the line at spaces.';
   const lines = gridOf(tableOf(['option|what it does', words])).split('\n');

@@ -216,16 +216,12 @@ test('cuts no emoji and no character in two', () => {
   }
 });
 
-test('splits any tree into texts with entities that Telegram takes, and loses nothing', () => {
+test.each([
+  ['texts with entities', ENTITIES],
+  ['rich messages', RICH],
+])('splits any tree into %s that Telegram takes, and loses nothing', (_, ruler) => {
   fc.assert(
-    fc.property(trees, (blocks) => void packed(blocks, ENTITIES)),
-    ONCE,
-  );
-});
-
-test('splits any tree into rich messages that Telegram takes, and loses nothing', () => {
-  fc.assert(
-    fc.property(trees, (blocks) => void packed(blocks, RICH)),
+    fc.property(trees, (blocks) => void packed(blocks, ruler)),
     ONCE,
   );
 });

@@ -1,13 +1,7 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { isReadable, piecesOf } from '../../../../../worker/reply/format/pieces.ts';
-import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
 const SMALL = 100;
-
-test('a short text is its own only piece', () => {
-  expect(piecesOf('a\n\nb')).toEqual(['a\n\nb']);
-});
 
 test('cuts at a blank line, else at any line, else in the line', () => {
   const line = 'x'.repeat(60);
@@ -21,26 +15,6 @@ test('cuts at a blank line, else at any line, else in the line', () => {
     `\`\`\`\na\n \nb\n${line}\n\`\`\``,
     `\`\`\`\n${line}\n\`\`\``,
   ]);
-});
-
-test('closes code at a cut and opens it again', () => {
-  const code = Array.from({ length: 60 }, (_, at) => `line ${at}\n`).join('\n');
-  const pieces = piecesOf(`~~~~ts\n${code}\n~~~~\nend`, SMALL);
-  expect(pieces.length).toBeGreaterThan(2);
-  for (const piece of pieces.slice(0, -1)) expect(piece).toMatch(/^~~~~ts\n[\s\S]*\n~~~~$/);
-  expect(pieces.at(-1)).toMatch(/~~~~\nend$/);
-});
-
-test('loses nothing but line breaks at the cuts', () => {
-  const lines = fc.constantFrom('some words', '', '- item', 'x'.repeat(120), '    code');
-  const texts = fc.array(fc.oneof(lines, rawTexts(20)), { maxLength: 40 }).map((all) => all.join('\n'));
-  fc.assert(
-    fc.property(texts, (text) => {
-      const bare = (said: string) => said.replaceAll(/[\n`~]/g, '');
-      expect(bare(piecesOf(text, SMALL).join('\n'))).toBe(bare(text));
-    }),
-    SEEDED,
-  );
 });
 
 test.each<[string, string, boolean]>([
