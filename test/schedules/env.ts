@@ -7,16 +7,19 @@ import { NO_PROGRESS } from '../../worker/reply/progress.ts';
 import { WindowCache } from '../../worker/session/held-window.ts';
 import type { ShardEnv } from '../../worker/shard-env.ts';
 import { ALWAYS_THERE } from '../fixture/breaker.ts';
-import { settingsOf } from '../fixture/producer-env.ts';
+import { settingsOf } from '../fixture/settings.ts';
 
 const SETTINGS = {
-  ...settingsOf({
-    TELEGRAM_BOT_TOKEN: '1:schedules',
-    TELEGRAM_ALLOWED_IDS: '*',
-    PERSON_DAILY_USD: '0',
-    BLOB_URL: 'redis:',
-    SESSION_RETENTION_DAYS: '1',
-  }),
+  ...settingsOf(
+    {
+      TELEGRAM_BOT_TOKEN: '1:schedules',
+      TELEGRAM_ALLOWED_IDS: '*',
+      PERSON_DAILY_USD: '0',
+      BLOB_URL: 'redis:',
+      SESSION_RETENTION_DAYS: '1',
+    },
+    'tool',
+  ),
   ...{ systemPrompt: 'Answer.', preserve: '', prices: new Map() as never, serverTools: [] },
 };
 

@@ -2,7 +2,8 @@ import { createAccept } from '../../producer/accept/accept.ts';
 import type { Term } from '../../producer/receive/lease.ts';
 import { startPoller } from '../../producer/receive/poller.ts';
 import { createInbox } from '../../shared/state/message/inbox.ts';
-import { producerEnv, settingsOf } from '../fixture/producer-env.ts';
+import { producerEnv } from '../fixture/producer-env.ts';
+import { settingsOf } from '../fixture/settings.ts';
 import { gatedRedis } from './gated-redis.ts';
 import { type Ground, INTAKE } from './ground.ts';
 import type { Process } from './process.ts';
@@ -10,7 +11,7 @@ import { SHARDS } from './shards.ts';
 import { telegramOf } from './telegram.ts';
 
 /** More shards than the product takes: each schedule that runs at the same time has one. */
-const CONFIG = { ...settingsOf({ TELEGRAM_ANSWER_ALL_IDS: '*' }), SHARDS };
+const CONFIG = { ...settingsOf({ TELEGRAM_ANSWER_ALL_IDS: '*' }, 'tool'), SHARDS };
 
 /** The right to poll, which one producer has at a time. */
 export class Lease {
