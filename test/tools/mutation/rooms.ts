@@ -66,7 +66,7 @@ export const PURE_ROOMS: readonly PureRoom[] = [
   {
     name: 'reply/format/drawn',
     sources: DRAWING,
-    suites: suitesIn('worker/reply/format', 'layout entities grid rich'),
+    suites: [...suitesIn('worker/reply/format', 'layout entities grid rich pack'), ...suitesIn('worker/reply', 'plan')],
     floor: 75,
     runsMax: 20,
   },

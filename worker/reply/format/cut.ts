@@ -73,5 +73,6 @@ function cutAt(text: string, most: number): number {
     text.lastIndexOf(' ', most - 1) + 1,
   ];
   // A mark may combine with the space before it.
-  return headOf(text, candidates.find((each) => each > half) ?? most).length;
+  const at = candidates.find((each) => each > half && headOf(text, each).length === each);
+  return at ?? headOf(text, most).length;
 }
