@@ -90,7 +90,7 @@ function richTable({ header, rows, align }: Table, isInDetails: boolean): RichBl
 function richDetails({ summary, blocks }: Details): RichBlock[] {
   const shown = richBlocks(blocks, true);
   if (shown.length === 0) return richBlock({ type: 'paragraph', inlines: summary }, true);
-  return [{ type: 'details', summary: richText(summary, true) || '…', blocks: shown }];
+  return [{ type: 'details', summary: richText(summary, true), blocks: shown }];
 }
 
 /** '' when there is no text. */
