@@ -108,11 +108,8 @@ function cutDetails(details: Details, room: Room): Cut {
 }
 
 function cutInside(block: Quote | Details, { head, rest }: Cut): Cut {
-  if (head.length === 0 && rest[0] === block.blocks[0]) return { head: [], rest: [block] };
-  return {
-    head: head.length === 0 ? [] : [{ ...block, blocks: head }],
-    rest: rest.length === 0 ? [] : [{ ...block, blocks: rest }],
-  };
+  if (head.length === 0) return { head: [], rest: [block] };
+  return { head: [{ ...block, blocks: head }], rest: rest.length === 0 ? [] : [{ ...block, blocks: rest }] };
 }
 
 function cutList(list: List, room: Room): Cut {
