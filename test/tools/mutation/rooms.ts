@@ -67,7 +67,7 @@ export const PURE_ROOMS: readonly PureRoom[] = [
     name: 'reply/format/drawn',
     sources: DRAWING,
     suites: [...suitesIn('worker/reply/format', 'layout entities grid rich pack'), ...suitesIn('worker/reply', 'plan')],
-    floor: 75,
+    floor: 94,
     runsMax: 20,
   },
   {

@@ -36,16 +36,18 @@ test.each<[string, string, ...string[]]>([
   ['a shorter one is not cut off', '# t×398\n\na×400', 't×398', 'a×400'],
   ['a shorter one of code neither', `# t×398\n\n${fence('a×400')}`, 't×398', 'a×400'],
   ['a rule is never cut', '# t×597\n\n---\n\na', 't×597', '———\n\na'],
-  ['a quote is cut between blocks', 'a×100\n\n> b×300\n>\n> c×300', 'a×100\n\nb×300', 'c×300'],
+  ['a quote is cut between blocks', 'a×100\n\n> b×300\n>\n> c×200', 'a×100\n\nb×300', 'c×200'],
   ['a block in a quote that fits into the next message is not cut', 'a×250\n\n> b×400', 'a×250', 'b×400'],
   ['details go on below their summary', details('s×140', 'a×700'), 's×140\na×438', 's×140\na×262'],
-  ['details are cut between blocks', `a×50\n\n${details('S', 'b×300\n\nc×300')}`, 'a×50\n\nS\nb×300', 'S\nc×300'],
+  ['details are cut between blocks', `a×99\n\n${details('S', 'b×300\n\nc×200')}`, 'a×99\n\nS\nb×300', 'S\nc×200'],
   ['a long summary is not repeated', details('s×200', 'a×500'), 's×200', 'a×500'],
   ['details with one wait for the next message', `a×99\n\n${details('s×200', 'b×300')}`, 'a×99', 's×200\nb×300'],
   ['a list is cut between items', '8. a×290\n9. b×290\n10. c×290', '8. a×290\n9. b×290', '10. c×290'],
+  ['and so fills a message that is half empty', 'a×100\n\n- b×290\n- c×210', 'a×100\n\n• b×290', '• c×210'],
+  ['but no item is cut to fill one', '- a×350\n- b×300', '• a×350', '• b×300'],
   ['an item that fits into the next message is not cut', 'a×250\n\n- b×500\n- c', 'a×250', '• b×500\n• c'],
   ['an item that is longer is', '1. a×100\n2. b×700\n3. c', '1. a×100\n2. b×475', 'b×225\n\n3. c'],
-  ['the last one too', '- a×100\n- b×700', '• a×100\n• b×476', 'b×224'],
+  ['the last one too', '- a×100\n- b×700\n\nc', '• a×100\n• b×476', 'b×224\n\nc'],
   ['code is cut between lines', fence('a×290\nb×290\nc×290'), 'a×290\nb×290', 'c×290'],
   ['within a line only where no message holds it', fence('a×100\nb×700'), 'a×100\nb×489', 'b×211'],
   ['and not behind something else', `a×100\n\n${fence('b×700')}`, 'a×100', 'b×590', 'b×110'],
@@ -88,6 +90,7 @@ test.each<[string, string, ...string[]]>([
 
 test.each([
   ['a paragraph', '> > a×700\n\nb', ['> a×298', 'a×402\n\nb']],
+  ['an item', '- - a×700', ['• • a×296', 'a×404']],
   ['code', '> > ```\n> > a×700\n> > ```', ['a×300', 'a×400']],
 ])('%s of which no piece fits where it stands is sent as text', (_, markdown, expected) => {
   expect(packed(parse(long(markdown)), { ...SMALL, frame: [300] })).toEqual(expected);
