@@ -14,17 +14,30 @@ export const BUDGETS = {
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
 export const WAY_BUDGETS = { messageFiles: 142, messageFunctions: 800 } as const;
 
+/** How many comments and names of the product a newcomer may stumble over (`words.ts`). */
+export const WORD_BUDGETS = {
+  commentsWithWhatFirst: 10,
+  commentsWithWhatIs: 30,
+  passives: 60,
+  participles: 20,
+} as const;
+
 /** A fix must not wait for a clean-up: a figure may be above its budget by one percent. */
 const ROOM = 1.01;
 
-/** What is above its budget, with what to do about it. */
+const SIZE_ADVICE = 'Take out what the change makes needless; npm run house -- --rooms says where the lines are.';
+export const WORD_ADVICE =
+  'Begin with the thing, say who acts, and name a value by a noun (CONTRIBUTING.md, plain words).';
+
+/** The figures that are above their budgets, each with advice. */
 export function overBudget(
   figures: Readonly<Record<string, number>>,
   budgets: Readonly<Record<string, number>>,
+  advice = SIZE_ADVICE,
 ): string[] {
   return Object.entries(budgets).flatMap(([name, most]) => {
     const now = figures[name] ?? Number.POSITIVE_INFINITY;
     if (now <= most * ROOM) return [];
-    return `${name}: ${now}, and the budget is ${most}. Take out what the change makes needless; npm run house -- --rooms says where the lines are.`;
+    return `${name}: ${now}, and the budget is ${most}. ${advice}`;
   });
 }
