@@ -1,6 +1,6 @@
 /**
  * `npm run build`: makes of the gateway's programs a package, in `dist`. About 800 modules become a few files, which Node loads
- * in half the time and with 20 MB less memory (docs/adr/0016). The image runs it, `npm pack ./dist` packs it for an
+ * in half the time and with 20 MB less memory (docs/decisions.md, 16). The image runs it, `npm pack ./dist` packs it for an
  * installation without a clone. From a clone the sources run. An argument names another folder of the project.
  */
 import { execSync } from 'node:child_process';

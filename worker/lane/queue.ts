@@ -39,7 +39,7 @@ const PAGE = 1_000;
 const SINGLE_LOOKUPS_MAX = 4;
 
 /**
- * The queue of one shard, as the flow sees it: heads go in. Of BullMQ it uses what is public (ADR 17).
+ * The queue of one shard, as the flow sees it: heads go in. Of BullMQ it uses what is public (docs/decisions.md, 17).
  *
  * Contract: every method is idempotent and rejects when Redis cannot be reached.
  */
