@@ -15,7 +15,7 @@ import { conversationSize } from '../model/usage.ts';
 import { trialWon } from '../recovery/fresh-session.ts';
 import { forgetLimit } from '../recovery/learnt-limit.ts';
 import { planned } from '../reply/plan.ts';
-import { type OpenedSession, withRecord } from '../session/held-window.ts';
+import { type LoadedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import type { Called } from './call.ts';
@@ -37,7 +37,7 @@ export type Answered = Extract<Called, { ok: true }>;
 /** The failure that an answer hides: a refusal, a window exceeded without an error, or no text. */
 export function failureIn(
   { answer, isSeconded }: Answered,
-  { opened, turn, windowTokens }: { opened: OpenedSession; turn: Turn; windowTokens: number },
+  { loadedSession, turn, windowTokens }: { loadedSession: LoadedSession; turn: Turn; windowTokens: number },
   round: number,
   settings: Pick<TurnSettings, 'TOOL_ROUNDS_MAX'>,
 ): Failure | undefined {
@@ -54,7 +54,7 @@ export function failureIn(
   if (!isEmpty || goesOn(answer, round, settings)) return undefined;
   if (stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
   // After its tools a model may have nothing to add, once it was asked a second time.
-  const isDone = turn.rounds > 0 && (turn.attempts > 1 || earlierWords(opened, turn) !== '');
+  const isDone = turn.rounds > 0 && (turn.attempts > 1 || earlierWords(loadedSession, turn) !== '');
   return isDone ? undefined : { kind: 'transient', reason: 'unknown' };
 }
 
@@ -85,7 +85,7 @@ export function recordOf(turn: Turn, { answer, byFallback }: Answered): Assistan
 export function answered(
   call: {
     turn: Turn;
-    opened: OpenedSession;
+    loadedSession: LoadedSession;
     /** The room that the chat may fill in the long run. */
     room: Room;
     calibration: number;
@@ -95,16 +95,16 @@ export function answered(
   called: Answered,
   settings: Pick<TurnSettings, 'TELEGRAM_RICH' | 'TZ' | 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
 ): Verdict {
-  const { turn, opened, room, calibration: factor, files, nearlySpent } = call;
+  const { turn, loadedSession, room, calibration: factor, files, nearlySpent } = call;
   const { TELEGRAM_RICH: rich } = settings;
   const { answer, sent, byFallback } = called;
   const { keys, chat, session, refusalsInRow, unreportedCompactions } = turn;
   const own = sessionState(keys, session);
   const calibration = byFallback ? undefined : calibrate(turn.calibration, sent.count, answer);
   const record = recordOf(turn, called);
-  const words = answerWords(turn, opened, answer);
+  const words = answerWords(turn, loadedSession, answer);
   const notice = nearlySpent && nearlyInWords(turn, settings, nearlySpent);
-  const text = answerText(turn, opened, answer, { words, notice });
+  const text = answerText(turn, loadedSession, answer, { words, notice });
   const won = trialWon(turn);
   const notices = turn.trial ? [...turn.notices, turn.trial.notice] : turn.notices;
   const tokens = tokensWith(answer, sent.count, factor);
@@ -124,7 +124,7 @@ export function answered(
     ],
     events: won.events,
     ifCancelled: { changes: changesToStore(turn, { recorded: '', own: words }), events: [] },
-    ...(isFull && { afterReply: { opened: withRecord(opened, record), room, leftTokens } }),
+    ...(isFull && { afterReply: { loadedSession: withRecord(loadedSession, record), room, leftTokens } }),
   };
 }
 
@@ -137,10 +137,10 @@ function takenTokens({ answer: { usage, content }, byFallback }: Answered): numb
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
   turn: Turn<Env>,
-  opened: OpenedSession,
+  loadedSession: LoadedSession,
   { called, speech }: { called: Answered; speech: Speech },
   round: number,
-): Promise<OpenedSession> {
+): Promise<LoadedSession> {
   const { env } = turn;
   const record = recordOf(turn, called);
   const stage = stageAfterRound(turn);
@@ -152,7 +152,7 @@ export async function recordRound(
   ];
   await commit(turn, { step: `round:${round}`, changes, events: [] });
   env.reach('round stored');
-  return withRecord(opened, record);
+  return withRecord(loadedSession, record);
 }
 
 /** The attempt as it continues after a round: what was stored with the round, and what a failure now starts from. */

@@ -44,9 +44,9 @@ export async function callModel(
   { wordsOnly, onText: onAnyText }: { wordsOnly: boolean; onText: OnText },
   signal: AbortSignal,
 ): Promise<Called> {
-  const { turn, opened, room, calibration } = call;
+  const { turn, loadedSession, room, calibration } = call;
   const { env } = turn;
-  const window = withToolsOf(opened.window, turn.isOfGuest);
+  const window = withToolsOf(loadedSession.window, turn.isOfGuest);
   const messages = view(window);
   const maxTokens = turn.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
   const { serverTools } = env.settings;
@@ -85,27 +85,27 @@ export async function callModel(
  * Prevention: a request that we count as too long or too large is not sent, unless recovery has decided to send it as it
  * is. A session is full when a load had to omit records: they must not disappear unnoticed.
  */
-function countedTooLarge({ turn, opened, room }: Call, tokens: number): Failure | undefined {
+function countedTooLarge({ turn, loadedSession, room }: Call, tokens: number): Failure | undefined {
   const isTooLong = tokens > room.usableTokens && !triedBy(turn).includes('as it is');
-  if (isTooLong || opened.window.omitted > 0)
+  if (isTooLong || loadedSession.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
-  const isLarge = bytesOf(asShown(opened.window.records)) > HISTORY_BYTES_MAX;
+  const isLarge = bytesOf(asShown(loadedSession.window.records)) > HISTORY_BYTES_MAX;
   return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
 }
 
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
 export async function countExactly(
-  about: Pick<Call, 'turn' | 'opened'>,
+  about: Pick<Call, 'turn' | 'loadedSession'>,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const { turn, opened } = about;
-  const messages = view(withToolsOf(opened.window, turn.isOfGuest));
+  const { turn, loadedSession } = about;
+  const messages = view(withToolsOf(loadedSession.window, turn.isOfGuest));
   const request = await requestOf(about, messages);
   return about.turn.env.model.countTokens({ ...request, maxTokens: 1 }, signal);
 }
 
 async function requestOf(
-  { turn, opened: { window } }: Pick<Call, 'turn' | 'opened'>,
+  { turn, loadedSession: { window } }: Pick<Call, 'turn' | 'loadedSession'>,
   messages: MessageParam[],
 ): Promise<Omit<ModelRequest, 'maxTokens'>> {
   const { env } = turn;

@@ -9,7 +9,7 @@ import { endModelChoice } from '../recovery/default-model.ts';
 import type { Call } from '../recovery/effects.ts';
 import { recover } from '../recovery/recover.ts';
 import { withFixedText } from '../session/fixed-text.ts';
-import type { OpenedSession } from '../session/held-window.ts';
+import type { LoadedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import type { UserRecord } from '../session/record.ts';
 import { askingIn, finishRound, hasOnlyUnreadableCalls } from '../tools/round.ts';
@@ -58,22 +58,22 @@ export async function askModel(
     speech.hear(text);
     onText(text);
   };
-  let opened = await openSession(turn, pending, room.limitTokens);
+  let loadedSession = await openSession(turn, pending, room.limitTokens);
   for (let round = turn.rounds; ; round++) {
-    const asking = askingIn(turn, opened, round);
+    const asking = askingIn(turn, loadedSession, round);
     if (asking) return { kind: 'park', asking };
-    const finished = await finishRound(turn, opened, { round, onTools, onResult: time.progress }, signal);
+    const finished = await finishRound(turn, loadedSession, { round, onTools, onResult: time.progress }, signal);
     if (!finished) return { kind: 'hand back' };
-    opened = finished;
-    if (hasOnlyUnreadableCalls(opened, turn))
+    loadedSession = finished;
+    if (hasOnlyUnreadableCalls(loadedSession, turn))
       return failed('unreadable_calls', turn.texts.unavailable, 'the model wrote calls of tools that are no JSON');
     // Telegram is away, so no answer could be delivered. The finished rounds are stored; the wait uses up no attempt.
     const awayMs = env.breaker.seenAwayMs();
     if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isUncounted: true };
-    opened = await leaveOutOldPictures(turn, opened, windowTokens);
-    const roundTokens = newestTokens(opened, calibration);
+    loadedSession = await leaveOutOldPictures(turn, loadedSession, windowTokens);
+    const roundTokens = newestTokens(loadedSession, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, roundTokens));
-    const call: Call = { ...about, room: callRoom, roundTokens, opened, turn };
+    const call: Call = { ...about, room: callRoom, roundTokens, loadedSession, turn };
     const wordsOnly = round >= settings.TOOL_ROUNDS_MAX;
     const called = await callModel(call, { onText: hear, wordsOnly }, signal);
     if (!called.ok) return reactTo(call, called, speech, time);
@@ -83,9 +83,9 @@ export async function askModel(
     if (!goesOn(called.answer, round, settings)) {
       const files = turn.rounds > 0 ? await env.files.of(turn) : [];
       const nearlySpent = await env.budget?.nearlySpent(turn.payer, turn.entry);
-      return answered({ turn, opened, room, calibration, files, nearlySpent }, called, settings);
+      return answered({ turn, loadedSession, room, calibration, files, nearlySpent }, called, settings);
     }
-    opened = await recordRound(turn, opened, { called, speech }, round + 1);
+    loadedSession = await recordRound(turn, loadedSession, { called, speech }, round + 1);
     turn = progressed(turn, round + 1);
   }
 }
@@ -108,7 +108,7 @@ async function reactTo(
 }
 
 /** The tokens of the newest message with its files, or of the newest batch of tool results, as it is shown. */
-function newestTokens({ window }: OpenedSession, calibration: number): number {
+function newestTokens({ window }: LoadedSession, calibration: number): number {
   const newest = asShown(window.records).findLast((record) => record.t === 'user');
   return newest?.t === 'user' ? countContent(newest.content, calibration) : 0;
 }

@@ -6,7 +6,7 @@ import type { Block } from '../model/block.ts';
 import { imagesMax } from '../model/rules/media.ts';
 import { thinkingTrim } from '../recovery/leave-out.ts';
 import { blocksIn, type Part, partOf, placesIn } from '../recovery/parts.ts';
-import { type OpenedSession, withRecord } from '../session/held-window.ts';
+import { type LoadedSession, withRecord } from '../session/held-window.ts';
 import { asShown, scrubOf } from '../session/overlay.ts';
 import type { LogRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
@@ -24,14 +24,14 @@ const LEFT_SHARE = 0.8;
  */
 export async function leaveOutOldPictures(
   turn: Turn<Env>,
-  opened: OpenedSession,
+  loadedSession: LoadedSession,
   windowTokens: number,
-): Promise<OpenedSession> {
+): Promise<LoadedSession> {
   const { env } = turn;
-  const { records } = opened.window;
+  const { records } = loadedSession.window;
   const most = imagesMax(windowTokens);
   const left = oldestPictures(asShown(records), most);
-  if (left.length === 0) return opened;
+  if (left.length === 0) return loadedSession;
   const changes: LogRecord[] = [...left.map(scrubOf), ...thinkingTrim(env, records)];
   const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
   await commit(turn, {
@@ -39,7 +39,7 @@ export async function leaveOutOldPictures(
     changes: append(turn.keys, turn.session, changes),
     events: [{ event: 'context.scrubbed', action: 'scrub', kind: 'pictures', parts: left.length, bytes }],
   });
-  return changes.reduce(withRecord, opened);
+  return changes.reduce(withRecord, loadedSession);
 }
 
 /** The oldest pictures that have to go so that a batch more fits; none where all fit. Pure. */

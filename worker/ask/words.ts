@@ -5,7 +5,7 @@ import { type TurnSettings, timeZoneOf } from '../lane/turn-settings.ts';
 import type { Block } from '../model/block.ts';
 import type { ModelAnswer } from '../model/port.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';
-import type { OpenedSession } from '../session/held-window.ts';
+import type { LoadedSession } from '../session/held-window.ts';
 import { type AssistantRecord, newStamp, textOf } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
@@ -103,20 +103,20 @@ export function changesToRecord({ keys, entry, session, trial }: Turn, { own }: 
 }
 
 /** The words of an answer: its text, or what the model said last before its tools, or that there is nothing to add. */
-export function answerWords(turn: Turn, opened: OpenedSession, { text }: ModelAnswer): string {
-  return (text.trim() === '' ? earlierWords(opened, turn) : text) || turn.texts.nothingToAdd;
+export function answerWords(turn: Turn, loadedSession: LoadedSession, { text }: ModelAnswer): string {
+  return (text.trim() === '' ? earlierWords(loadedSession, turn) : text) || turn.texts.nothingToAdd;
 }
 
 /** The words of an answer with their sources, and with what its user is told in the same message. */
 export function answerText(
   turn: Turn,
-  opened: OpenedSession,
+  loadedSession: LoadedSession,
   answer: ModelAnswer,
   { words, notice }: { words: string; notice: string | undefined },
 ): string {
   const { texts, unreportedCompactions } = turn;
   return [
-    withSources(words, sourcesOf([...ownBlocks(opened, turn), ...answer.content])),
+    withSources(words, sourcesOf([...ownBlocks(loadedSession, turn), ...answer.content])),
     ...(isCut(answer) ? [texts.cutAnswer] : []),
     ...(unreportedCompactions > 0 ? [`_${texts.compacted(unreportedCompactions)}_`] : []),
     ...(notice === undefined ? [] : [`_${notice}_`]),
@@ -170,7 +170,7 @@ export function hasCalls(content: AssistantRecord['content']): boolean {
 }
 
 /** The blocks that the model wrote earlier for this message, tool calls included. */
-function ownBlocks({ window }: OpenedSession, { entry }: Turn): Block[] {
+function ownBlocks({ window }: LoadedSession, { entry }: Turn): Block[] {
   return window.records.flatMap((record) =>
     record.t === 'assistant' && record.entry === entry && typeof record.content !== 'string' ? record.content : [],
   );
@@ -179,7 +179,7 @@ function ownBlocks({ window }: OpenedSession, { entry }: Turn): Block[] {
 /**
  * The last text that the model wrote for this message before it called tools: it may have nothing to add after them.
  */
-export function earlierWords({ window }: OpenedSession, { entry }: Turn): string {
+export function earlierWords({ window }: LoadedSession, { entry }: Turn): string {
   const own = window.records.filter((record) => record.t === 'assistant' && record.entry === entry);
   const texts = (own as AssistantRecord[]).map(({ content }) => textOf(content).trim());
   return texts.findLast((text) => text !== '') ?? '';

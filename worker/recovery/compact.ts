@@ -9,7 +9,7 @@ import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { calibrationFor, estimateFixed, type Room, roomOf } from '../model/count.ts';
 import { systemOf } from '../session/fixed-text.ts';
-import type { OpenedSession } from '../session/held-window.ts';
+import type { LoadedSession } from '../session/held-window.ts';
 import { type LogRecord, newStamp, startsTurn } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { changesOfStep, type FailedCall } from './effects.ts';
@@ -31,7 +31,7 @@ export type CompactionOutcome = { ok: true } | ({ ok: false } & CompactionFailur
 /** A session to compact, and for whom. */
 export interface Subject {
   turn: Turn<Env>;
-  opened: OpenedSession;
+  loadedSession: LoadedSession;
   room: Room;
   /** The step under which the result is stored, once. */
   step: string;
@@ -77,7 +77,7 @@ function maskWithoutSummary(subject: Subject): Promise<Masked | undefined> {
 /** Replaces each old tool result by one line, if that is enough. Does nothing if the load had to omit records. */
 async function maskSession(subject: Subject, room: Room): Promise<Masked | undefined> {
   const { env } = subject.turn;
-  const { window } = subject.opened;
+  const { window } = subject.loadedSession;
   const mask = window.omitted > 0 ? undefined : maskResults(window, room, thinkingTrim(env, window.records));
   if (!mask) return undefined;
   const { trims, tokensBefore, tokensAfter } = mask;
@@ -103,15 +103,15 @@ function smallerRoom(
 
 async function summariseSession(subject: Subject, signal: AbortSignal): Promise<Masked | CompactionResult> {
   const { env } = subject.turn;
-  const { turn, opened, room } = subject;
-  const { records, omitted } = opened.window;
+  const { turn, loadedSession, room } = subject;
+  const { records, omitted } = loadedSession.window;
   const options = {
     room,
     summariser: await summariserOf(subject),
     thinking: thinkingTrim(env, records),
     boundary: randomBytes(9).toString('base64url'),
   };
-  const result = await compact(opened.window, options, signal);
+  const result = await compact(loadedSession.window, options, signal);
   if (!result.ok) {
     const smaller = smallerRoom(subject, result);
     if (smaller) return summariseSession({ ...subject, room: smaller }, signal);
@@ -119,11 +119,11 @@ async function summariseSession(subject: Subject, signal: AbortSignal): Promise<
     return (isUndecided ? undefined : await maskWithoutSummary(subject)) ?? result;
   }
   const { head, changes, tokensBefore, tokensAfter, calls } = result;
-  const windowStart = opened.firstIndex + head.records;
+  const windowStart = loadedSession.firstIndex + head.records;
   const record = { ...head, ...newStamp(), records: windowStart };
   const compacted = sessionState(turn.keys, turn.session).compact({
     // The record lands at the end of the log, behind everything that was loaded.
-    head: opened.logRecords,
+    head: loadedSession.logRecords,
     windowStart,
     at: record.at,
     tokens: tokensAfter,
@@ -200,27 +200,27 @@ export async function maskForRetry(call: FailedCall): Promise<Verdict | undefine
 
 function subjectOf(call: FailedCall): Subject {
   const { settings } = call.turn.env;
-  const { turn, opened } = call;
+  const { turn, loadedSession } = call;
   const learnt = learnLimit(turn, settings, learntFrom(settings, call));
   const effects = [...changesOfStep(call, undefined, 'compacted'), ...learnt];
   const step = `recover:${turn.recoveries}`;
-  return { turn, opened, room: roomFor(settings, call), step, effects, isWaitedFor: true };
+  return { turn, loadedSession, room: roomFor(settings, call), step, effects, isWaitedFor: true };
 }
 
 /**
- * Prevention: compacts a session after a reply, while no user waits. `opened` is the window with the answer in it. A
+ * Prevention: compacts a session after a reply, while no user waits. `loadedSession` is the window with the answer in it. A
  * failure does not matter here: the next message's own count triggers compaction again. Each try is counted before it
  * begins, so that a chat that always interrupts it costs a bounded number of calls.
  */
 export async function compactAfterReply(
   turn: Turn<Env>,
-  opened: OpenedSession,
+  loadedSession: LoadedSession,
   room: Room,
   signal: AbortSignal,
 ): Promise<void> {
   if (turn.vainCompactions >= VAIN_AFTER_REPLY_MAX) return;
   const state = sessionState(turn.keys, turn.session);
   await turn.write('', [turn.markReplied(), state.setVainCompactions(turn.vainCompactions + 1)]);
-  const subject = { turn, opened, room, step: 'compact-after-reply', effects: [], isWaitedFor: false };
+  const subject = { turn, loadedSession, room, step: 'compact-after-reply', effects: [], isWaitedFor: false };
   await compactSession(subject, signal);
 }

@@ -6,7 +6,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import type { Count, Room } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
-import type { OpenedSession } from '../session/held-window.ts';
+import type { LoadedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
 import type { RecoveryState, Tried } from './state.ts';
 
@@ -16,7 +16,7 @@ export interface Call {
   message: InboundMessage;
   /** The message as the log keeps it. */
   pending: UserRecord;
-  opened: OpenedSession;
+  loadedSession: LoadedSession;
   /** The room that the call may fill. */
   room: Room;
   /** The window of the model itself, as its endpoint or the operator states it. */

@@ -57,9 +57,9 @@ function fixedPartsRefused({ texts }: Turn, { reason, status }: Failure): Ending
 }
 
 /** Ends the message. If the message may be the cause, removes it from its conversation, or later requests would fail. */
-function gaveUp({ turn, failure, opened }: FailedCall): Ending {
+function gaveUp({ turn, failure, loadedSession }: FailedCall): Ending {
   const { kind, reason } = failure;
-  const message = opened.window.records.findLast(startsTurn);
+  const message = loadedSession.window.records.findLast(startsTurn);
   const isShort = message?.t === 'user' && estimateContent(message.content) < SHORT_TOKENS;
   const isAtFault = mayBeAtFault(failure);
   const fault = kind === 'output' ? 'output' : isAtFault ? 'message' : 'size';

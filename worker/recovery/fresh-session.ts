@@ -93,8 +93,8 @@ export async function startFreshSession(
 }
 
 /** The shortenings of the pending message: they stay with it. */
-function shorteningsOf({ turn, opened }: FailedCall): LogRecord[] {
-  return opened.window.records.filter(
+function shorteningsOf({ turn, loadedSession }: FailedCall): LogRecord[] {
+  return loadedSession.window.records.filter(
     (record) => record.t === 'scrub' && record.entry === turn.entry && record.turn !== true,
   );
 }

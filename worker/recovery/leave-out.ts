@@ -30,7 +30,7 @@ export async function leaveOut(call: FailedCall, what: LeftOut): Promise<Verdict
 }
 
 function partsToLeaveOut(call: FailedCall, what: Exclude<LeftOut, 'thinking'>): Part[] {
-  const records = asShown(call.opened.window.records);
+  const records = asShown(call.loadedSession.window.records);
   const newest = records.findLast(({ t }) => t === 'user');
   switch (what) {
     case 'named media':
@@ -50,9 +50,9 @@ function partsToLeaveOut(call: FailedCall, what: Exclude<LeftOut, 'thinking'>): 
 }
 
 /** Whether an error names a part by its place in the request. */
-function isNamed(part: Part, { opened, failure: { path } }: FailedCall): boolean {
+function isNamed(part: Part, { loadedSession, failure: { path } }: FailedCall): boolean {
   if (path?.block === undefined) return false;
-  const { messages, origins } = viewWithOrigins(opened.window);
+  const { messages, origins } = viewWithOrigins(loadedSession.window);
   const content = messages[path.message]?.content;
   const origin = Array.isArray(content) ? origins.get(content[path.block]) : undefined;
   return origin !== undefined && origin.record.id === part.record.id && origin.block === part.block;
@@ -67,8 +67,8 @@ function withNotice(turn: Turn, notice: string): Change {
 /** Omits all thinking so far: what it is bound to may have changed in a way that we do not see. */
 async function leaveOutThinking(call: FailedCall): Promise<Verdict | undefined> {
   const { env } = call.turn;
-  const { turn, opened, failure } = call;
-  const { records } = opened.window;
+  const { turn, loadedSession, failure } = call;
+  const { records } = loadedSession.window;
   if (failure.reason === 'thinking_signature') env.boundModels.add(env.settings.MODEL);
   const hasThinking = asShown(records).some(
     (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),
@@ -87,13 +87,13 @@ async function leaveOutThinking(call: FailedCall): Promise<Verdict | undefined> 
  * message's own id, so no later load shows the part again. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function storeParts(
-  { turn, opened, failure }: FailedCall,
+  { turn, loadedSession, failure }: FailedCall,
   parts: readonly Part[],
   effects: readonly Change[],
   action: 'scrub' | 'shorten',
 ): Promise<void> {
   const { env } = turn;
-  const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(env, opened.window.records)];
+  const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(env, loadedSession.window.records)];
   const bytes = parts.reduce((sum, each) => sum + each.bytes, 0);
   await commit(turn, {
     step: `recover:${turn.recoveries}`,

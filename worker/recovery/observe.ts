@@ -8,11 +8,11 @@ import type { RecoveryState, Sizes } from './state.ts';
 
 /** Collects the state of a failed call without making another call. Pure, except for the random spread of the waits. */
 export function observe(settings: TurnSettings, call: FailedCall): RecoveryState {
-  const { turn, opened } = call;
+  const { turn, loadedSession } = call;
   const tried = triedBy(turn);
   const repeats = turn.tried.filter((step) => step.startsWith('repeat ') && step.includes(`@${turn.rounds} `));
   const { waitedMs, tries } = turn.waits.outage;
-  const newest = opened.window.records.findLast(({ t }) => t === 'user');
+  const newest = loadedSession.window.records.findLast(({ t }) => t === 'user');
   return {
     stage: turn.stage,
     tried,
@@ -22,8 +22,8 @@ export function observe(settings: TurnSettings, call: FailedCall): RecoveryState
     vainCompactions: turn.vainCompactions,
     isModelChosen: settings.MODEL !== settings.MODELS[0],
     sizes: sizesOf(settings, call),
-    isOmitting: opened.window.omitted > 0,
-    hasHistory: opened.window.head !== undefined || opened.window.records.findLastIndex(startsTurn) > 0,
+    isOmitting: loadedSession.window.omitted > 0,
+    hasHistory: loadedSession.window.head !== undefined || loadedSession.window.records.findLastIndex(startsTurn) > 0,
     isMidTurn: turn.rounds > 0 && newest !== undefined && !startsTurn(newest),
     outage: { tries, waitedMs: waitedMs + (tries > 0 ? turn.elapsedMs() : 0) },
     attempts: turn.attempts,

@@ -31,7 +31,7 @@ export async function recover(call: FailedCall, time: TurnTime): Promise<Verdict
   const { turn } = call;
   const startedMs = turn.elapsedMs();
   const leftMs = Math.max(0, call.turn.env.settings.RECOVERY_TIMEOUT_MS - turn.recoverySpentMs);
-  return time.recovering(leftMs, async (signal, deadline) => {
+  return time.runRecovery(leftMs, async (signal, deadline) => {
     const verdict = await takeSteps(call, { signal, deadline });
     // If the process is asked to stop, the next attempt gets the rest of the recovery time. If the process dies, the next
     // attempt gets the full recovery time, and one attempt is used up.

@@ -31,8 +31,8 @@ const CHARS_PER_TOKEN = 4;
  * Returns nothing when there is nothing to cut.
  */
 export async function trimRound(call: FailedCall, tokens: number): Promise<Verdict | undefined> {
-  const { turn, opened, roundTokens } = call;
-  const { records } = opened.window;
+  const { turn, loadedSession, roundTokens } = call;
+  const { records } = loadedSession.window;
   const round = records.findLast((record) => record.t === 'user');
   const shown = asShown(records).findLast((record) => record.t === 'user');
   if (round?.t !== 'user' || shown?.t !== 'user') return undefined;

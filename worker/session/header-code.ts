@@ -20,18 +20,18 @@ export function withId(name: string, { header = '' }: UserRecord): string {
 
 /** A record whose lines by the gateway carry another code; its words stay as they are. Pure. */
 export function withCode(record: UserRecord, code: string): UserRecord {
-  return opened(record, `[${code} `);
+  return withOpening(record, `[${code} `);
 }
 
 /** A record as people may see it: a code is for the model alone, also where the model repeats one. Pure. */
 export function withoutCode<R extends LogRecord>(record: R): R {
-  if (record.t === 'user') return opened(record, '[') as LogRecord as R;
+  if (record.t === 'user') return withOpening(record, '[') as LogRecord as R;
   if (record.t !== 'assistant') return record;
   return { ...record, content: withTexts(record.content, (text) => text.replace(REPEATED, '[')) };
 }
 
 /** The gateway's lines of a record with another opening. A block that begins with the code is one: no text can hold it. */
-function opened(record: UserRecord, opening: string): UserRecord {
+function withOpening(record: UserRecord, opening: string): UserRecord {
   const own = codeOf(record);
   if (own === undefined) return record;
   const before = `[${own} `;

@@ -6,7 +6,7 @@ import { decodeRecord, type LogRecord } from './record.ts';
 import type { Window } from './view.ts';
 
 /** The session as loaded for a turn, with its size. */
-export interface OpenedSession {
+export interface LoadedSession {
   window: Window;
   /** Records of the whole session, archived ones and the pending message included. */
   logRecords: number;
@@ -16,9 +16,9 @@ export interface OpenedSession {
 }
 
 /** A session after a record was appended to it. */
-export function withRecord(opened: OpenedSession, record: LogRecord): OpenedSession {
-  const records = [...opened.window.records, record];
-  return { ...opened, window: { ...opened.window, records }, logRecords: opened.logRecords + 1 };
+export function withRecord(loadedSession: LoadedSession, record: LogRecord): LoadedSession {
+  const records = [...loadedSession.window.records, record];
+  return { ...loadedSession, window: { ...loadedSession.window, records }, logRecords: loadedSession.logRecords + 1 };
 }
 
 /** The newest records of a log as a load left them, with their sizes: the next load goes on behind them. */
@@ -55,7 +55,7 @@ export function readWindow(
   held: HeldWindow | undefined,
   reply: OpenReply,
   bytesMax: number,
-): { opened: OpenedSession; held: HeldWindow } | undefined {
+): { loadedSession: LoadedSession; held: HeldWindow } | undefined {
   if (reply[0] === 'fenced') return undefined;
   const [, logRecords, newFirst, windowStart, headLine, lines, headIndex, start, pending, isHeld] = reply;
   const sizes = lines.map((line) => Buffer.byteLength(line));
@@ -75,7 +75,7 @@ export function readWindow(
   const newest = lines.at(-1);
   const newestSha1 = newest === undefined ? (before?.newestSha1 ?? '') : hash('sha1', newest);
   return {
-    opened: { window: { head: head?.record, records, omitted }, logRecords, firstIndex: oldFirst, bytes },
+    loadedSession: { window: { head: head?.record, records, omitted }, logRecords, firstIndex: oldFirst, bytes },
     held: { ...all, newestSha1, head },
   };
 }

@@ -7,7 +7,7 @@ import { chainOf, readHeader } from '../../shared/state/session/header.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { type OpenedSession, placeOf, readWindow, WindowCache } from './held-window.ts';
+import { type LoadedSession, placeOf, readWindow, WindowCache } from './held-window.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
 
 /** The newest part of a session's history, its parents included. */
@@ -37,7 +37,7 @@ export const SEED_READ_BYTES_MAX = 512 * 1024;
 /** Binds the session logs of a shard to a connection. `windows` may be shared by all shards of the process. */
 export function createSessions(redis: RedisClient, keys: Keys, windows = new WindowCache()) {
   const logs = sessionLogs(redis, keys);
-  const load = async (turn: Turn, pending: string, bytesMax: number): Promise<OpenedSession> => {
+  const load = async (turn: Turn, pending: string, bytesMax: number): Promise<LoadedSession> => {
     const held = windows.of(turn.session);
     const reply = await logs.open(turn, pending, bytesMax, placeOf(held));
     if (reply[0] === 'fenced') throw new FencedError();
@@ -46,7 +46,7 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
       readWindow(undefined, await logs.open(turn, pending, bytesMax, placeOf(undefined)), bytesMax);
     if (read === undefined) throw new FencedError();
     windows.hold(turn.session, read.held);
-    return read.opened;
+    return read.loadedSession;
   };
   return {
     /**
