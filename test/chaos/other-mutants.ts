@@ -36,7 +36,7 @@ const SLOW_MODEL = [
   ]),
   mutant('I1', 'claude-writes-slowly', 'a turn ends by its length', [
     'worker/turn/deadline.ts',
-    'if (isRunning) silence.refresh();',
+    'if (isRunning) silenceTimer.refresh();',
     '',
   ]),
   mutant('I6', 'claude-summarises-for-ever', 'a summary may take for ever', [

@@ -12,7 +12,7 @@ import { classifyAnswer } from '../model/errors/classify.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import { isThinking, storable } from '../model/rules/blocks.ts';
 import { conversationSize } from '../model/usage.ts';
-import { trialWon } from '../recovery/fresh-session.ts';
+import { winTrial } from '../recovery/fresh-session.ts';
 import { forgetLimit } from '../recovery/learnt-limit.ts';
 import { planned } from '../reply/plan.ts';
 import { type LoadedSession, withRecord } from '../session/held-window.ts';
@@ -105,7 +105,7 @@ export function answered(
   const words = answerWords(turn, loadedSession, answer);
   const notice = nearlySpent && nearlyInWords(turn, settings, nearlySpent);
   const text = answerText(turn, loadedSession, answer, { words, notice });
-  const won = trialWon(turn);
+  const won = winTrial(turn);
   const notices = turn.trial ? [...turn.notices, turn.trial.notice] : turn.notices;
   const tokens = tokensWith(answer, sent.count, factor);
   const isFull = tokens > room.fullTokens || answer.stopReason === 'model_context_window_exceeded';

@@ -14,7 +14,7 @@ import {
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
 import { cacheLifetime } from '../model/prices.ts';
-import { type Call, type Sent, triedBy } from '../recovery/effects.ts';
+import { type Call, type RequestSizes, triedBy } from '../recovery/effects.ts';
 import { bytesOf } from '../recovery/parts.ts';
 import { systemOf } from '../session/fixed-text.ts';
 import { asShown, trimOf } from '../session/overlay.ts';
@@ -22,7 +22,7 @@ import { type LogRecord, startsTurn } from '../session/record.ts';
 import { openCode, view, type Window, withToolsOf } from '../session/view.ts';
 
 /** The result of a call. */
-export type Called = { sent: Sent } & (
+export type Called = { sent: RequestSizes } & (
   | { ok: true; answer: ModelAnswer; byFallback: boolean; isSeconded?: true | undefined }
   | {
       ok: false;
@@ -52,7 +52,7 @@ export async function callModel(
   const { serverTools } = env.settings;
   const fixed = { system: systemOf(turn), tools: env.tools.specs(), serverTools };
   const count = countRequest(fixed, window, messages, env.settings.MODEL, calibration);
-  const sent: Sent = {
+  const sent: RequestSizes = {
     count,
     sentTokens: count.tokens,
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),

@@ -30,6 +30,6 @@ function summarise({ turn, time }: CommandContext, room: Room): Promise<Compacti
   const effects = [state.reportCompactions()];
   return time.runRecovery(settings.RECOVERY_TIMEOUT_MS, async (signal) => {
     const loadedSession = await env.sessions.load(turn, room.limitTokens * LOAD_BYTES_PER_TOKEN);
-    return compactSession({ turn, loadedSession, room, step: STEP, effects, isWaitedFor: true }, signal);
+    return compactSession({ turn, loadedSession, room, step: STEP, effects, isPersonWaiting: true }, signal);
   });
 }

@@ -196,7 +196,7 @@ export interface Room {
   /** The output that a request may ask for: it fits beside the most input that is sent. */
   outputTokens: number;
   /** The most that is kept verbatim of the newest turns when a session is compacted. */
-  keptTokens: number;
+  verbatimTokens: number;
   /** The most that everything left after a compaction may take, the pending message aside. */
   retainedTokens: number;
 }
@@ -235,7 +235,7 @@ export function roomOf(limitTokens: number, { MAX_OUTPUT_TOKENS, COMPACT_AT }: R
     usableTokens: usable,
     fullTokens,
     outputTokens: Math.min(MAX_OUTPUT_TOKENS, limitTokens - usable),
-    keptTokens: Math.floor(Math.min(usable * KEPT_SHARE, fullTokens * RETAINED_SHARE * RETAINED_SHARE)),
+    verbatimTokens: Math.floor(Math.min(usable * KEPT_SHARE, fullTokens * RETAINED_SHARE * RETAINED_SHARE)),
     retainedTokens: Math.floor(fullTokens * RETAINED_SHARE),
   };
 }

@@ -25,10 +25,10 @@ export function trimOf(what: TrimRecord['what'], records: readonly LogRecord[]):
 }
 
 /** The record that shows a part shortened, under the message's own id; answers and results have ids of their own. */
-export function scrubOf({ record, block, instead }: Part): ScrubRecord {
+export function scrubOf({ record, block, replacement }: Part): ScrubRecord {
   const isMessage = record.t === 'user' && record.entry !== undefined;
   const target = isMessage ? { entry: record.entry } : { record: record.id };
-  return { v: 1, t: 'scrub', ...newStamp(), ...target, ...(block !== undefined && { block }), text: instead };
+  return { v: 1, t: 'scrub', ...newStamp(), ...target, ...(block !== undefined && { block }), text: replacement };
 }
 
 /** The records as a request shows them: scrubbed and trimmed. Pure; records and blocks keep their places. */

@@ -7,7 +7,7 @@ import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Ending, Verdict } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
-import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
+import { loseTrial, removeTurn } from '../recovery/fresh-session.ts';
 import { healed } from '../reply/format/heal.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/format/layout.ts';
 import { planned } from '../reply/plan.ts';
@@ -69,7 +69,7 @@ async function storeConclusion(
   // Remove a message that may have caused a refusal, or the next request would be refused, too.
   if (trial === undefined)
     return store(turn.isSuspect && !isAnswered && !keepsInConversation ? removeTurn(turn) : [], []);
-  if (!isAnswered) return store([...removeTurn(turn), ...trialLost(turn)], []);
+  if (!isAnswered) return store([...removeTurn(turn), ...loseTrial(turn)], []);
   const result = await store([chatState(keys, chat).moveTo(trial.in)], [chatState(keys, chat).isIn(trial.of)]);
   // The chat has moved to another session meanwhile: let it stay there.
   return result === 'unmet' ? store([], []) : result;

@@ -6,7 +6,7 @@ import { NEW_CONVERSATION_STARTED } from '../command/new.ts';
 import type { Env } from '../env.ts';
 import type { TurnSettings } from '../lane/turn-settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
-import { fallenSilent } from '../recovery/fail.ts';
+import { failAfterSilence } from '../recovery/fail.ts';
 import { SILENCES_MAX } from '../recovery/policy.ts';
 import { healed } from '../reply/format/heal.ts';
 import { planned } from '../reply/plan.ts';
@@ -71,7 +71,7 @@ function waitOrFailUnreadable(turn: Turn, { isNewer, problem }: Extract<Turn['me
 /** The end of a message whose calls fell silent too often, or whose time or attempts are used up. */
 function endIfUsedUp(turn: Turn, { TURN_MAX_MS, MAX_ATTEMPTS }: TurnSettings): Ending | undefined {
   const { unavailable } = turn.texts;
-  if (turn.silences >= SILENCES_MAX) return fallenSilent(turn);
+  if (turn.silences >= SILENCES_MAX) return failAfterSilence(turn);
   if (turn.spentMs >= TURN_MAX_MS) return failed('turn_too_long', unavailable, 'its turn took too long');
   if (turn.attempts <= MAX_ATTEMPTS) return undefined;
   return failed('attempts_used_up', unavailable, 'each attempt was cut short');

@@ -8,7 +8,7 @@ import { longWaitAlert, telegramAwayAlert, undeliverableAlert } from '../alerts/
 import type { Env } from '../env.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { type AttemptResult, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
-import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
+import { loseTrial, removeTurn } from '../recovery/fresh-session.ts';
 import { endUndelivered } from './undelivered.ts';
 
 /** Random extra wait, so that messages that wait for the same probe do not all return at once. */
@@ -53,7 +53,7 @@ export async function resultIfUnreachable(turn: Turn<Env>): Promise<AttemptResul
 /** Removes a message that may have caused a refusal from its conversation, and ends its trial. */
 async function removeSuspect(turn: Turn): Promise<void> {
   if (turn.trial === undefined && !turn.isSuspect) return;
-  await turn.write('gone', [...removeTurn(turn), ...trialLost(turn)]);
+  await turn.write('gone', [...removeTurn(turn), ...loseTrial(turn)]);
 }
 
 /**

@@ -159,10 +159,10 @@ test('at every window size 0 < kept < retained < full < usable, and usable plus 
       const room = roomOf(limitTokens, given);
       expect(room.fullTokens).toBeLessThanOrEqual(room.usableTokens * 0.8);
       expect(room.usableTokens + room.outputTokens).toBeLessThanOrEqual(limitTokens);
-      expect(room.keptTokens).toBeLessThanOrEqual(room.usableTokens * 0.2);
+      expect(room.verbatimTokens).toBeLessThanOrEqual(room.usableTokens * 0.2);
       expect(room.retainedTokens).toBeLessThanOrEqual(room.fullTokens / 2);
-      expect(room.keptTokens).toBeLessThan(room.retainedTokens);
-      expect(Math.min(room.outputTokens, room.keptTokens)).toBeGreaterThan(0);
+      expect(room.verbatimTokens).toBeLessThan(room.retainedTokens);
+      expect(Math.min(room.outputTokens, room.verbatimTokens)).toBeGreaterThan(0);
     }),
     SEEDED,
   );
