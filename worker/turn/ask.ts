@@ -61,7 +61,7 @@ async function ask(
   const progress = turn.env.progress.begin(turn, message, async () => {
     if (await isJoining()) throw new FencedError();
     time.markVisible();
-    await speech.keep();
+    await speech.store();
   });
   const onText = (text: string): void => progress.write(text);
   const onTools = (names: readonly string[]): void => {
@@ -71,11 +71,11 @@ async function ask(
   try {
     const verdict = await askModel(turn, { message, content, speech, onText, onTools }, time);
     // Store the partial answer, unless the message joins a later one and the user has seen no word of it.
-    if (verdict.kind === 'later' || (verdict.kind === 'hand back' && !(await isJoining()))) await speech.leave();
+    if (verdict.kind === 'later' || (verdict.kind === 'hand back' && !(await isJoining()))) await speech.storeAtEnd();
     return await withPartialAnswer(turn, verdict, speech.partialAnswer);
   } catch (error) {
     // Best effort.
-    await speech.leave().catch(() => undefined);
+    await speech.storeAtEnd().catch(() => undefined);
     throw error;
   } finally {
     // A draft sent after the reply would appear below the reply.
