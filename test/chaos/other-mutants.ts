@@ -20,8 +20,8 @@ const MODEL = [
   mutant('I5', 'claude-searches', 'a citation goes back with the file that it names', [
     [
       'worker/model/rules/blocks.ts',
-      'if (!Array.isArray(citations) || citations.every(isAccepted)) return known;',
-      'if (known) return known;',
+      'if (!Array.isArray(citations) || citations.every(isAccepted)) return result;',
+      'if (result) return result;',
     ],
     ['worker/model/claude/adapter.ts', 'if (violation === undefined) return sendCall(', 'if (wire) return sendCall('],
   ]),

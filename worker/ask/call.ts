@@ -9,7 +9,7 @@ import {
   estimateFixed,
   type FixedParts,
   usableTokens,
-  withBelievedSize,
+  withPlausibleSize,
 } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
@@ -71,7 +71,7 @@ export async function callModel(
   if (result.ok) {
     const { byFallback, isSeconded } = result;
     const estimate = countRequest(fixedParts, { ...window, records: [] }, messages, env.settings.MODEL, calibration);
-    const answer = withBelievedSize({ ...result.answer, text: withoutCode(result.answer.text) }, estimate.tokens);
+    const answer = withPlausibleSize({ ...result.answer, text: withoutCode(result.answer.text) }, estimate.tokens);
     return { ok: true, answer, byFallback, isSeconded, sizes };
   }
   const { failure, silences } = result;

@@ -9,7 +9,7 @@ import { sessionLogs } from '../../shared/state/session/log.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import { fill } from '../media/fill.ts';
 import { type Block, wellFormed } from '../model/block.ts';
-import { ownId, storable } from '../model/rules/blocks.ts';
+import { storable, uniqueCallId } from '../model/rules/blocks.ts';
 import { findViolation, type WireRequest } from '../model/rules/validate.ts';
 import { type OnUnreadable, readSegment, type SessionSource } from './archive.ts';
 import { withoutCode } from './header-code.ts';
@@ -90,7 +90,7 @@ function withOwnIds(records: readonly LogRecord[]): LogRecord[] {
       return { ...record, content };
     }
     const calls = record.content.filter(({ type }) => type === 'tool_use');
-    ids = new Map(calls.map(({ id }) => [id, ownId(id, allIds)]));
+    ids = new Map(calls.map(({ id }) => [id, uniqueCallId(id, allIds)]));
     for (const id of ids.values()) allIds.add(id);
     const content = record.content.map((block) =>
       block.type === 'tool_use' ? { ...block, id: ids.get(block.id) } : block,
