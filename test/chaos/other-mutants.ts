@@ -13,7 +13,7 @@ const MODEL = [
     "return isOwnFinding(failure) || failure.kind === 'model' ? undefined : repeat;",
   ]),
   mutant('I5', 'claude-searches', 'a search that was cut off goes back without its result', [
-    ['worker/session/turns.ts', 'if (rest.length === answer.blocks.length) return;', 'if (left) return;'],
+    ['worker/session/turns.ts', 'if (rest.length === answer.blocks.length) return;', 'if (rest) return;'],
     ['worker/model/claude/adapter.ts', 'if (violation === undefined) return sendCall(', 'if (wire) return sendCall('],
     ['worker/ask/words.ts', "content.at(-1)?.type.endsWith('tool_use')", "content.at(-1)?.type === 'tool_use'"],
   ]),

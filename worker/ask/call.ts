@@ -152,7 +152,9 @@ type SendResult = ModelResult & {
 /**
  * Sends a request; once more to the fallback model if the first is overloaded, broken or unreachable, or declines. Omits
  * thinking for the fallback, since it belongs to another model. If the fallback gives no answer, or declines as well,
- * returns the first result. `silences` counts the calls that fell silent after their first words. Contract: as `Model.send`, plus what Redis throws.
+ * returns the first result. `silences` counts the calls that fell silent after their first words.
+ *
+ * Contract: as `Model.send`, plus what Redis throws.
  */
 async function sendOrFallBack(
   turn: Turn<Env>,
@@ -189,5 +191,5 @@ function mayHelpToFallBack(result: ModelResult): boolean {
 
 /** 1 for a timeout after the first words, else 0. */
 function countSilence(result: ModelResult): number {
-  return !result.ok && result.failure.reason === 'timeout' && result.said !== undefined ? 1 : 0;
+  return !result.ok && result.failure.reason === 'timeout' && result.partialText !== undefined ? 1 : 0;
 }

@@ -62,15 +62,15 @@ export interface ModelAnswer {
 }
 
 /**
- * A call without an answer. `spent` is the usage that the provider bills nevertheless, because the server had accepted the
- * call before it was cut, fell silent or was aborted: the stated or estimated input, and the output so far. `said` is the
- * text that had arrived; absent if it is only whitespace.
+ * A call without an answer. The provider bills `billedUsage` nevertheless, because the server had accepted the call before
+ * it was cut, fell silent or was aborted: the stated or estimated input, and the output so far. `partialText` is the text
+ * that had arrived; absent if it is only whitespace.
  */
 export interface FailedCall {
   ok: false;
   failure: Failure;
-  spent?: Usage;
-  said?: string;
+  billedUsage?: Usage;
+  partialText?: string;
 }
 
 /** The result of a call. `firstChunkMs` is the time from the request to the first chunk; absent if none came. */

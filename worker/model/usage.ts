@@ -109,7 +109,7 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices,
         if (result.ok) span.setAttribute('spillway.stop_reason', result.answer.stopReason ?? 'unknown');
         else failSpan(span, result.failure.reason);
         telemetry.count(METRIC.modelCalls, { ...about, result: result.ok ? 'ok' : result.failure.reason });
-        const usage = result.ok ? result.answer.usage : result.spent;
+        const usage = result.ok ? result.answer.usage : result.billedUsage;
         if (usage) bill({ telemetry, span, prices }, about, usage);
         measure(telemetry, requestAttributes, performance.now() - sinceMs, result, usage);
         return result;

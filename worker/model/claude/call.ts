@@ -79,8 +79,8 @@ export async function sendCall(client: Anthropic, body: WireRequest, call: Call)
   const time = firstChunkMs === undefined ? {} : { firstChunkMs };
   if (draft.isWhole && usage) return { result: { ok: true, answer: draft.answer(request.model, usage), ...time } };
   const failure = failureOf(call, draft, wire, error);
-  const words = draft.text.trim() === '' ? {} : { said: draft.text };
-  return { result: { ok: false, failure, ...(usage && { spent: usage }), ...words, ...time }, error };
+  const words = draft.text.trim() === '' ? {} : { partialText: draft.text };
+  return { result: { ok: false, failure, ...(usage && { billedUsage: usage }), ...words, ...time }, error };
 }
 
 function failureOf({ request, signal }: Call, { hasBegun }: Draft, wire: Wire, error: unknown): Failure {

@@ -1,4 +1,4 @@
-/** The rules about calls and results: each call has one result, first in the next message or, from a provider, in the answer. */
+/** The rules about calls and results. Our tools' results come first in the next message, a provider's are in the answer. */
 
 import { type Block, isServerResult, isServerSide } from '../block.ts';
 import { isName } from './blocks.ts';
