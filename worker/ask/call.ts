@@ -153,7 +153,6 @@ type SendResult = ModelResult & {
  * Sends a request; once more to the fallback model if the first is overloaded, broken or unreachable, or declines. Omits
  * thinking for the fallback, since it belongs to another model. If the fallback gives no answer, or declines as well,
  * returns the first result. `silences` counts the calls that fell silent after their first words.
- *
  * Contract: as `Model.send`, plus what Redis throws.
  */
 async function sendOrFallBack(

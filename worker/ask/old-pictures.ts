@@ -20,7 +20,6 @@ const REST_SHARE = 0.8;
 /**
  * Returns the session with at most as many pictures as the model accepts. Omits the oldest pictures for good, many at once.
  * Omitting them one by one, or in one request only, would change the beginning of the conversation each time.
- *
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function omitOldPictures(

@@ -100,7 +100,7 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices,
     ...model,
     send(request, signal, onText) {
       const about = { model: request.model, purpose: request.purpose ?? 'answer' };
-      const requestAttributes = { ...server, 'gen_ai.request.model': request.model };
+      const labels = { ...server, 'gen_ai.request.model': request.model };
       // No gen_ai attributes, since the SDK's own span inside has them, and each call should count once.
       const attributes = { 'spillway.model': about.model, 'spillway.purpose': about.purpose };
       return telemetry.span(SPAN.call, attributes, async (span) => {
@@ -111,7 +111,7 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices,
         telemetry.count(METRIC.modelCalls, { ...about, result: result.ok ? 'ok' : result.failure.reason });
         const usage = result.ok ? result.answer.usage : result.billedUsage;
         if (usage) bill({ telemetry, span, prices }, about, usage);
-        measure(telemetry, requestAttributes, performance.now() - sinceMs, result, usage);
+        measure(telemetry, labels, performance.now() - sinceMs, result, usage);
         return result;
       });
     },
@@ -119,14 +119,8 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices,
 }
 
 /** Measures a call by the gen_ai conventions; an unbilled call has 0 tokens. */
-function measure(
-  { count, record }: Telemetry,
-  requestAttributes: Attributes,
-  tookMs: number,
-  result: ModelResult,
-  usage?: Usage,
-) {
-  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', ...requestAttributes };
+function measure({ count, record }: Telemetry, labels: Attributes, tookMs: number, result: ModelResult, usage?: Usage) {
+  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', ...labels };
   const call = result.ok ? chat : { ...chat, 'error.type': result.failure.reason };
   if (result.firstChunkMs !== undefined) record(METRIC.firstChunk, result.firstChunkMs / 1_000, chat);
   record(METRIC.callDuration, tookMs / 1_000, call);

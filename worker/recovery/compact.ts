@@ -46,7 +46,6 @@ type MaskResult = { ok: true; calls: number } & Progress;
 /**
  * Compacts a session while a person may wait. Masks old tool results; if that is not enough, lets a model summarise the
  * session; if there is no summary, accepts a mask that saves less. Stores the result in one step.
- *
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export function compactSession(subject: Subject, signal: AbortSignal): Promise<CompactionOutcome> {

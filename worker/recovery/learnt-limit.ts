@@ -56,13 +56,9 @@ type LimitSource = Pick<FailedCall, 'sentTokens' | 'askedOutputTokens'> & {
 };
 
 /** Whether the numbers of an error are about this request. Some providers add the requested output to the input. */
-function isAboutRequest(
-  { observedTokens, limitTokens = 0 }: LimitSource['failure'],
-  sentTokens: number,
-  outputTokens: number,
-) {
-  if (observedTokens === undefined) return limitTokens < (sentTokens + outputTokens) * COUNT_FACTOR;
-  return observedTokens * COUNT_FACTOR >= sentTokens && observedTokens <= (sentTokens + outputTokens) * COUNT_FACTOR;
+function isAboutRequest({ observedTokens, limitTokens = 0 }: LimitSource['failure'], input: number, output: number) {
+  if (observedTokens === undefined) return limitTokens < (input + output) * COUNT_FACTOR;
+  return observedTokens * COUNT_FACTOR >= input && observedTokens <= (input + output) * COUNT_FACTOR;
 }
 
 /** Lifetime of a learnt window, because the window of an endpoint may change. */

@@ -70,11 +70,8 @@ const RATE_TRIES_MIN = 3;
  * The failure to decide on. A request that is larger than the rate limit never passes, however long it waits. So after the
  * stated wait, such a failure becomes a `token` failure with the rate limit as its limit. Pure.
  */
-export function failureToDecideOn({
-  failure,
-  sentTokens,
-  turn,
-}: Pick<FailedCall, 'failure' | 'sentTokens' | 'turn'>): Failure {
+export function effectiveFailure(call: Pick<FailedCall, 'failure' | 'sentTokens' | 'turn'>): Failure {
+  const { failure, sentTokens, turn } = call;
   const { rateTokens, retryAfterMs } = failure;
   const triesMin = retryAfterMs === undefined ? RATE_TRIES_MIN : 1;
   if (rateTokens === undefined || rateTokens >= sentTokens || turn.waits.outage.tries < triesMin) return failure;

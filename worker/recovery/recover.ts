@@ -9,7 +9,7 @@ import { fail, refuseOverBudget } from './fail.ts';
 import { excludeTools, takesFixedParts } from './fixed-parts.ts';
 import { startFreshSession } from './fresh-session.ts';
 import { leaveOut } from './leave-out.ts';
-import { failureToDecideOn, limitFromCall, observe } from './observe.ts';
+import { effectiveFailure, limitFromCall, observe } from './observe.ts';
 import { decide, isOfSize, isOwnFinding } from './policy.ts';
 import type { RecoveryState, Step } from './state.ts';
 import { trimRound } from './trim.ts';
@@ -49,7 +49,7 @@ interface RecoveryTime {
 
 async function takeSteps(failedCall: FailedCall, time: RecoveryTime): Promise<Verdict> {
   const { env } = failedCall.turn;
-  const call = { ...failedCall, failure: failureToDecideOn(failedCall) };
+  const call = { ...failedCall, failure: effectiveFailure(failedCall) };
   let state = observe(env.settings, call);
   let hasReport = false;
   for (;;) {

@@ -1,6 +1,4 @@
-/**
- * Three steps at the end of an attempt: settle the message, move its BullMQ job, and export the attempt's spans.
- */
+/** Three subjects of an attempt's end: settling the message, moving its BullMQ job, and the attempt's spans. */
 import { type Attributes, type Span, SpanKind } from '@opentelemetry/api';
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { failSpan } from '../../shared/base/spans.ts';
