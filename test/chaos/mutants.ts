@@ -27,7 +27,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
         'return last and last >= tonumber(known) and last <= tonumber(sent) and last or nil',
         'return last or -1',
       ],
-      ['worker/turn/conclude.ts', "if (stored === 'repeated') return", 'if (false) return'],
+      ['worker/turn/conclude.ts', "if (result === 'repeated') return", 'if (false) return'],
     ]),
   ),
   inCut(
@@ -102,13 +102,13 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   ]),
   mutant('I10', 'claude-guarded', 'a chat leaves its session before it is answered in the fresh one', [
     'worker/recovery/fresh-session.ts',
-    'isTrial ? trialBegun(call, move, quotes)',
+    'isTrial ? changesToBeginTrial(call, move, quotes)',
     'false ? []',
   ]),
   mutant('I8', 'claude-guarded', 'a message that is to blame stays in its conversation', [
     'worker/turn/conclude.ts',
-    '[...removeTurn(turn), ...trialLost',
-    '[...trialLost',
+    '[...removeTurn(turn), ...loseTrial',
+    '[...loseTrial',
   ]),
   mutant('I12', 'gateway-succeeded', 'the lease of a dead poller does not run out', [
     'shared/state/process/hold-lease.lua',

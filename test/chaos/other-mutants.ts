@@ -13,15 +13,15 @@ const MODEL = [
     "return isOwnFinding(failure) || failure.kind === 'model' ? undefined : repeat;",
   ]),
   mutant('I5', 'claude-searches', 'a search that was cut off goes back without its result', [
-    ['worker/session/turns.ts', 'if (left.length === answer.placed.length) return;', 'if (left) return;'],
+    ['worker/session/turns.ts', 'if (rest.length === answer.blocks.length) return;', 'if (rest) return;'],
     ['worker/model/claude/adapter.ts', 'if (violation === undefined) return sendCall(', 'if (wire) return sendCall('],
     ['worker/ask/words.ts', "content.at(-1)?.type.endsWith('tool_use')", "content.at(-1)?.type === 'tool_use'"],
   ]),
   mutant('I5', 'claude-searches', 'a citation goes back with the file that it names', [
     [
       'worker/model/rules/blocks.ts',
-      'if (!Array.isArray(citations) || citations.every(isAccepted)) return known;',
-      'if (known) return known;',
+      'if (!Array.isArray(citations) || citations.every(isAccepted)) return result;',
+      'if (result) return result;',
     ],
     ['worker/model/claude/adapter.ts', 'if (violation === undefined) return sendCall(', 'if (wire) return sendCall('],
   ]),
@@ -36,7 +36,7 @@ const SLOW_MODEL = [
   ]),
   mutant('I1', 'claude-writes-slowly', 'a turn ends by its length', [
     'worker/turn/deadline.ts',
-    'if (isRunning) silence.refresh();',
+    'if (isRunning) silenceTimer.refresh();',
     '',
   ]),
   mutant('I6', 'claude-summarises-for-ever', 'a summary may take for ever', [

@@ -80,10 +80,10 @@ function boundsOf(request: ModelRequest, prices: Prices): Bounds {
 /** The record of a call. If the model that answered has no known price, the price of the requested model counts. */
 function recordOf({ model, purpose = 'answer' }: ModelRequest, result: ModelResult, prices: Prices): CallRecord {
   if (!result.ok) {
-    const { failure, spent = NO_TOKENS } = result;
-    const dollars = costOf(model, spent, prices);
-    const about = { purpose, model, reason: failure.reason, billed: result.spent !== undefined };
-    return { event: 'model.failed', ...about, ...spent, ...(dollars !== undefined && { dollars }) };
+    const { failure, billedUsage = NO_TOKENS } = result;
+    const dollars = costOf(model, billedUsage, prices);
+    const about = { purpose, model, reason: failure.reason, billed: result.billedUsage !== undefined };
+    return { event: 'model.failed', ...about, ...billedUsage, ...(dollars !== undefined && { dollars }) };
   }
   const { model: answerer, usage } = result.answer;
   const dollars = costOf(answerer, usage, prices) ?? costOf(model, usage, prices);

@@ -7,7 +7,7 @@ import { createPasses } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
 import { fixedPartsTakenAlert } from '../alerts/causes/endpoint.ts';
 import { type Model, wordRequest } from '../model/port.ts';
-import type { FixedPartsWord } from '../recovery/state.ts';
+import type { FixedPartsAnswer } from '../recovery/state.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 
 /** What a probe asks. */
@@ -15,7 +15,7 @@ export interface Probed {
   /** Within the limits of what all chats may spend: an endpoint may bill even a refusal. */
   model: Model;
   /** Whether the endpoint takes what every request holds. Contract: never rejects. */
-  takesFixedParts(signal: AbortSignal): Promise<FixedPartsWord['kind']>;
+  takesFixedParts(signal: AbortSignal): Promise<FixedPartsAnswer['kind']>;
 }
 
 const PROBE_EVERY_MS_MAX = 60_000;

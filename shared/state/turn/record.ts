@@ -171,7 +171,7 @@ export class TurnRecord extends Fields {
   }
 
   /** A refusal named the content of the message, or of its conversation: the message may be the cause. */
-  suspect(): Change {
+  markSuspect(): Change {
     return this.set('blamed', 1);
   }
 
