@@ -151,7 +151,7 @@ async function readShard(
     ...(nextJob !== undefined && { nextJob }),
     jobsActive: counts.active,
     jobsDelayed: counts.delayed,
-    deadLetters: letters.kept,
+    deadLetters: letters.letters,
     openLetters,
     lettersDropped: letters.dropped,
   };
