@@ -24,7 +24,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     mutant('I2', 'gateway-frozen', 'neither the fence is checked nor whether another answer is stored', [
       [
         'shared/redis/lua/fence.lua',
-        'return last and last >= tonumber(known) and last <= tonumber(sent) and last or nil',
+        'return last and last >= tonumber(confirmed) and last <= tonumber(sent) and last or nil',
         'return last or -1',
       ],
       ['worker/turn/conclude.ts', "if (stored === 'repeated') return", 'if (false) return'],

@@ -27,7 +27,7 @@ export async function deliverAndClear(
   });
   if (verdict.kind !== 'settle') return verdict;
   if (isLeft) await env.progress.clear(turn);
-  const asking = turn.parking.shown;
+  const asking = turn.parking.openMessageId;
   if (asking !== undefined) void env.telegram.removeButtons(turn.destination, asking);
   // Best effort. A refused press keeps the buttons, since other people may still use them.
   const isDone = conclusion.outcome !== 'refused' && conclusion.keepsButtons !== true;

@@ -1,7 +1,7 @@
 import { commandIn, type InboundMessage, isSelfEntered, type Waiting } from '../../shared/flow/message.ts';
 import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import { callDecisions, type Decision, type Parked } from '../../shared/state/turn/parking.ts';
+import { callDecisions, type Decision, type ParkedQuestion } from '../../shared/state/turn/parking.ts';
 import { turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
@@ -30,7 +30,7 @@ const LATER_MS_MIN = 2_000;
  */
 export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<AttemptResult> {
   const { env, parking } = turn;
-  const before = parking.waitsFor?.id === asking.id ? parking.waitsFor : undefined;
+  const before = parking.openQuestion?.id === asking.id ? parking.openQuestion : undefined;
   // Read before all else: a message that comes later counts as new, and wakes the turn.
   const depth = await env.lane.depth(turn.lane);
   const behind = before ? await env.lane.behind(turn.lane) : [];
@@ -44,7 +44,7 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<Attempt
   const changes = [parking.park(parked, depth - 1)];
   if ((await turn.write('', changes, parking.expectUndecided(asking.id))) === 'unmet') return DECIDED;
   env.reach('parked');
-  if (parking.askedIn(asking.id) !== undefined) {
+  if (parking.messageIdOf(asking.id) !== undefined) {
     await notifyBehindQuestion(turn, asking, behind);
     return { kind: 'park', asking };
   }
@@ -53,7 +53,7 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<Attempt
 
 interface Question {
   asking: Asking;
-  parked: Parked;
+  parked: ParkedQuestion;
 }
 
 /** Sends the file with long arguments, if any, and then the question, so that people can read all before they decide. */
@@ -75,7 +75,7 @@ async function showQuestion(turn: Turn<Env>, question: Question): Promise<Attemp
   if (sent.ok) env.reach('question shown');
   // After an unknown result the question may be in the chat: mark it as asked, so that an answer counts.
   if (sent.ok || mayHaveArrived(sent.failure))
-    await turn.write('', [parking.markAsked(asking.id, sent.ok ? sent.value.messageId : undefined, askedAtMs)]);
+    await turn.write('', [parking.markSent(asking.id, sent.ok ? sent.value.messageId : undefined, askedAtMs)]);
   return sent.ok ? { kind: 'park', asking } : notShown(turn, question, sent.failure);
 }
 
@@ -137,7 +137,7 @@ export async function resumeParked({ lane, chatState }: Env, { entry, chat }: Tu
   if (waiting && !waiting.parking.staysParked((await lane.depth(chat)) - 1)) await chatState.wake(waiting.head);
 }
 
-function newlyParked(asking: Asking, untilMs: number): Parked {
+function newlyParked(asking: Asking, untilMs: number): ParkedQuestion {
   const { id } = asking;
   if (asking.kind === 'question') return { id, untilMs, choices: asking.choices, calls: [] };
   const calls = asking.calls.map(({ id, name: tool, definition }) => ({ id, tool, definition }));
@@ -175,13 +175,13 @@ async function closeQuestion(
     ],
     expected: [
       ...parking.expectUndecided(id),
-      parking.expectAsked(parked),
+      parking.expectNewest(parked),
       ...(piece ? [piece.expectNotCancelled()] : []),
     ],
     events: [{ event: 'question.decided', of: turn.entry, how: made.how, by: made.by?.id, tools: [] }],
   });
   // Best effort: a late press gets a notice that it is late.
-  const shown = parking.askedIn(id);
+  const shown = parking.messageIdOf(id);
   if (decided !== 'unmet' && shown !== undefined) await env.telegram.removeButtons(turn.destination, shown);
   return DECIDED;
 }
@@ -194,7 +194,7 @@ function isPlainText(content: InboundMessage['content']): content is { kind: 'te
 /** Whether the same person wrote a message for the model, as no guest, after the question was shown. */
 function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isTaken }: Waiting): boolean {
   const { message } = turn;
-  const askedAtMs = turn.parking.askedAtMs(id);
+  const askedAtMs = turn.parking.sentAtMs(id);
   return (
     message.ok &&
     !isTaken &&

@@ -189,7 +189,7 @@ export function traceTimeBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<
     const { 'spillway.recovery.stage': _, ...attributes } = attemptAttributes(telemetry, turn);
     const cut = { ...attributes, 'spillway.attempt': turn.attempts - 1, ...agentAttributes(telemetry, turn) };
     const sinceMs = Math.min(untilMs, cutFromMs + aheadMs);
-    mark(SPAN.cut, cut, { sinceMs, untilMs, parent, token: turn.fenceBefore });
+    mark(SPAN.cut, cut, { sinceMs, untilMs, parent, token: turn.previousFence });
     return;
   }
   const before = turn.ends.at(-1);
