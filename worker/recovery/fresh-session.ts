@@ -4,7 +4,7 @@ import { channelOf } from '../../shared/flow/message.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { carriedMemory, sessionState } from '../../shared/state/session/session.ts';
+import { sessionMemory, sessionState } from '../../shared/state/session/session.ts';
 import type { Trial } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
@@ -68,7 +68,7 @@ export async function startFreshSession(
       changes: [
         sessionState(keys, move.to).begin(from, seed.at, { isSeeded: true }),
         ...learnLimit({ keys, session: move.to }, env.settings, learnt, turn.limit),
-        ...(quotes ? [] : [carriedMemory(keys, move.to).fix('')]),
+        ...(quotes ? [] : [sessionMemory(keys, move.to).fix('')]),
         ...append(keys, move.to, [seed, pending, ...shorteningsOf(call)]),
         turn.recordIn(move.to, PENDING_INDEX),
         ...changesOfStep(call, quotes ? undefined : 'quoteless', 'fresh'),
@@ -120,7 +120,7 @@ function trialBegun({ turn, failure }: FailedCall, { from, to, entries }: Move, 
   const notice = isOfSize(failure) && quotes ? freshSession : refused;
   const trial: Trial = { of: from, in: to, entries, notice, why: failure.reason };
   // After a lost trial no session names the fresh one as its parent. The erasure of the chat finds it by this note.
-  return [turn.tryIn(trial), sessionState(turn.keys, from).tryAnother(to)];
+  return [turn.tryIn(trial), sessionState(turn.keys, from).addTrial(to)];
 }
 
 const REMOVED = '[A message that the model did not take was left out, with all that was said and done about it.]';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { CacheSpace } from '../../shared/base/cache-space.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
-import type { HeldPlace, OpenReply } from '../../shared/state/session/log.ts';
+import type { CachedEnd, OpenReply } from '../../shared/state/session/log.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
 import type { Window } from './view.ts';
 
@@ -41,7 +41,7 @@ interface Head {
 }
 
 /** Where a held window ends, as `open.lua` is told. */
-export function placeOf(held: HeldWindow | undefined): HeldPlace {
+export function placeOf(held: HeldWindow | undefined): CachedEnd {
   if (held === undefined) return [0, '', -1];
   return [held.firstIndex + held.records.length, held.newestSha1, held.head?.index ?? -1];
 }

@@ -6,7 +6,7 @@ import {
   type MemoryChange,
   type MemoryLine,
 } from '../../../shared/state/memory/book.ts';
-import { carriedMemory } from '../../../shared/state/session/session.ts';
+import { sessionMemory } from '../../../shared/state/session/session.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { CONFIRMED } from '../../../shared/telegram/commands.ts';
 import type { Button } from '../../../shared/telegram/messages.ts';
@@ -98,7 +98,7 @@ function isCarried({ memory: carried = '' }: Turn, id: string): boolean {
 
 /** Leaves a deleted line out of all later requests, although that costs the cached prefix once. */
 function shownAnew({ keys, session }: Turn): Change {
-  return carriedMemory(keys, session).renew();
+  return sessionMemory(keys, session).renew();
 }
 
 function shown(texts: Texts, lines: readonly MemoryLine[], { before = '', changes = [] as Change[] } = {}): Ending {
