@@ -6,7 +6,7 @@ import { findRefusedWrites, hostAndPid, isStarting, serverTimeMs } from '../../s
 import { POLL_AGE_MS, readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { countWorkers, readShown } from '../../shared/state/process/workers.ts';
 import { readBreakers } from '../../shared/state/provider/provider.ts';
-import { percentOf, type Spent, spentInWords, totalsOf } from '../../shared/state/spending/limit.ts';
+import { type LimitUsage, percentOf, spentInWords, totalsOf } from '../../shared/state/spending/limit.ts';
 import { readTelegramPause } from '../../shared/state/telegram/telegram.ts';
 import { modelsInUse } from '../model/catalog.ts';
 import { colourOf, troublesOf } from '../watch/colour.ts';
@@ -153,7 +153,7 @@ function statusReport(status: Status): Report {
   };
 }
 
-export function budgetFacts(budgets: readonly Spent[]): Fact[] {
+export function budgetFacts(budgets: readonly LimitUsage[]): Fact[] {
   return budgets.map((each) => fact(each.limit.setting, `${spentInWords(each)}, ${percentOf(each)} %`));
 }
 
