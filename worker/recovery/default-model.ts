@@ -30,8 +30,8 @@ export async function endModelChoice(turn: Turn<Env>): Promise<Turn<Env>> {
   const withNotice = [...notices, notice];
   const written = await commit(turn, {
     step: 'model gone',
-    changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(withNotice)],
-    expected: [chatState(keys, chat).hasChosen('model', gone)],
+    changes: [chatState(keys, chat).resetChoice('model'), turn.notify(withNotice)],
+    expected: [chatState(keys, chat).expectChoice('model', gone)],
     events: [{ event: 'model.gone', gone, now: env.settings.MODEL }],
   });
   return written === 'unmet' ? turn : turn.with({ notices: withNotice });

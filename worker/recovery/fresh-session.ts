@@ -74,7 +74,7 @@ export async function startFreshSession(
         ...changesOfStep(call, quotes ? undefined : 'quoteless', 'fresh'),
         ...(isTrial ? trialBegun(call, move, quotes) : moved(turn, move)),
       ],
-      expected: [chatState(keys, chat).isIn(from)],
+      expected: [chatState(keys, chat).expectSession(from)],
       events: [
         {
           event: 'context.new-session',

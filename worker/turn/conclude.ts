@@ -70,7 +70,7 @@ async function storeConclusion(
   if (trial === undefined)
     return store(turn.isSuspect && !isAnswered && !keepsInConversation ? removeTurn(turn) : [], []);
   if (!isAnswered) return store([...removeTurn(turn), ...trialLost(turn)], []);
-  const moved = await store([chatState(keys, chat).moveTo(trial.in)], [chatState(keys, chat).isIn(trial.of)]);
+  const moved = await store([chatState(keys, chat).moveTo(trial.in)], [chatState(keys, chat).expectSession(trial.of)]);
   // The chat was bound to another session in the meantime: that binding stands.
   return moved === 'unmet' ? store([], []) : moved;
 }
