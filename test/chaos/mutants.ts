@@ -17,8 +17,8 @@ const PATIENCE_S = 20;
 export const FLOW_MUTANTS: readonly Mutant[] = [
   mutant('I2', 'telegram-redelivers', 'an update that was seen before is accepted again', [
     'shared/state/message/accept.lua',
-    'if before then',
-    'if before and false then',
+    'if accepted_entry then',
+    'if accepted_entry and false then',
   ]),
   inCut(
     mutant('I2', 'gateway-frozen', 'neither the fence is checked nor whether another answer is stored', [
