@@ -4,7 +4,7 @@ import { chatOf, keysOf } from '../../shared/redis/keys.ts';
 import { readAllowed } from '../../shared/state/chat/allowed-people.ts';
 import { findRefusedWrites, hostAndPid, isStarting, serverTimeMs } from '../../shared/state/process/process.ts';
 import { POLL_AGE_MS, readReceivingProcess } from '../../shared/state/process/receiver.ts';
-import { countWorkers, readShown } from '../../shared/state/process/workers.ts';
+import { countWorkers, readWorkerReports } from '../../shared/state/process/workers.ts';
 import { readBreakers } from '../../shared/state/provider/provider.ts';
 import { type LimitUsage, percentOf, spentInWords, totalsOf } from '../../shared/state/spending/limit.ts';
 import { readTelegramPause } from '../../shared/state/telegram/telegram.ts';
@@ -53,7 +53,7 @@ async function readStatus(at: ReportGround, own: Asked['own']) {
       isStarting(redis),
       readIncidents(at),
       countWorkers(redis, nowMs),
-      readShown(redis, nowMs),
+      readWorkerReports(redis, nowMs),
       findRefusedWrites(redis, shards),
       readReceivingProcess(redis, Number(settings.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readProof(at),
