@@ -33,7 +33,7 @@ export function deliveryTurn(redis: RedisClient) {
       const [nowMs, fields = []] = await begin([alerting, alertingLock], [owner, forMs]);
       return nowMs === undefined ? undefined : { nowMs, record: recordOf(fieldsOf(fields)) };
     },
-    /** Stores the delivery states of incidents, as JSON by name, and releases the lock. Does nothing if another owner has it. */
+    /** Stores the delivery states of incidents, as JSON, and releases the lock. Does nothing if another owner has it. */
     async end(owner: string, delivered: readonly (readonly [name: string, json: string])[], record: AlertingRecord) {
       await end(
         [incidents, alerting, alertingLock],

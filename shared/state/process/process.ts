@@ -24,7 +24,7 @@ export function frozenField(name: string): string {
   return `frozen ${name}`;
 }
 
-/** Stores the place in the code at which a process is frozen, for the alert of another process. Rejects when Redis cannot be reached. */
+/** Stores the place in the code at which a process froze, for an alert. Rejects when Redis cannot be reached. */
 export async function noteFrozen(redis: RedisClient, name: string, where: string): Promise<void> {
   await redis.hset(keysOf(0).running, frozenField(name), where);
 }

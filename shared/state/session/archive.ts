@@ -52,7 +52,7 @@ export function sessionArchives(redis: RedisClient, keys: Keys) {
       const at = keysAt(session);
       return (await redis.eval(ARCHIVE, at.length, ...at, from, records, keepSeconds, item, untilS)) === 1;
     },
-    /** Ends the archiving of a plan. Returns false if the session changed since the plan. `keepSeconds`: of a closed session. */
+    /** Ends the work on a plan; a closed session then expires after `keepSeconds`. False if the session changed since. */
     async release(session: SessionId, { windowStart, closedBy }: ArchivePlan, keepSeconds: number): Promise<boolean> {
       const at = [...keysAt(session), keys.archivable];
       return (await release(at, [session, windowStart, closedBy, keepSeconds])) === 1;

@@ -18,8 +18,8 @@
 --       {'poison candidate', ms since the epoch}           an older poison candidate comes first
 --       {'paused'}                                an operator has paused the chat, or every chat
 --       {'fenced'}                                a repeated call, and another attempt has taken over meanwhile
---       {'begun', ms since the epoch, chat that owns the session, entry fields, turn fields, session id, session fields, chat fields,
---        entries behind it in its lane, stored absence of the bot from the chat | ''}
+--       {'begun', ms since the epoch, chat that owns the session, entry fields, turn fields, session id, session fields,
+--        chat fields, entries behind it in its lane, stored absence of the bot from the chat | ''}
 -- include: chat, entry, time
 
 -- Earlier fencing tokens to store, to recognise repeated calls. A call is repeated once its connection is back; fewer

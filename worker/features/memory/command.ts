@@ -37,7 +37,9 @@ export const memory: CommandHandler = async ({ turn, argument }) => {
       buttons: [[{ text: texts.memory.deleteAllButton, command: `/memory ${ALL} ${CONFIRMED}`, destroys: true }]],
     });
   if (argument === `${ALL} ${CONFIRMED}`)
-    return replied('memory', texts.memory.deletedAll, { changes: [...(await book.erasing(chat)), shownAnew(turn)] });
+    return replied('memory', texts.memory.deletedAll, {
+      changes: [...(await book.changesToErase(chat)), shownAnew(turn)],
+    });
   const [, verb, id] = WORDS.exec(argument) ?? [];
   if (verb === undefined) return replied('memory', texts.memory.usage);
   const made = await book.changes(chat);
