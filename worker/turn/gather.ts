@@ -104,7 +104,7 @@ export async function findLaterMessageToJoin(
   if (!isOpen && !mayJoin) return undefined;
   const behind = await lane.behind(turn.lane);
   const [next] = (isOpen ? behind : piecesOf(first, behind)).filter(
-    ({ message, isTaken }) => isForModel(message) && !isTaken,
+    ({ message, isMerged }) => isForModel(message) && !isMerged,
   );
   // A guest and the others are not answered together: they have different tools.
   return (next?.message.from.isGuest === true) === turn.isOfGuest ? next?.entry : undefined;

@@ -111,14 +111,14 @@ async function notifyBehindQuestion(turn: Turn<Env>, { id }: Asking, waiting: re
   const { telegram, selfEntered } = turn.env;
   if (!turn.message.ok) return;
   const { from: asker } = turn.message.value;
-  for (const { entry, message, isTaken } of waiting) {
+  for (const { entry, message, isMerged } of waiting) {
     const { content, from, messageId } = message;
     const own = selfEntered.get(content.kind);
     if (own) {
       const step = `said before its turn: ${entry}`;
       if ((await turn.write(step, [])) === 'written')
         await telegram.sendMessage(turn.destination, own.behindQuestion(message, turn.texts));
-    } else if (!isTaken && from.id !== asker.id && isForModel(message)) {
+    } else if (!isMerged && from.id !== asker.id && isForModel(message)) {
       const step = `question ${id} named to ${from.id}`;
       if ((await turn.write(step, [])) === 'written')
         await telegram.sendMessage(turn.destination, turn.texts.approval.behind(asker.name ?? ''), {
@@ -192,12 +192,12 @@ function isPlainText(content: InboundMessage['content']): content is { kind: 'te
 }
 
 /** Whether the same person wrote a message for the model, as no guest, after the question was shown. */
-function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isTaken }: Waiting): boolean {
+function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isMerged }: Waiting): boolean {
   const { message } = turn;
   const askedAtMs = turn.parking.sentAtMs(id);
   return (
     message.ok &&
-    !isTaken &&
+    !isMerged &&
     askedAtMs !== undefined &&
     msOf(entry) >= askedAtMs &&
     next.from.id === message.value.from.id &&

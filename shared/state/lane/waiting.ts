@@ -74,5 +74,5 @@ async function waitingAt(redis: RedisClient, keys: Keys, entry: EntryId): Promis
   ]);
   const decoded = decodeMessage((fields && edited) ?? fields?.get('message'));
   if (!decoded.ok || marks.some((mark) => mark !== null)) return undefined;
-  return { entry, message: decoded.value, ...(into !== null && { isTaken: true }) };
+  return { entry, message: decoded.value, ...(into !== null && { isMerged: true }) };
 }
