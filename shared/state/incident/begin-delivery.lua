@@ -3,7 +3,7 @@
 -- ARGV  1 owner   2 ms that the lock lasts: longer than a send
 -- Reply {} if another process has the lock, else {ms since the epoch, alerting's fields}
 -- include: time
--- If the clock stepped back after the lock was taken, the lock would last too long. Shortens it.
+-- If the clock stepped back since another process took the lock, the lock would last too long. Shortens it.
 if redis.call('PTTL', KEYS[2]) > tonumber(ARGV[2]) then
   redis.call('PEXPIRE', KEYS[2], ARGV[2])
 end

@@ -39,7 +39,7 @@ for _, chat in ipairs(slice[2]) do
       redis.call('SREM', KEYS[2], chat)
     elseif
       found
-      and (knows_no_pause(chat) or not paused['*'] and not paused[chat_of(chat)])
+      and (ignores_pauses(chat) or not paused['*'] and not paused[chat_of(chat)])
       and not is_parked(ARGV[5] .. head, ARGV[1] .. chat, now)
     then
       heads[#heads + 1] = { head, chat, field(found[2], 'traceparent') or '' }

@@ -94,7 +94,7 @@ local function look_at(name)
     local found = redis.call('HEXISTS', ARGV[6] .. entry, ARGV[7]) == 0 and redis.call('XRANGE', KEYS[1], entry, entry)
     if found and found[1] then
       local length = redis.call('LLEN', lane)
-      local is_paused = not knows_no_pause(name) and (paused['*'] or paused[chat])
+      local is_paused = not ignores_pauses(name) and (paused['*'] or paused[chat])
       note(found[1], chat, is_paused, overdue_in(lane, length) - at + 1, length - at + 1)
       return
     end

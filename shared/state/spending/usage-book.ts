@@ -122,7 +122,7 @@ function newestDays(days: number, nowMs: number): string[] {
   return Array.from({ length: days }, (_, ago) => periodAt('day', nowMs - ago * DAY_MS));
 }
 
-/** The purpose of a call: an answer, a summary of a conversation, or a test of what the endpoint accepts. */
+/** The purpose of a call: an answer, a summary of a conversation, or a probe of the endpoint's features. */
 export type Purpose = 'answer' | 'summary' | 'probe';
 
 /**
@@ -130,7 +130,7 @@ export type Purpose = 'answer' | 'summary' | 'probe';
  * For the size of the conversation see `conversationSize`.
  */
 export interface Usage {
-  /** All input, including what was read from the cache or written to it. */
+  /** All input, including the parts read from the cache or written to it. */
   inputTokens: number;
   outputTokens: number;
   /** The part of the input that was read from the cache. */

@@ -4,7 +4,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** The pauses between probes while Telegram is away: the first one, and the longest. Each is twice as long as the last. */
+/** The first and the longest pause between probes while Telegram is away. Each pause is twice as long as the one before. */
 export interface BreakerPauses {
   telegramPauseMs: number;
   telegramPauseMsMax: number;

@@ -106,7 +106,7 @@ if crashed_from then
   redis.call('HINCRBY', KEYS[2], 'crashesInRow', 1)
   redis.call('HINCRBY', KEYS[2], 'crashes', 1)
 end
-for _, pause in ipairs(knows_no_pause(ARGV[6]) and {} or { '*', ARGV[10], current_chat, old_id or '*' }) do
+for _, pause in ipairs(ignores_pauses(ARGV[6]) and {} or { '*', ARGV[10], current_chat, old_id or '*' }) do
   if redis.call('HEXISTS', KEYS[7], pause) == 1 then
     redis.call('ZREM', KEYS[5], ARGV[1])
     return { 'paused' }
