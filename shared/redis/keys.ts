@@ -60,7 +60,7 @@ function flowKeys(tag: string) {
     /** Hash: the entries of neighbouring updates, by `fieldOfUpdate`. */
     updates: (botId: number, updateId: number) =>
       `${tag}:updates:${botId}:${Math.floor(updateId / UPDATES_OF_A_BUCKET)}`,
-    /** The entry of an accepted message, by its id in its chat; `edited:<entry>` if an edit of the message was accepted first. */
+    /** The entry of an accepted message, by its id in its chat; `edited:<entry>` if an edit of it was accepted first. */
     written: (botId: number, chat: number | ChatKey, messageId: number) =>
       `${tag}:written:${botId}:${chat}:${messageId}`,
     /** Hash: the marks of messages that may follow a sender's addressed message in a group; see `Expected` in `inbox.ts`. */
@@ -147,7 +147,7 @@ const SPENDING = {
 
 /** The name of a lane: the chat's key, `-100123`; with `!` of its command lane, with `!!` of its desk lane. */
 export type LaneKey = string & { readonly lane: unique symbol };
-/** A chat's key: the chat id, `-100123`; with a topic `-100123.7`; of a summons the person and the other chat, `1001@-100123`. */
+/** A chat's key: its id, `-100123`; with a topic `-100123.7`; of a summons the person and the other chat, `1001@-100123`. */
 export type ChatKey = LaneKey & { readonly chat: unique symbol };
 /** The id of an entry of the inbound stream: `<ms>-<n>`. */
 export type EntryId = string & { readonly entry: unique symbol };

@@ -23,7 +23,7 @@ export interface MemoryLine {
   readonly chat: ChatKey;
 }
 
-/** A change of one line by the model, stored as long as people can undo it. Plain JSON. */
+/** A change of one line by the model, hashes as long as people can undo it. Plain JSON. */
 export interface MemoryChange {
   readonly id: string;
   /** The message that the model was answering. */
@@ -57,16 +57,16 @@ export function createMemoryBook(redis: RedisClient, keys: Keys) {
   return {
     async of(chat: ChatKey): Promise<Memory> {
       const chats = await withFormerGroup(redis, keys, chat);
-      const stored = await Promise.all(chats.map((each) => redis.hgetall(keys.memory(each))));
-      const lines = stored.flatMap(({ [VERSION]: _, ...fields }) => parsedIn<MemoryLine>(fields));
+      const hashes = await Promise.all(chats.map((each) => redis.hgetall(keys.memory(each))));
+      const lines = hashes.flatMap(({ [VERSION]: _, ...fields }) => parsedIn<MemoryLine>(fields));
       lines.sort((one, other) => one.notedAtMs - other.notedAtMs || one.id.localeCompare(other.id));
-      return { chat, lines, version: stored[0]?.[VERSION] ?? '' };
+      return { chat, lines, version: hashes[0]?.[VERSION] ?? '' };
     },
     /** The model's changes that can be undone, oldest first. */
     async changes(chat: ChatKey): Promise<MemoryChange[]> {
       const chats = await withFormerGroup(redis, keys, chat);
-      const stored = await Promise.all(chats.map((each) => redis.hgetall(keys.memoryChanges(each))));
-      const all = stored.flatMap((fields) => parsedIn<MemoryChange>(fields));
+      const hashes = await Promise.all(chats.map((each) => redis.hgetall(keys.memoryChanges(each))));
+      const all = hashes.flatMap((fields) => parsedIn<MemoryChange>(fields));
       return all.sort((one, other) => one.madeAtMs - other.madeAtMs || one.id.localeCompare(other.id));
     },
     /** Condition of a write: nobody has changed the memory since it was read. */

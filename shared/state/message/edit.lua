@@ -10,8 +10,8 @@ local accepted_entry = redis.call('HGET', KEYS[1], ARGV[7])
 if accepted_entry then
   return { 'repeated', accepted_entry, tonumber(redis.call('HGET', KEYS[3], 'accepted') or 0) }
 end
-local written = redis.call('GET', KEYS[4])
-if not written then
+local stored_entry = redis.call('GET', KEYS[4])
+if not stored_entry then
   if ARGV[11] ~= '1' then
     return { 'unknown', '', 0 }
   end
@@ -31,7 +31,7 @@ local function is_same(one, other)
   return is_json and a.kind == b.kind and a.text == b.text and (a.file or {}).fileId == (b.file or {}).fileId
 end
 
-local entry = written:match('^edited:(.+)') or written
+local entry = stored_entry:match('^edited:(.+)') or stored_entry
 local found = redis.call('XRANGE', KEYS[2], entry, entry)
 if not found[1] then
   return { 'too late', '', 0 }

@@ -117,8 +117,8 @@ function keysFor(shard: number, botId: number, message: InboundMessage): string[
   const { updateId, chatId, messageId, from, summons } = message;
   const keys = keysOf(shard);
   // Message ids are unique in a chat only, so the id of a summons counts under the summons' key.
-  const written = keys.written(botId, summons ? chatOf(laneOf(message)) : chatId, messageId);
-  return [keys.updates(botId, updateId), keys.inbound, keys.counts, written, keys.follows(botId, chatId, from.id)];
+  const entryKey = keys.written(botId, summons ? chatOf(laneOf(message)) : chatId, messageId);
+  return [keys.updates(botId, updateId), keys.inbound, keys.counts, entryKey, keys.follows(botId, chatId, from.id)];
 }
 
 function fieldsOf(message: InboundMessage, traceparent: string): (string | number)[] {

@@ -135,8 +135,8 @@ function cancelledReminders(redis: RedisClient, keys: Keys) {
     /** The stored cancelled reminders of a chat, in the order of their due times. */
     async cancelled(chat: ChatKey): Promise<CancelledReminder[]> {
       const chats = await withFormerGroup(redis, keys, chat);
-      const stored = await Promise.all(chats.map((each) => redis.hgetall(keys.remindersOf(each))));
-      return stored
+      const hashes = await Promise.all(chats.map((each) => redis.hgetall(keys.remindersOf(each))));
+      return hashes
         .flatMap((fields) => Object.entries(fields))
         .filter(([field]) => field.startsWith(CANCELLED))
         .map(([, json]) => JSON.parse(json) as CancelledReminder)
@@ -202,15 +202,15 @@ function memberOf(chat: ChatKey, id: string): string {
 }
 
 async function pendingOf(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<PendingReminder[]> {
-  const stored = await redis.hgetall(keys.remindersOf(chat));
-  const ids = Object.keys(stored).filter((field) => !field.includes(':'));
+  const fields = await redis.hgetall(keys.remindersOf(chat));
+  const ids = Object.keys(fields).filter((field) => !field.includes(':'));
   if (ids.length === 0) return [];
   const due = await redis.zmscore(keys.reminders, ...ids.map((id) => memberOf(chat, id)));
   return ids.flatMap((id, at) => {
     if (due[at] == null) return [];
-    const gone = stored[`${GONE}${id}`];
-    const reminder = JSON.parse(stored[id] ?? '') as Reminder;
-    return [{ reminder, dueAtMs: Number(due[at]), chat, ...(gone !== undefined && { afterGoneMs: Number(gone) }) }];
+    const goneAt = fields[`${GONE}${id}`];
+    const reminder = JSON.parse(fields[id] ?? '') as Reminder;
+    return [{ reminder, dueAtMs: Number(due[at]), chat, ...(goneAt !== undefined && { afterGoneMs: Number(goneAt) }) }];
   });
 }
 

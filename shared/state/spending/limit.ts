@@ -141,5 +141,5 @@ export interface Payer {
   /** Whether the author is a guest. */
   isGuest?: boolean;
   /** The chat's own limits. */
-  own?: OwnLimits;
+  ownLimits?: OwnLimits;
 }

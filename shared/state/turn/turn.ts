@@ -257,7 +257,7 @@ export class Turn<Env = unknown> extends TurnRecord {
   /** The chat and the person whose budgets pay for the calls of the attempt. */
   get payer(): Payer {
     const { chat, currentChat, entry } = this;
-    const chatPayer = { chat, currentChat, entry, traceId: traceIdOf(this.traceparent), own: this.chatSettings };
+    const chatPayer = { chat, currentChat, entry, traceId: traceIdOf(this.traceparent), ownLimits: this.chatSettings };
     if (!this.message.ok) return chatPayer;
     const { from, chatType } = this.message.value;
     const inGroup = chatType === 'private' ? {} : { groupName: from.name ?? '' };
