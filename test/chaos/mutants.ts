@@ -17,14 +17,14 @@ const PATIENCE_S = 20;
 export const FLOW_MUTANTS: readonly Mutant[] = [
   mutant('I2', 'telegram-redelivers', 'an update that was seen before is accepted again', [
     'shared/state/message/accept.lua',
-    'if before then',
-    'if before and false then',
+    'if accepted_entry then',
+    'if accepted_entry and false then',
   ]),
   inCut(
     mutant('I2', 'gateway-frozen', 'neither the fence is checked nor whether another answer is stored', [
       [
         'shared/redis/lua/fence.lua',
-        'return last and last >= tonumber(known) and last <= tonumber(sent) and last or nil',
+        'return last and last >= tonumber(confirmed) and last <= tonumber(sent) and last or nil',
         'return last or -1',
       ],
       ['worker/turn/conclude.ts', "if (result === 'repeated') return", 'if (false) return'],

@@ -99,7 +99,7 @@ const PROCESS = [
   ]),
   mutant('I8', 'gateway-loop-frozen', 'an unclean end is not told', [
     'shared/state/process/workers.ts',
-    'if (isGone) await tell(',
+    'if (isGone) await reportEnd(',
     'if (isGone) void (',
   ]),
 ];

@@ -1,7 +1,7 @@
 import type { FilePart } from '../../shared/flow/reply.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
-import type { Spent } from '../../shared/state/spending/limit.ts';
+import type { LimitUsage } from '../../shared/state/spending/limit.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
@@ -90,7 +90,7 @@ export function concludeWithAnswer(
     room: Room;
     calibration: number;
     files: readonly FilePart[];
-    nearlySpent: Spent | undefined;
+    nearlySpent: LimitUsage | undefined;
   },
   result: AnswerResult,
   settings: Pick<TurnSettings, 'TELEGRAM_RICH' | 'TZ' | 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,

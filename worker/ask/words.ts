@@ -1,5 +1,5 @@
 import type { Change } from '../../shared/state/change.ts';
-import { percentOf, type Spent, spentInWords } from '../../shared/state/spending/limit.ts';
+import { type LimitUsage, percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { type TurnSettings, timeZoneOf } from '../lane/turn-settings.ts';
 import type { Block } from '../model/block.ts';
@@ -134,7 +134,7 @@ export function answerText(
 export function budgetNotice(
   turn: Pick<Turn, 'texts' | 'choice' | 'message'>,
   settings: Pick<TurnSettings, 'TZ'>,
-  spent: Spent,
+  spent: LimitUsage,
 ): string {
   const { whose, period } = spent.limit;
   const { budget } = turn.texts;

@@ -1,6 +1,6 @@
 import { pause } from '../../shared/base/lifecycle.ts';
 import type { Bounds, Budget, Reservation } from '../../shared/state/spending/budget.ts';
-import { type Bill, type Payer, PER_DOLLAR, type Spent } from '../../shared/state/spending/limit.ts';
+import { type Bill, type LimitUsage, type Payer, PER_DOLLAR } from '../../shared/state/spending/limit.ts';
 import type { BookCall, CallRecord, Usage } from '../../shared/state/spending/usage-book.ts';
 import { estimateRequest } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
@@ -57,7 +57,7 @@ export async function reserveInTime(
   }
 }
 
-function overBudget({ limit: { whose, period }, againMs }: Spent): Failure {
+function overBudget({ limit: { whose, period }, againMs }: LimitUsage): Failure {
   return { kind: 'terminal', reason: `over_${whose}_budget`, budget: { whose, period, againMs } };
 }
 

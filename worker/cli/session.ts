@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
-import { notedStoreId } from '../../shared/state/blob/binding.ts';
+import { boundStoreId } from '../../shared/state/blob/binding.ts';
 import { readChatFields, sessionOf } from '../../shared/state/chat/chat.ts';
 import { removeErasedText } from '../../shared/state/chat/erasures.ts';
 import type { BlobStore } from '../blob/blobs.ts';
@@ -84,7 +84,7 @@ export async function forget(call: Call): Promise<number> {
   if (call.options.yes === undefined && !(await isConfirmed(call))) return 1;
   return withChat(call, async (ground) => {
     const { redis, settings, store, shard, keys, ...rest } = ground;
-    const noted = await notedStoreId(redis);
+    const noted = await boundStoreId(redis);
     // With another store the bytes would stay, although the chat is called erased.
     if (noted !== undefined && noted !== (await store?.readId()))
       throw new Error('BLOB_URL is not the store that the data in Redis refers to. Nothing was erased.');

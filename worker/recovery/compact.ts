@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
-import { carriedMemory, sessionState, summaryPart } from '../../shared/state/session/session.ts';
+import { sessionMemory, sessionState, summaryPart } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
@@ -177,7 +177,7 @@ async function store(
   const changes: Change[] = [
     ...append(keys, session, records),
     sessionState(keys, session).setVainCompactions(leftTokens > room.fullTokens ? vainCompactions + 1 : 0),
-    carriedMemory(keys, session).renew(),
+    sessionMemory(keys, session).renew(),
     summaryPart(keys, session).forget(),
     ...effects,
   ];

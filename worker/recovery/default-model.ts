@@ -29,8 +29,8 @@ export async function endModelChoice(turn: Turn<Env>): Promise<Turn<Env>> {
   const withNotice = [...notices, notice];
   const result = await commit(turn, {
     step: 'model gone',
-    changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(withNotice)],
-    expected: [chatState(keys, chat).hasChosen('model', goneModel)],
+    changes: [chatState(keys, chat).resetChoice('model'), turn.notify(withNotice)],
+    expected: [chatState(keys, chat).expectChoice('model', goneModel)],
     events: [{ event: 'model.gone', gone: goneModel, now: env.settings.MODEL }],
   });
   return result === 'unmet' ? turn : turn.with({ notices: withNotice });

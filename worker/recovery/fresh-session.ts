@@ -4,7 +4,7 @@ import { channelOf } from '../../shared/flow/message.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { carriedMemory, sessionState } from '../../shared/state/session/session.ts';
+import { sessionMemory, sessionState } from '../../shared/state/session/session.ts';
 import type { Trial } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
@@ -68,13 +68,13 @@ export async function startFreshSession(
       changes: [
         sessionState(keys, move.to).begin(from, seed.at, { isSeeded: true }),
         ...learnLimit({ keys, session: move.to }, env.settings, limit, turn.limit),
-        ...(quotes ? [] : [carriedMemory(keys, move.to).fix('')]),
+        ...(quotes ? [] : [sessionMemory(keys, move.to).fix('')]),
         ...append(keys, move.to, [seed, pending, ...shorteningsOf(call)]),
         turn.recordIn(move.to, PENDING_INDEX),
         ...changesOfStep(call, quotes ? undefined : 'quoteless', 'fresh'),
         ...(isTrial ? changesToBeginTrial(call, move, quotes) : changesToMove(turn, move)),
       ],
-      expected: [chatState(keys, chat).isIn(from)],
+      expected: [chatState(keys, chat).expectSession(from)],
       events: [
         {
           event: 'context.new-session',
@@ -120,7 +120,7 @@ function changesToBeginTrial({ turn, failure }: FailedCall, { from, to, entries 
   const notice = isOfSize(failure) && quotes ? freshSession : noticeOfRefusal;
   const trial: Trial = { of: from, in: to, entries, notice, why: failure.reason };
   // After a lost trial no other session refers to the fresh one. This note lets the erasure of the chat find it.
-  return [turn.tryIn(trial), sessionState(turn.keys, from).tryAnother(to)];
+  return [turn.tryIn(trial), sessionState(turn.keys, from).addTrial(to)];
 }
 
 const REMOVED = '[A message that the model did not take was left out, with all that was said and done about it.]';

@@ -1,5 +1,5 @@
 import { counted } from '../../shared/base/text.ts';
-import { eventsIn, type KeptEvent, type OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
+import { eventsIn, type OutcomeRecord, type StoredEvent } from '../../shared/state/lane/record-streams.ts';
 import type { InboundEntry } from '../../shared/state/message/inbound.ts';
 import type { EndedAttempt } from '../../shared/state/turn/aspects.ts';
 import type { TurnSummary } from '../../shared/state/turn/summary.ts';
@@ -17,7 +17,7 @@ interface Trail {
   inbound: InboundEntry | undefined;
   turn: TurnSummary | undefined;
   /** Of this message, in order. */
-  events: readonly KeptEvent[];
+  events: readonly StoredEvent[];
   /** Of its chat: what ended after this one was accepted, and before it could begin. */
   before: readonly OutcomeRecord[];
   outcome: OutcomeRecord | undefined;
@@ -49,7 +49,7 @@ function attemptStep({ atMs, attempt, reason, delayMs }: EndedAttempt): Step {
   return { atMs, kind: 'attempt', text: `attempt ${attempt} ended: ${reason}; ${then}` };
 }
 
-function eventStep(kept: KeptEvent): Step {
+function eventStep(kept: StoredEvent): Step {
   const { event, entry, chat, traceId, atMs, ...about } = kept;
   const kind = event.startsWith('model.') ? 'model' : 'recovery';
   return { atMs, kind, text: `${event} ${detailsOf(about)}`.trim() };
@@ -85,7 +85,7 @@ const LOOKED_AT_MAX = 5_000;
 
 /** The newest steps by which a request was made to fit, or to be accepted, newest first. */
 export const showRecoveries: ReadReport = async (at) => {
-  const isStep = ({ event }: KeptEvent) => !event.startsWith('model.');
+  const isStep = ({ event }: StoredEvent) => !event.startsWith('model.');
   const all = await Promise.all(
     shardsOf(at).map((keys) => matching(eventsIn(at.redis, keys).newest(LOOKED_AT_MAX), isStep, SHOWN_MAX)),
   );

@@ -12,7 +12,7 @@ import {
   type ArchivePlan,
   decodePointer,
   encodePointer,
-  type MovedSegment,
+  type SegmentRange,
   sessionArchives,
 } from '../../shared/state/session/archive.ts';
 import { RANGE_BYTES_MAX, sessionLogs } from '../../shared/state/session/log.ts';
@@ -21,7 +21,7 @@ import type { Limits } from '../limits.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
 
 /** The oldest records of a log, compressed for the archive. */
-export interface Segment extends MovedSegment {
+export interface Segment extends SegmentRange {
   bytes: Buffer;
   /** The time of the read, in seconds by the clock of Redis. */
   readAtS: number;
@@ -95,13 +95,13 @@ export function startArchivist(
   env: SessionSource & Pick<Root, 'settings' | 'log' | 'reach'> & { limits: Limits },
 ): Service {
   const { settings, redis, keys, log, reach } = env;
-  const { toVisit } = sessionArchives(redis, keys);
+  const { archivable } = sessionArchives(redis, keys);
   const archive = createArchive(env, settings.SESSION_RETENTION_DAYS * DAY_SECONDS, reach);
   const everyMs = env.limits.archiveEveryMs;
   return runLoop({
     name: 'archivist',
     async round(signal) {
-      for (const session of await toVisit()) await visit(archive, session, log, signal);
+      for (const session of await archivable()) await visit(archive, session, log, signal);
       await forgetRecordsOlderThan(redis, keys, settings.LEDGER_RETENTION_DAYS);
       return everyMs;
     },

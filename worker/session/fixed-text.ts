@@ -1,4 +1,4 @@
-import { carriedMemory } from '../../shared/state/session/session.ts';
+import { sessionMemory } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 
@@ -19,7 +19,7 @@ export async function withFixedText(turn: Turn<Env>, windowTokens: number): Prom
   if (turn.memory !== undefined || fixedText === undefined) return turn;
   for (;;) {
     const { text, unchanged } = await fixedText.of(turn, windowTokens);
-    const changes = [carriedMemory(turn.keys, turn.session).fix(text)];
+    const changes = [sessionMemory(turn.keys, turn.session).fix(text)];
     // Repeat if a person has changed the text between the read and the write.
     if ((await turn.write('', changes, [unchanged])) !== 'unmet') return turn.with({ memory: text });
   }

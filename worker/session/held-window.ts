@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { CacheSpace } from '../../shared/base/cache-space.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
-import type { HeldPlace, OpenReply } from '../../shared/state/session/log.ts';
+import type { CachedEnd, OpenReply } from '../../shared/state/session/log.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
 import type { Window } from './view.ts';
 
@@ -41,7 +41,7 @@ interface Head {
 }
 
 /** The end of a cached window, as arguments of `open.lua`. */
-export function placeOf(cached: CachedWindow | undefined): HeldPlace {
+export function placeOf(cached: CachedWindow | undefined): CachedEnd {
   if (cached === undefined) return [0, '', -1];
   return [cached.firstIndex + cached.records.length, cached.newestSha1, cached.head?.index ?? -1];
 }

@@ -90,7 +90,7 @@ export async function finishRound(
   if (calls.length === 0) return loadedSession;
   onTools(calls.map(({ name }) => name));
   const { keys, chat, toolGrants } = turn;
-  const grantsHold = toolGrants.length === 0 ? [] : [chatState(keys, chat).hasGrants(toolGrants)];
+  const grantsHold = toolGrants.length === 0 ? [] : [chatState(keys, chat).expectGrants(toolGrants)];
   const written = await turn.write(`calls:${round}`, [], grantsHold);
   // The grants have changed since they were read: the next attempt reads them again.
   if (written === 'unmet') return undefined;

@@ -70,7 +70,7 @@ async function storeConclusion(
   if (trial === undefined)
     return store(turn.isSuspect && !isAnswered && !keepsInConversation ? removeTurn(turn) : [], []);
   if (!isAnswered) return store([...removeTurn(turn), ...loseTrial(turn)], []);
-  const result = await store([chatState(keys, chat).moveTo(trial.in)], [chatState(keys, chat).isIn(trial.of)]);
+  const result = await store([chatState(keys, chat).moveTo(trial.in)], [chatState(keys, chat).expectSession(trial.of)]);
   // The chat has moved to another session meanwhile: let it stay there.
   return result === 'unmet' ? store([], []) : result;
 }

@@ -27,7 +27,7 @@ export async function deliverAndClear(
   });
   if (verdict.kind !== 'settle') return verdict;
   if (hasProgressMessage) await env.progress.clear(turn);
-  const questionId = turn.parking.shown;
+  const questionId = turn.parking.openMessageId;
   if (questionId !== undefined) void env.telegram.removeButtons(turn.destination, questionId);
   // Best effort. A refused press keeps the buttons, since other people may still use them.
   const isDone = conclusion.outcome !== 'refused' && conclusion.keepsButtons !== true;

@@ -105,7 +105,7 @@ export async function findLaterMessageToJoin(
   if (!joinsAny && !joinsForwards) return undefined;
   const waiting = await lane.behind(turn.lane);
   const [next] = (joinsAny ? waiting : piecesOf(message, waiting)).filter(
-    ({ message, isTaken }) => isForModel(message) && !isTaken,
+    ({ message, isMerged }) => isForModel(message) && !isMerged,
   );
   // Guests have other tools than members, so their messages are not answered together.
   return (next?.message.from.isGuest === true) === turn.isOfGuest ? next?.entry : undefined;

@@ -1,7 +1,7 @@
 import { commandIn, type InboundMessage, isSelfEntered, type Waiting } from '../../shared/flow/message.ts';
 import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import { callDecisions, type Decision, type Parked } from '../../shared/state/turn/parking.ts';
+import { callDecisions, type Decision, type ParkedQuestion } from '../../shared/state/turn/parking.ts';
 import { turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
@@ -30,7 +30,7 @@ const LATER_MS_MIN = 2_000;
  */
 export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<AttemptResult> {
   const { env, parking } = turn;
-  const storedPark = parking.waitsFor?.id === asking.id ? parking.waitsFor : undefined;
+  const storedPark = parking.openQuestion?.id === asking.id ? parking.openQuestion : undefined;
   // Read the depth first: each message that comes after this read wakes the turn.
   const depth = await env.lane.depth(turn.lane);
   const waiting = storedPark ? await env.lane.behind(turn.lane) : [];
@@ -44,7 +44,7 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<Attempt
   const changes = [parking.park(park, depth - 1)];
   if ((await turn.write('', changes, parking.expectUndecided(asking.id))) === 'unmet') return DECIDED;
   env.reach('parked');
-  if (parking.askedIn(asking.id) !== undefined) {
+  if (parking.messageIdOf(asking.id) !== undefined) {
     await notifyBehindQuestion(turn, asking, waiting);
     return { kind: 'park', asking };
   }
@@ -53,7 +53,7 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<Attempt
 
 interface Question {
   asking: Asking;
-  park: Parked;
+  park: ParkedQuestion;
 }
 
 /** Sends the file with long arguments, if any, and then the question, so that people can read all before they decide. */
@@ -75,7 +75,7 @@ async function showQuestion(turn: Turn<Env>, question: Question): Promise<Attemp
   if (result.ok) env.reach('question shown');
   // After an unknown result the question may be in the chat: mark it as asked, so that an answer counts.
   if (result.ok || mayHaveArrived(result.failure))
-    await turn.write('', [parking.markAsked(asking.id, result.ok ? result.value.messageId : undefined, askedAtMs)]);
+    await turn.write('', [parking.markSent(asking.id, result.ok ? result.value.messageId : undefined, askedAtMs)]);
   return result.ok ? { kind: 'park', asking } : afterFailedSend(turn, question, result.failure);
 }
 
@@ -111,14 +111,14 @@ async function notifyBehindQuestion(turn: Turn<Env>, { id }: Asking, waiting: re
   const { telegram, selfEntered } = turn.env;
   if (!turn.message.ok) return;
   const { from: asker } = turn.message.value;
-  for (const { entry, message, isTaken } of waiting) {
+  for (const { entry, message, isMerged } of waiting) {
     const { content, from, messageId } = message;
     const handler = selfEntered.get(content.kind);
     if (handler) {
       const step = `said before its turn: ${entry}`;
       if ((await turn.write(step, [])) === 'written')
         await telegram.sendMessage(turn.destination, handler.behindQuestion(message, turn.texts));
-    } else if (!isTaken && from.id !== asker.id && isForModel(message)) {
+    } else if (!isMerged && from.id !== asker.id && isForModel(message)) {
       const step = `question ${id} named to ${from.id}`;
       if ((await turn.write(step, [])) === 'written')
         await telegram.sendMessage(turn.destination, turn.texts.approval.behind(asker.name ?? ''), {
@@ -137,7 +137,7 @@ export async function resumeParked({ lane, chatState }: Env, { entry, chat }: Tu
   if (waiting && !waiting.parking.staysParked((await lane.depth(chat)) - 1)) await chatState.wake(waiting.head);
 }
 
-function parkFor(asking: Asking, untilMs: number): Parked {
+function parkFor(asking: Asking, untilMs: number): ParkedQuestion {
   const { id } = asking;
   if (asking.kind === 'question') return { id, untilMs, choices: asking.choices, calls: [] };
   const calls = asking.calls.map(({ id, name: tool, definition }) => ({ id, tool, definition }));
@@ -175,13 +175,13 @@ async function closeQuestion(
     ],
     expected: [
       ...parking.expectUndecided(id),
-      parking.expectAsked(park),
+      parking.expectNewest(park),
       ...(piece ? [piece.expectNotCancelled()] : []),
     ],
     events: [{ event: 'question.decided', of: turn.entry, how: decision.how, by: decision.by?.id, tools: [] }],
   });
   // Best effort: a late press gets a notice that it is late.
-  const questionId = parking.askedIn(id);
+  const questionId = parking.messageIdOf(id);
   if (result !== 'unmet' && questionId !== undefined) await env.telegram.removeButtons(turn.destination, questionId);
   return DECIDED;
 }
@@ -192,12 +192,12 @@ function isPlainText(content: InboundMessage['content']): content is { kind: 'te
 }
 
 /** Whether the person who was asked has written this message for the model, as a member, after the question. */
-function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isTaken }: Waiting): boolean {
+function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isMerged }: Waiting): boolean {
   const { message } = turn;
-  const askedAtMs = turn.parking.askedAtMs(id);
+  const askedAtMs = turn.parking.sentAtMs(id);
   return (
     message.ok &&
-    !isTaken &&
+    !isMerged &&
     askedAtMs !== undefined &&
     msOf(entry) >= askedAtMs &&
     next.from.id === message.value.from.id &&

@@ -130,7 +130,7 @@ async function carryOutAttempt(
       if (result.kind === 'settle') await settle(turn, result);
       return result;
     },
-    { parent: turn.traceparent, token: turn.fencingToken, after: turn.fenceBefore },
+    { parent: turn.traceparent, token: turn.fencingToken, after: turn.previousFence },
   );
   await moveJob(job, token, turn, verdict);
   return verdict.kind === 'park' ? 'parked' : undefined;

@@ -191,7 +191,7 @@ export function traceTimeBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<
     const { 'spillway.recovery.stage': _, ...attributes } = attemptAttributes(telemetry, turn);
     const cutAttributes = { ...attributes, 'spillway.attempt': turn.attempts - 1, ...agentAttributes(telemetry, turn) };
     const sinceMs = Math.min(untilMs, cutFromMs + aheadMs);
-    mark(SPAN.cut, cutAttributes, { sinceMs, untilMs, parent, token: turn.fenceBefore });
+    mark(SPAN.cut, cutAttributes, { sinceMs, untilMs, parent, token: turn.previousFence });
     return;
   }
   const lastEnd = turn.ends.at(-1);

@@ -1,6 +1,6 @@
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Conclusion } from '../../../shared/state/turn/record.ts';
-import { BEGUN_WITHIN_MS, type Place, summonsBook } from '../../../shared/state/turn/summons.ts';
+import { FIRST_MESSAGE_WITHIN_MS, type Place, summonsBook } from '../../../shared/state/turn/summons.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { isFinal, type TelegramFailure } from '../../../shared/telegram/failure.ts';
 import { plainName } from '../../ask/message-header.ts';
@@ -14,7 +14,7 @@ import { forSummons } from '../../tools/toolboxes.ts';
 import { surroundWithTexts } from '../../turn/conclude.ts';
 
 /** The call of the process that accepted the summons is over by then, and noted. */
-const BEGUN_MS = BEGUN_WITHIN_MS + 500;
+const BEGUN_MS = FIRST_MESSAGE_WITHIN_MS + 500;
 const LOOK_MS = 100;
 /** An attempt that has ended otherwise waits for it. */
 const PUT_WITHIN_MS = 10_000;
