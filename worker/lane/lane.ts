@@ -20,7 +20,7 @@ import { createPasses, proveWrites } from '../../shared/state/process/process.ts
 import { type BeginReply, type Begun, beginTurn } from '../../shared/state/turn/begin.ts';
 import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { leftLanesAlert } from '../alerts/causes/watch.ts';
+import { unreadableLanesAlert } from '../alerts/causes/watch.ts';
 
 /**
  * The FIFOs of unanswered messages of one shard: one per chat, and one more per chat for the commands that act while a
@@ -132,7 +132,7 @@ export function alertingOfForeign(
     const before = seenMs;
     seenMs = new Map(readmission.foreign.map((entry) => [entry, before.get(entry) ?? nowMs]));
     const old = [...seenMs.values()].filter((sinceMs) => nowMs - sinceMs >= foreignMs).length;
-    if (old > alerted) await queue(leftLanesAlert(old));
+    if (old > alerted) await queue(unreadableLanesAlert(old));
     alerted = old;
     return { ...readmission, foreign: readmission.foreign.filter((entry) => !before.has(entry)) };
   };

@@ -8,7 +8,7 @@ import { countWorkers } from '../../shared/state/process/workers.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/causes.ts';
 import { isUpToDate } from '../alerts/next-sending.ts';
-import { eachAlone, isAboutData, standingAlone, type WatchFailure } from '../alerts/watch-failure.ts';
+import { isAboutData, readParts, runEach, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 import { createSnapshotReader, type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
@@ -84,7 +84,7 @@ export function createStateReader(redis: RedisClient, shards: number): () => Pro
     const open = new Set([...stored.book].filter(([, { isOpen }]) => isOpen).map(([id]) => id));
     const waiting = Promise.all(Array.from({ length: shards }, (_, shard) => measure(keysOf(shard))));
     const nowMs = await waiting.then(([first]) => first?.nowMs ?? Date.now(), Date.now);
-    return standingAlone<InstallationState>({
+    return readParts<InstallationState>({
       snapshot: readSnapshot({ nowMs, open }),
       waiting,
       undelivered: Promise.resolve([...stored.book.values()].filter((each) => !isUpToDate(each, stored)).length),
@@ -102,7 +102,7 @@ export function gaugesOf(state: InstallationState): { readings: GaugeReading[]; 
     if (typeof value === 'number') readings.push({ metric, value });
     else readings.push(...(value ?? []));
   };
-  eachAlone(Object.entries(READ) as [MetricName, Read][], ([metric]) => metric, show, failures);
+  runEach(Object.entries(READ) as [MetricName, Read][], ([metric]) => metric, show, failures);
   return { readings, failures };
 }
 

@@ -18,7 +18,7 @@ import { alertChannelAlert, watcherCondition } from '../alerts/causes/watch.ts';
 import type { Condition } from '../alerts/causes/words.ts';
 import { CAUSES } from '../alerts/causes.ts';
 import { incidentOf } from '../alerts/incident.ts';
-import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
+import { runEach, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ModelsInUse } from '../model/catalog.ts';
 import { type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
@@ -77,7 +77,7 @@ export interface Checked {
 export function checkRules(watch: Watch): Checked {
   const failures: WatchFailure[] = [];
   const conditions: Condition[] = [];
-  eachAlone(
+  runEach(
     Object.entries(RULES),
     ([cause]) => cause,
     ([, rule]) => conditions.push(...rule(watch)),

@@ -22,7 +22,7 @@ import {
 import { readSpent } from '../../shared/state/spending/budget.ts';
 import type { Limit, Spent } from '../../shared/state/spending/limit.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/state/telegram/telegram.ts';
-import { standingAlone } from '../alerts/watch-failure.ts';
+import { readParts } from '../alerts/watch-failure.ts';
 import { viewJobs } from '../lane/job-view.ts';
 import type { Ended } from './colour.ts';
 import { createSightings, type Look, timesSeen } from './sightings.ts';
@@ -96,7 +96,7 @@ export function createSnapshotReader(
     const look = lookAt(nowMs);
     const timed = async <T extends object | undefined>(name: string, reading: Promise<T>): Promise<T> =>
       timesSeen(name, await reading, look);
-    const snapshot = await standingAlone<Snapshot>({
+    const snapshot = await readParts<Snapshot>({
       nowMs: Promise.resolve(nowMs),
       open: Promise.resolve(open),
       telegram: timed('telegram', readTelegramNow()),
