@@ -2,7 +2,7 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { Severity } from '../../shared/flow/alert.ts';
 import type { ProcessEnv } from '../shard-env.ts';
-import type { Watching } from '../watch/readiness.ts';
+import type { WatchdogView } from '../watch/readiness.ts';
 import type { Book } from './book.ts';
 import { ALERT_WORDS } from './causes/words.ts';
 import { severityOf } from './causes.ts';
@@ -19,7 +19,7 @@ const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', attentio
  * Sends all open incidents to Alertmanager in every round, and the recently ended ones as resolved. Alertmanager expects
  * repeats and deduplicates alerts by their labels, so the sender stores nothing and every process may send.
  */
-export function startAlertmanager(env: ProcessEnv, url: string, { book, troubles }: Watching): Service {
+export function startAlertmanager(env: ProcessEnv, url: string, { book, troubles }: WatchdogView): Service {
   const { log, limits } = env;
   const everyMs = limits.alertmanagerEveryMs;
   const around = surroundingsOf(env.settings);
