@@ -4,7 +4,7 @@ import { type DeadLetter, findLetter, LETTER_NAME, UnknownNameError } from '../.
 import { type LetterFilter, lettersMeant } from '../../shared/state/lane/letter-list.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import { type MessageReport, readMessage } from '../report/message.ts';
-import { type MessageName, namedMessage, unknownMessage } from '../report/message-location.ts';
+import { type MessageName, resolveMessage, unknownMessage } from '../report/message-location.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import type { Subject } from './act.ts';
 
@@ -34,7 +34,7 @@ export function keysFor({ shards }: ReportSource, chat: ChatSubject['chat']) {
 
 /** The message that a text names. Throws `UnknownNameError`. */
 export async function findMessage(at: ReportSource, text: string): Promise<MessageSubject> {
-  const name = await namedMessage(at, text);
+  const name = await resolveMessage(at, text);
   const report = await readMessage(at, name);
   if (report === undefined) throw unknownMessage(text);
   return { id: name.entry, called: `The message of chat ${report.chat}`, name, report };

@@ -2,7 +2,7 @@ import type { Block, Inline } from '../../../shared/flow/reply.ts';
 import type { Button } from '../../../shared/telegram/messages.ts';
 import { type CommandContext, type CommandHandler, laidOut, replied } from '../../command/command.ts';
 import type { Feature } from '../../feature.ts';
-import type { ReportGround } from '../../report/report.ts';
+import type { ReportContext } from '../../report/report.ts';
 import { plainLine } from '../memory/memory.ts';
 import { oldButton, pauseChat, pressButton, resumeChat, takeBack } from './act.ts';
 import { help } from './help.ts';
@@ -18,7 +18,7 @@ export interface DeskCall {
   id: number;
   context: CommandContext;
   /** The source of reports and acts. */
-  source: ReportGround;
+  source: ReportContext;
 }
 
 /** The reply to an operator. */

@@ -17,25 +17,27 @@ const WORD_CHARS_MAX = 40;
 /** The handlers of the commands that show a report, by command. */
 export const LOOKS: Readonly<Record<string, DeskHandler>> = {
   ...Object.fromEntries(
-    Object.values<ReportRule>(REPORTS).flatMap((rule) => (rule.typed ? [[rule.typed.word, look(rule)]] : [])),
+    Object.values<ReportRule>(REPORTS).flatMap((rule) =>
+      rule.chatCommand ? [[rule.chatCommand.word, look(rule)]] : [],
+    ),
   ),
   status: withConversation(look(REPORTS.status)),
 };
 
 /** Shows a report, with buttons for its acts and for the reports that it names. */
-function look({ args = [], options = {}, typed, read }: ReportRule): DeskHandler {
+function look({ args = [], options = {}, chatCommand, read }: ReportRule): DeskHandler {
   return async (call) => {
     const [word] = call.words;
-    const option = typed?.option;
+    const option = chatCommand?.option;
     const words = option === undefined ? call.words.slice(0, 1) : [];
     const isOption = option !== undefined && word !== undefined;
     const given = isOption ? { [option]: word } : {};
     const problem = isOption ? optionProblem(option, word, options[option]) : wordsProblem(args, words);
-    if (problem !== undefined && (args[0] ?? option) === 'chat') return chatWanted(call, typed?.word ?? '');
+    if (problem !== undefined && (args[0] ?? option) === 'chat') return chatWanted(call, chatCommand?.word ?? '');
     if (problem !== undefined) return { text: problem || `Name ${ARGUMENTS.message.expected}.` };
     const { entry, lane } = call.context.turn;
     try {
-      const { report } = await (await read())(call.source, { words, options: given, own: { entry, lane } });
+      const { report } = await (await read())(call.source, { words, options: given, caller: { entry, lane } });
       return { blocks: onPhone(report), buttons: reportButtons(report) };
     } catch (error) {
       if (error instanceof UnknownName)
