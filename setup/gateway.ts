@@ -30,7 +30,7 @@ export async function isReceived(values: Values, isKnownBot: boolean): Promise<b
 /** Lets a person in at once, as `cli allow` does. Returns false where no Redis answers. Never rejects. */
 export async function letIn(values: Values, id: number): Promise<boolean> {
   const attribution = { by: userOfMachine(), why: 'npm run setup' };
-  const subject = { id: String(id), called: String(id), isSet: false };
+  const subject = { id: String(id), title: String(id), isSet: false };
   const letIn = (redis: RedisClient) => runAct({ redis, shards: 1 }, allow, subject, attribution);
   return (await withRunningRedis(values, letIn)) !== undefined;
 }

@@ -15,7 +15,7 @@ import type { ShardEnv } from './shard-env.ts';
 import { forChat } from './tools/toolboxes.ts';
 import { resumeParked } from './turn/park.ts';
 import { createProcessor } from './turn/processor.ts';
-import type { Probed } from './watch/endpoint-probe.ts';
+import type { ProbeCalls } from './watch/endpoint-probe.ts';
 
 /** The budget of a shard; `undefined` without any limit: then nothing is counted. */
 function openBudget({ settings, chats, redis, lane }: ShardEnv): Budget | undefined {
@@ -39,7 +39,7 @@ export function startJobs(
   shard: ShardEnv,
   queueRedis: RedisClient,
   ending: AbortController,
-): Service & Probed & { isRunning(): boolean } {
+): Service & ProbeCalls & { isRunning(): boolean } {
   const { log, lane, limits, share } = shard;
   const books = { budget: openBudget(shard), book: openAccount(shard.redis, shard.keys, lane.nowMs, log) };
   const env = createEnv(shard, books, FEATURES);

@@ -14,13 +14,13 @@ import { createMediaStore } from './media/store.ts';
 import { startArchivist } from './session/archive.ts';
 import { openBlobs } from './shard-blobs.ts';
 import type { ProcessEnv, ShardEnv } from './shard-env.ts';
-import type { Probed } from './watch/endpoint-probe.ts';
+import type { ProbeCalls } from './watch/endpoint-probe.ts';
 
 /** Starts the services of a shard: its dispatcher, job worker, reconciler, archivist, blob keeper and cleaner of erased text. */
 export async function startShard(
   env: ProcessEnv,
   number: number,
-): Promise<{ services: Service[]; readiness: ReadinessPart; probed: Probed }> {
+): Promise<{ services: Service[]; readiness: ReadinessPart; probed: ProbeCalls }> {
   const { settings, redisAddress } = env;
   const keys = keysOf(number);
   const redis = connectRedis(redisAddress, 'patient');

@@ -6,19 +6,21 @@ import { actsFor } from './causes.ts';
 import { hasLetters, type Incident, type NotedActs, openingOf, type WaitingMessage } from './incident.ts';
 
 const BUTTONS_A_ROW = 2;
-/** The acts on messages that failed, which outlast their incident. */
-const OF_LETTERS: ReadonlySet<ActName> = new Set(['replay', 'deliver', 'close']);
-/** The acts about the message that waits, or about its chat. */
-const OF_WAITING: Readonly<Partial<Record<ActName, keyof WaitingMessage>>> = {
-  ...{ retry: 'entry', pause: 'chat', cancel: 'entry' },
+/** Actions on failed messages. Their buttons stay after the incident ends. */
+const LETTER_ACTS: ReadonlySet<ActName> = new Set(['replay', 'deliver', 'close']);
+/** For each action on the oldest waiting message: the field with its subject, the message or its chat. */
+const SUBJECT_FIELDS: Readonly<Partial<Record<ActName, keyof WaitingMessage>>> = {
+  retry: 'entry',
+  pause: 'chat',
+  cancel: 'entry',
 };
 
-/** Whether this version knows an act. */
+/** Whether this version knows the action. */
 export function isAct(name: string): name is ActName {
   return Object.hasOwn(ALERT_WORDS.acts, name);
 }
 
-/** The acts that this version knows, as lines of the message about the incident, oldest first. Pure. */
+/** Lines of the alert about the actions that operators took, oldest first, without unknown ones of other versions. Pure. */
 export function actLines(acts: NotedActs = {}): string[] {
   return Object.entries(acts)
     .sort(([, one], [, other]) => one.atMs - other.atMs)
@@ -28,34 +30,36 @@ export function actLines(acts: NotedActs = {}): string[] {
     });
 }
 
-/** What operators may do about an incident as it is now, the likeliest first. Pure. */
+/** The actions that operators can take on an incident in its present state, the likeliest first. Pure. */
 export function actsOf(incident: Incident): ActName[] {
   const { isOpen, waiting, cause } = incident;
   const acts = actsFor(cause);
   if (!isOpen)
-    return hasLetters(cause) ? [...acts.filter((name) => name !== 'close' && OF_LETTERS.has(name)), 'close'] : [];
-  return acts.filter((name) => waiting !== undefined || OF_WAITING[name] === undefined);
+    return hasLetters(cause) ? [...acts.filter((name) => name !== 'close' && LETTER_ACTS.has(name)), 'close'] : [];
+  return acts.filter((name) => waiting !== undefined || SUBJECT_FIELDS[name] === undefined);
 }
 
 /**
- * The buttons under the message about an incident. Each sends the opening, the act, and the message or the chat that it is
- * about, in 64 bytes at most. Pure.
+ * The buttons under the message about an incident. A button sends, in 64 bytes at most, the opening's id, the action, and
+ * the entry or chat to act on. Pure.
  */
 export function buttonsOf(incident: Incident): readonly (readonly Button[])[] {
   const { waiting, isOpen } = incident;
-  const hasFailed = mayHaveLetters(incident);
-  const acts = actsOf(incident).filter((name) => hasFailed || !OF_LETTERS.has(name) || (isOpen && name === 'close'));
+  const hasLettersLeft = canHaveLetters(incident);
+  const acts = actsOf(incident).filter(
+    (name) => hasLettersLeft || !LETTER_ACTS.has(name) || (isOpen && name === 'close'),
+  );
   const buttons = acts.map((name): Button => {
-    const field = OF_WAITING[name];
-    const about = field === undefined ? '' : ` ${waiting?.[field]}`;
+    const field = SUBJECT_FIELDS[name];
+    const subject = field === undefined ? '' : ` ${waiting?.[field]}`;
     const text = `${ALERT_WORDS.acts[name]}${name === 'pause' ? ` ${waiting?.chat}` : ''}`;
-    const command = `/desk act ${openingOf(incident)} ${name}${about}`;
+    const command = `/desk act ${openingOf(incident)} ${name}${subject}`;
     return { text, command, ...(name === 'cancel' && { destroys: true }) };
   });
   return [...inSlices(buttons, BUTTONS_A_ROW)];
 }
 
-/** Whether there are messages to replay: those of an incident that has just opened are not counted yet. */
-function mayHaveLetters({ letters, isOpen, messages }: Incident): boolean {
+/** Whether there may be messages to replay. The failed messages of a new incident have no count yet. */
+function canHaveLetters({ letters, isOpen, messages }: Incident): boolean {
   return letters === undefined ? isOpen && messages > 0 : letters.left > 0;
 }

@@ -2,7 +2,7 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { Severity } from '../../shared/flow/alert.ts';
 import type { ProcessEnv } from '../shard-env.ts';
-import type { Watching } from '../watch/readiness.ts';
+import type { WatchdogView } from '../watch/readiness.ts';
 import type { Book } from './book.ts';
 import { ALERT_WORDS } from './causes/words.ts';
 import { severityOf } from './causes.ts';
@@ -11,15 +11,15 @@ import { type AlertMessage, headline, messageOf, type Surroundings, surroundings
 import type { Trouble } from './redis-trouble.ts';
 import { postJson } from './webhook.ts';
 
-/** Resolved alerts are repeated for as long as Prometheus does (15 minutes), so a lost request leaves no alert open. */
-const ENDS_REPEATED_MS = 900_000;
+/** How long resolved alerts are repeated: 15 minutes, as in Prometheus. A lost request then leaves no alert open. */
+const RESOLVED_REPEAT_MS = 900_000;
 const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', attention: 'warning', info: 'info' };
 
 /**
- * Sends all open incidents to Alertmanager, and those that ended lately as resolved, again and again: Alertmanager expects
- * repeats and distinguishes alerts by their labels, so nothing is remembered here and every process may send.
+ * Sends all open incidents to Alertmanager in every round, and the recently ended ones as resolved. Alertmanager expects
+ * repeats and deduplicates alerts by their labels, so the sender stores nothing and every process may send.
  */
-export function startAlertmanager(env: ProcessEnv, url: string, { book, troubles }: Watching): Service {
+export function startAlertmanager(env: ProcessEnv, url: string, { book, troubles }: WatchdogView): Service {
   const { log, limits } = env;
   const everyMs = limits.alertmanagerEveryMs;
   const around = surroundingsOf(env.settings);
@@ -31,9 +31,9 @@ export function startAlertmanager(env: ProcessEnv, url: string, { book, troubles
       const current = book();
       const incidents = [...current.values()].filter(isCurrent).map((each) => incidentAlert(each, around, current));
       const alerts = [...incidents, ...Object.values(troubles).flatMap((trouble) => troubleAlert(trouble, around))];
-      const sent = alerts.length === 0 ? undefined : await postJson(address, alerts, signal);
-      if (sent?.ok === false && !signal.aborted)
-        log.error({ why: sent.why }, 'Alertmanager did not take the incidents; they are sent again');
+      const result = alerts.length === 0 ? undefined : await postJson(address, alerts, signal);
+      if (result?.ok === false && !signal.aborted)
+        log.error({ why: result.why }, 'Alertmanager did not take the incidents; they are sent again');
       return everyMs;
     },
     retryMs: everyMs,
@@ -42,7 +42,7 @@ export function startAlertmanager(env: ProcessEnv, url: string, { book, troubles
 }
 
 function isCurrent({ isOpen, endedMs = 0 }: Incident): boolean {
-  return isOpen || Date.now() - endedMs < ENDS_REPEATED_MS;
+  return isOpen || Date.now() - endedMs < RESOLVED_REPEAT_MS;
 }
 
 function incidentAlert(incident: Incident, around: Surroundings, book: Book): object {
@@ -55,7 +55,10 @@ function incidentAlert(incident: Incident, around: Surroundings, book: Book): ob
   };
 }
 
-/** No end is sent. Alertmanager resolves an alert that nobody repeats after `resolve_timeout` (default: five minutes). */
+/**
+ * The alert about trouble of this process. Alertmanager itself resolves the alert, `resolve_timeout` (default: 5 minutes)
+ * after the last repeat.
+ */
 function troubleAlert({ current }: Pick<Trouble, 'current'>, around: Surroundings): object[] {
   const trouble = current();
   if (trouble === undefined) return [];
@@ -71,7 +74,7 @@ interface About {
   summary: string;
 }
 
-/** The labels name an incident, and are the same in each repeat. */
+/** Alertmanager's form of an alert. The labels identify the incident, so they are the same in each repeat. */
 function alertOf(about: About, { text, links }: AlertMessage, { installation = 'spillway' }: Surroundings): object {
   const { cause, incident, severity, summary } = about;
   const link = (of: 'trace' | 'runbook') => links.find((each) => each.text === ALERT_WORDS.links[of])?.url;

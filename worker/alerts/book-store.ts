@@ -10,13 +10,13 @@ import { rowOf } from './causes.ts';
 import { type Incident, incidentOf } from './incident.ts';
 import type { Delivered } from './next-sending.ts';
 
-/** The book as it was read, with the position up to which each shard's alerts are entered. */
+/** The book as read from Redis, with the last entered position in each shard's queue of alerts. */
 export interface StoredBook {
   version: number;
   book: Book;
-  /** What the channels have of each incident, by its name. */
+  /** The delivery state of each incident, by name. */
   delivered: ReadonlyMap<string, Delivered>;
-  /** What stands in the book and this version does not know, as it was written, by name. */
+  /** The raw JSON of incidents that this version cannot read, by name. */
   unread: ReadonlyMap<string, string>;
   cursors: ReadonlyMap<number, string>;
 }
@@ -29,14 +29,14 @@ export type BookStore = ReturnType<typeof createBookStore>;
 /**
  * The book of incidents, as this version reads and writes it.
  *
- * Contract: as `incidentBook`. Incidents that this version cannot read stay as they are; where an incident of ours takes the
- * name of one, that one is stored aside.
+ * Contract: as `incidentBook`. Incidents that this version cannot read stay unchanged. If a readable incident gets the same
+ * name, the unreadable one moves aside.
  */
 export function createBookStore(redis: RedisClient) {
-  const stored = incidentBook(redis);
+  const redisBook = incidentBook(redis);
   return {
     async read(): Promise<StoredBook> {
-      const { incidents, aside, delivered, ...rest } = await stored.read();
+      const { incidents, aside, delivered, ...rest } = await redisBook.read();
       const book = new Map<string, Incident>();
       const unread = new Map(aside);
       for (const [id, json] of incidents) {
@@ -47,16 +47,16 @@ export function createBookStore(redis: RedisClient) {
       return { ...rest, book, unread, delivered: new Map([...delivered].flatMap(deliveredOf)) };
     },
     async alertsOf(shard: number, cursor: string | undefined): Promise<ShardAlerts | undefined> {
-      const queued = await stored.alertsOf(shard, cursor);
-      return queued && { ...queued, alerts: queued.alerts.map(([id, json]) => alertOf(id, json)) };
+      const page = await redisBook.alertsOf(shard, cursor);
+      return page && { ...page, alerts: page.alerts.map(([id, json]) => alertOf(id, json)) };
     },
     record({ version, book, unread }: StoredBook, after: Book, alerts: readonly ShardAlerts[] = []) {
       const put = [...after].filter(([id, incident]) => book.get(id) !== incident);
-      const gone = [...book.keys()].filter((id) => !after.has(id));
-      return stored.record(version, {
+      const removedIds = [...book.keys()].filter((id) => !after.has(id));
+      return redisBook.record(version, {
         incidents: [
           ...put.map(([id, incident]) => [id, JSON.stringify({ v: INCIDENT_VERSION, ...incident })] as const),
-          ...gone.map((id) => [id, ''] as const),
+          ...removedIds.map((id) => [id, ''] as const),
         ],
         aside: put.flatMap(([id]) => (unread.has(id) ? [[id, unread.get(id) ?? ''] as const] : [])),
         alerts,
@@ -65,22 +65,22 @@ export function createBookStore(redis: RedisClient) {
   };
 }
 
-/** Causes of earlier versions. Their incidents stay in Redis, and are not shown. */
+/** Causes of earlier versions. Their incidents stay in Redis, but no channel shows them. */
 const FORMER_CAUSES: ReadonlySet<string> = new Set(['overflow-storm']);
 
-/** The version of an incident as this process writes it; incidents of another version are not read. */
+/** The version of stored incidents. Incidents of any other version count as unreadable. */
 const INCIDENT_VERSION = 1;
 
 const NAMES_MAX = 5;
 const NAME_CHARS_MAX = 60;
 const UNREADABLE_CHARS_MAX = 300;
-/** What a date can hold. */
+/** Milliseconds within the range of a JavaScript `Date`. */
 const TIME = z.number().min(0).max(8.64e15);
 const COUNT = z.number().min(0);
 
 const ACT = z.looseObject({ by: z.string(), atMs: TIME, entry: z.string().optional(), result: z.string().optional() });
 
-/** What this version needs of an incident; whatever else stands in it is kept. */
+/** The fields that this version needs. Further fields of an incident stay in it. */
 const INCIDENT = z.looseObject({
   v: z.literal(INCIDENT_VERSION).optional(),
   cause: z.string().refine((cause) => rowOf(cause) !== undefined),
@@ -99,7 +99,7 @@ const INCIDENT = z.looseObject({
   traceId: z.string().optional(),
   entry: z.string().optional(),
   occurrences: z.array(z.string()).optional(),
-  // Version 0.3 stored what it had shown, and the rest, apart.
+  // Version 0.3 stored delivered and undelivered occurrences in two fields.
   named: z.array(z.string()).default([]),
   unnamed: z.array(z.string()).default([]),
   occurrencesMore: COUNT.default(0),
@@ -122,7 +122,7 @@ const DELIVERED = z.object({
   messageId: z.number().optional(),
 });
 
-/** What the channels have of an incident. What cannot be read is sent again. */
+/** Parses a delivery state. Without a readable one, the channels get the incident again. */
 function deliveredOf([name, json]: [name: string, json: string]): [string, Delivered][] {
   const delivered = DELIVERED.safeParse(jsonValue(json)).data as Delivered | undefined;
   return delivered === undefined ? [] : [[name, delivered]];
@@ -137,8 +137,8 @@ export function readIncident(id: string, json: string): Incident | undefined {
   return incidentOf(incident) === id ? incident : undefined;
 }
 
-/** What can be shown of an incident that this version cannot read. */
-const SHOWN = z.object({
+/** Fields for display of an incident that this version cannot read, each with a default. */
+const GLIMPSE = z.object({
   cause: z.string().catch(''),
   isOpen: z.boolean().catch(true),
   openedMs: TIME.catch(0),
@@ -146,12 +146,12 @@ const SHOWN = z.object({
   latest: z.string().catch(''),
 });
 
-/** What can be read of an incident that this version does not know; empty or 0 is what cannot. */
-export function glimpse(json: string): z.infer<typeof SHOWN> {
-  return SHOWN.parse(Object(jsonValue(json)));
+/** Reads the basic fields of an unreadable incident. A field that cannot be read has its default. */
+export function glimpse(json: string): z.infer<typeof GLIMPSE> {
+  return GLIMPSE.parse(Object(jsonValue(json)));
 }
 
-/** The alert of an entry, whoever wrote it: an alert that this version does not know keeps its own words. */
+/** Reads an alert from the queue. If this version does not know its cause, it becomes `other-version` with the same text. */
 export function alertOf(id: string, json: string | undefined): Alert {
   const alert = readAlert(json);
   if (alert === undefined) return { cause: 'other-version', key: 'alert', text: unreadableText(id, json) };
@@ -162,17 +162,17 @@ function unreadableText(id: string, json = ''): string {
   return `An alert is not readable (${id}): ${clip(json, UNREADABLE_CHARS_MAX)}`;
 }
 
-/** Incidents that this version does not know, as long as they stand in the book. */
+/** The condition that the book holds incidents of another version. */
 export function unreadCondition(names: readonly string[]): Condition {
-  const named = [...names]
+  const list = [...names]
     .sort()
     .slice(0, NAMES_MAX)
     .map((name) => clip(name, NAME_CHARS_MAX));
-  const more = names.length > named.length ? `, and ${names.length - named.length} more` : '';
+  const more = names.length > list.length ? `, and ${names.length - list.length} more` : '';
   return {
     cause: 'other-version',
     key: 'incidents',
     level: String(names.length),
-    text: `The book of incidents holds what this version does not know: ${named.join(', ')}${more}. It is kept as it is, and nothing is done about it.`,
+    text: `The book of incidents holds what this version does not know: ${list.join(', ')}${more}. It is kept as it is, and nothing is done about it.`,
   };
 }

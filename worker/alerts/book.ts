@@ -2,36 +2,36 @@ import type { Alert } from '../../shared/flow/alert.ts';
 import { watcherCondition } from './causes/watch.ts';
 import type { Condition } from './causes/words.ts';
 import {
+  addOccurrence,
+  addSighting,
+  capTimes,
   causeOf,
-  ended,
+  endIncident,
+  endPart,
   type Incident,
   incidentOf,
-  isForgotten,
   isOver,
-  notAhead,
+  isRemovable,
   OTHERS,
-  occurred,
-  type Placed,
-  partOver,
-  seen,
+  type PlacedAlert,
   WEEK_MS,
 } from './incident.ts';
-import { eachAlone, type WatchFailure } from './watch-failure.ts';
+import { runEach, type WatchFailure } from './watch-failure.ts';
 
-/** The incidents of the installation, by name: the open ones and those that ended recently. */
+/** The open and recently ended incidents of the installation, by name. */
 export type Book = ReadonlyMap<string, Incident>;
 
-/** One observation: the alerts that were queued, and what a check of the state found. */
+/** New input for the book: queued alerts, and the findings of a check of the state. */
 export interface Observation {
   /** Alerts, in the order in which they were queued. */
   alerts: readonly Alert[];
-  /** All conditions that hold now; absent when the state was not checked. */
+  /** All conditions that hold now; absent without a check. */
   conditions?: readonly Condition[] | undefined;
-  /** Failed messages that are still dead letters, by the names of the incidents in whose time they failed. */
+  /** For each incident, by name: how many messages that failed during it are still dead letters. */
   letters?: ReadonlyMap<string, number> | undefined;
   /** Parts of the watch that failed during the check. */
   failures?: readonly WatchFailure[];
-  /** Whether every channel has the newest stage of an incident: until then it is stored, for a week after its end at most. */
+  /** Whether every channel has the newest stage of an incident. Otherwise it stays for up to a week after its end. */
   isDelivered?: (incident: Incident) => boolean;
   nowMs: number;
 }
@@ -41,54 +41,54 @@ const INCIDENTS_MAX = 1_000;
 const KEYS_MAX = 5;
 
 /**
- * Enters an observation into the book. Pure: two processes that enter the same get the same, so the one that loses the
- * compare-and-set drops its result. An item that throws becomes a failure of the watch; all others are entered.
+ * Enters an observation into the book. Pure: two processes with the same input get the same result, so the loser of the
+ * compare-and-set can drop its own. An item that throws becomes a failure of the watch and blocks no other item.
  */
 export function enter(
   book: Book,
   { alerts, conditions, letters, failures = [], isDelivered = () => true, nowMs }: Observation,
 ): { book: Book; failures: readonly WatchFailure[] } {
-  const incidents = new Map([...book].map(([id, incident]) => [id, notAhead(incident, nowMs)]));
-  const failed = [...failures];
+  const incidents = new Map([...book].map(([id, incident]) => [id, capTimes(incident, nowMs)]));
+  const allFailures = [...failures];
   const put = (incident: Incident): void => {
     incidents.set(incidentOf(incident), incident);
   };
   const each = <T extends Pick<Alert, 'cause' | 'key'>>(all: Iterable<T>, step: (one: T) => void): void =>
-    eachAlone(all, (one) => one.cause, step, failed);
+    runEach(all, (one) => one.cause, step, allFailures);
   each(alerts, (alert) => {
-    const at = placed(incidents, alert);
-    const before = incidents.get(incidentOf(at));
-    if (!alert.isOver) put(occurred(before, at, nowMs));
-    else if (before?.isOpen && at.part !== undefined) put(partOver(before, at, nowMs));
-    else if (before?.isOpen) put(ended(before, nowMs, alert.text));
+    const target = placeAlert(incidents, alert);
+    const before = incidents.get(incidentOf(target));
+    if (!alert.isOver) put(addOccurrence(before, target, nowMs));
+    else if (before?.isOpen && target.part !== undefined) put(endPart(before, target, nowMs));
+    else if (before?.isOpen) put(endIncident(before, nowMs, alert.text));
   });
-  const lasting = conditions && new Set<string>();
+  const lastingNames = conditions && new Set<string>();
   each(conditions ?? [], (condition) => {
-    const at = placed(incidents, condition);
-    lasting?.add(incidentOf(at));
-    put(seen(incidents.get(incidentOf(at)), at, nowMs));
+    const target = placeAlert(incidents, condition);
+    lastingNames?.add(incidentOf(target));
+    put(addSighting(incidents.get(incidentOf(target)), target, nowMs));
   });
-  const blind = new Set(failures.map(({ what }) => what));
+  const failedParts = new Set(failures.map(({ what }) => what));
   each([...incidents.values()], (incident) => {
     if (incident.cause === 'watcher') return;
-    const isLasting = blind.has(incident.cause) ? undefined : lasting?.has(incidentOf(incident));
+    const isLasting = failedParts.has(incident.cause) ? undefined : lastingNames?.has(incidentOf(incident));
     const isEnded = isOver(incident, isLasting, nowMs);
-    put(withLetters(isEnded ? ended(incident, nowMs) : incident, letters));
+    put(withLetters(isEnded ? endIncident(incident, nowMs) : incident, letters));
   });
-  const watcher = watcherAfter(incidents.get('watcher'), failed, conditions !== undefined, nowMs);
+  const watcher = watcherAfter(incidents.get('watcher'), allFailures, conditions !== undefined, nowMs);
   if (watcher) put(watcher);
   each([...incidents.values()], (incident) => {
     if (incident.isOpen) put(withCause(incident, causeOf(incident, incidents, nowMs)));
   });
-  forget(incidents, isDelivered, nowMs);
-  return { book: incidents, failures: failed };
+  removeOld(incidents, isDelivered, nowMs);
+  return { book: incidents, failures: allFailures };
 }
 
 function withLetters(incident: Incident, letters: Observation['letters']): Incident {
-  const left = letters?.get(incidentOf(incident));
+  const count = letters?.get(incidentOf(incident));
   const before = incident.letters;
-  if (left === undefined || left === (before?.left ?? 0)) return incident;
-  return { ...incident, letters: { left, most: Math.max(left, before?.most ?? 0) } };
+  if (count === undefined || count === (before?.left ?? 0)) return incident;
+  return { ...incident, letters: { left: count, most: Math.max(count, before?.most ?? 0) } };
 }
 
 function withCause(incident: Incident, cause: string | undefined): Incident {
@@ -97,35 +97,40 @@ function withCause(incident: Incident, cause: string | undefined): Incident {
   return cause === undefined ? alone : { ...alone, under: cause };
 }
 
-/** Chooses the incident for an alert: its own, or `<cause>:others` where five of its cause are open. */
-function placed<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): Placed<T> {
+/** Chooses the incident for an alert: its own, or `<cause>:others` if five incidents of its cause are already open. */
+function placeAlert<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): PlacedAlert<T> {
   const { cause, key = '' } = one;
   if (key === '' || incidents.get(incidentOf(one))?.isOpen) return one;
-  const shared: Placed<T> = { ...one, key: OTHERS, part: key };
-  delete shared.level;
-  const others = incidents.get(incidentOf(shared));
-  if (others?.isOpen && others.parts?.includes(key)) return shared;
+  const merged: PlacedAlert<T> = { ...one, key: OTHERS, part: key };
+  delete merged.level;
+  const others = incidents.get(incidentOf(merged));
+  if (others?.isOpen && others.parts?.includes(key)) return merged;
   const open = [...incidents.values()].filter((each) => each.cause === cause && each.isOpen && each.key !== OTHERS);
-  return open.length < KEYS_MAX || one.isOver ? one : shared;
+  return open.length < KEYS_MAX || one.isOver ? one : merged;
 }
 
-/** Updates the incident of the watch, last, since each earlier step may add a failure. Only a full check changes or ends it. */
+/** Updates the `watcher` incident, last, since each earlier step may add a failure. Only a full check ends the incident. */
 function watcherAfter(
   before: Incident | undefined,
-  failed: readonly WatchFailure[],
+  allFailures: readonly WatchFailure[],
   isWhole: boolean,
   nowMs: number,
 ): Incident | undefined {
-  if (failed.length > 0 && (isWhole || !before?.isOpen)) return seen(before, watcherCondition(failed), nowMs);
-  const isEnded = before !== undefined && isWhole && failed.length === 0 && isOver(before, false, nowMs);
-  return isEnded ? ended(before, nowMs) : before;
+  if (allFailures.length > 0 && (isWhole || !before?.isOpen))
+    return addSighting(before, watcherCondition(allFailures), nowMs);
+  const isEnded = before !== undefined && isWhole && allFailures.length === 0 && isOver(before, false, nowMs);
+  return isEnded ? endIncident(before, nowMs) : before;
 }
 
-/** The whole book is read every second, so it must stay small; the oldest ended incidents are removed first. */
-function forget(incidents: Map<string, Incident>, isDelivered: (incident: Incident) => boolean, nowMs: number): void {
+/** Removes incidents that nobody needs any more. Each process reads the whole book every second, so its size is limited. */
+function removeOld(
+  incidents: Map<string, Incident>,
+  isDelivered: (incident: Incident) => boolean,
+  nowMs: number,
+): void {
   for (const [id, incident] of incidents) {
     const isOld = nowMs - (incident.endedMs ?? nowMs) > WEEK_MS;
-    if (isForgotten(incident, nowMs) && (isDelivered(incident) || isOld)) incidents.delete(id);
+    if (isRemovable(incident, nowMs) && (isDelivered(incident) || isOld)) incidents.delete(id);
   }
   const surplus = incidents.size - INCIDENTS_MAX;
   if (surplus <= 0) return;

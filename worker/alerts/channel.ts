@@ -4,11 +4,11 @@ import type { SendOptions } from '../../shared/telegram/messages.ts';
 import type { AlertMessage } from './message.ts';
 import type { Webhook } from './webhook.ts';
 
-/** The result of a message to an operator. */
-export type Sent =
+/** The result of sending or editing a message to operators. */
+export type SendResult =
   | {
       ok: true;
-      /** Absent where a message cannot be changed. */
+      /** Absent on channels whose messages cannot be edited. */
       messageId?: number;
     }
   | {
@@ -16,27 +16,27 @@ export type Sent =
       /** For the log: never a URL or a token. */
       why: string;
       retryAfterMs?: number;
-      /** Nothing was tried: Telegram is away, or the webhook is spared for a while. */
+      /** No send was tried: Telegram is away, or the webhook's backoff lasts. */
       isAway?: true;
       /** The chat's new id. */
       movedTo?: number;
-      /** The message cannot be edited any more, or its text is refused for good. */
+      /** The message cannot be edited any more, or Telegram refuses its text for good. */
       isLost?: true;
     };
 
 /**
- * The way to an operator's chat.
+ * The channel to an operator's chat.
  *
- * Contract: never throws; a message whose fate is unknown counts as not sent, so it may come twice. Ends within 30
+ * Contract: never throws. A send with an unknown result counts as failed, so a message may come twice. Ends within 30
  * seconds.
  */
 export interface AlertChannel {
-  send(text: string, options?: { replyTo?: number; look?: Look; isSilent?: boolean }): Promise<Sent>;
+  send(text: string, options?: { replyTo?: number; look?: Look; isSilent?: boolean }): Promise<SendResult>;
   /** Replaces the text of a message. A repeat changes nothing. */
-  edit(messageId: number, text: string, look: Look): Promise<Sent>;
+  edit(messageId: number, text: string, look: Look): Promise<SendResult>;
 }
 
-/** How a message looks, and where its buttons lead. */
+/** Format, links and buttons of a message. */
 export type Look = Omit<AlertMessage, 'text'>;
 
 /** The channels to the operators. */
@@ -45,7 +45,7 @@ export interface Channels {
   chatId: number | undefined;
   telegram(chatId: number): AlertChannel;
   webhook: Webhook | undefined;
-  /** The first wait after a channel took nothing; each further wait doubles, up to five minutes. */
+  /** The first wait after a failed send. Each further wait doubles, up to five minutes. */
   retryMs: number;
 }
 
@@ -53,41 +53,41 @@ export interface Channels {
 export function telegramChannel(telegram: Telegram, chatId: number): AlertChannel {
   return {
     async send(text, { replyTo, look, isSilent = false } = {}) {
-      const sent = await plainIfRefused(text, look, (words, options) =>
+      const result = await sendOrSendPlain(text, look, (words, options) =>
         telegram.sendMessage({ chatId }, words, { ...options, replyTo, isSilent }),
       );
-      return sent.ok ? { ok: true, messageId: sent.value.messageId } : notSent(sent.failure);
+      return result.ok ? { ok: true, messageId: result.value.messageId } : failureOf(result.failure);
     },
     async edit(messageId, text, look) {
-      const edited = await plainIfRefused(text, look, (words, options) =>
+      const result = await sendOrSendPlain(text, look, (words, options) =>
         telegram.editMessage({ chatId }, messageId, words, options),
       );
-      return edited.ok ? { ok: true, messageId } : notSent(edited.failure);
+      return result.ok ? { ok: true, messageId } : failureOf(result.failure);
     },
   };
 }
 
-/** A message whose format or links Telegram refuses (it takes none to `localhost`) is sent in plain words. */
-async function plainIfRefused<T>(
+/** Sends a message, and once more as plain text if Telegram refuses its format or links, e.g. a link to `localhost`. */
+async function sendOrSendPlain<T>(
   text: string,
   look: Look | undefined,
   send: (text: string, options: Pick<SendOptions, 'entities' | 'buttons'>) => Promise<TelegramResult<T>>,
 ): Promise<TelegramResult<T>> {
   if (look === undefined) return send(text, {});
   const { entities, links, buttons = [] } = look;
-  const sent = await send(text, {
+  const result = await send(text, {
     entities: [...entities],
     buttons: [...buttons, ...(links.length > 0 ? [links] : [])],
   });
-  return !sent.ok && sent.failure.kind === 'rejected' ? send(withLinks(text, look), { buttons }) : sent;
+  return !result.ok && result.failure.kind === 'rejected' ? send(withLinks(text, look), { buttons }) : result;
 }
 
-/** The text with its links, where there are no buttons. */
+/** The text with its links as lines, for channels without buttons. */
 export function withLinks(text: string, { links }: Pick<Look, 'links'>): string {
   return [text, ...links.map((link) => `${link.text}: ${link.url}`)].join('\n');
 }
 
-function notSent({ kind, description, retryAfterMs, migratedTo }: TelegramFailure): Sent {
+function failureOf({ kind, description, retryAfterMs, migratedTo }: TelegramFailure): SendResult {
   return {
     ok: false,
     why: `${kind}: ${description}`,
@@ -98,14 +98,17 @@ function notSent({ kind, description, retryAfterMs, migratedTo }: TelegramFailur
   };
 }
 
-/** The operator's chat, also under the new id that it has as a supergroup. */
-export function followedChat(telegram: (chatId: number) => AlertChannel, chatId: number): Pick<AlertChannel, 'send'> {
+/** The channel to a chat. Follows the chat to its new id if it becomes a supergroup. */
+export function channelFollowingMoves(
+  telegram: (chatId: number) => AlertChannel,
+  chatId: number,
+): Pick<AlertChannel, 'send'> {
   let to = chatId;
   return {
     async send(text, options) {
-      const sent = await telegram(to).send(text, options);
-      if (sent.ok || sent.movedTo === undefined) return sent;
-      to = sent.movedTo;
+      const result = await telegram(to).send(text, options);
+      if (result.ok || result.movedTo === undefined) return result;
+      to = result.movedTo;
       return telegram(to).send(text, options);
     },
   };

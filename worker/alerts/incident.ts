@@ -5,92 +5,92 @@ import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
 import type { Condition } from './causes/words.ts';
 import { actsFor, CAUSES, isAtLeast, rowAt } from './causes.ts';
 
-/** A message that waits, and its chat. */
+/** A waiting message and its chat. */
 export interface WaitingMessage {
   chat: ChatKey;
   entry: EntryId;
 }
 
-/** What an operator did about an incident. Plain JSON; times are ms since the epoch, by Redis' clock. */
+/** An operator's action on an incident. Plain JSON; times are ms since the epoch, by Redis' clock. */
 export interface NotedAct {
   by: string;
   atMs: number;
   /** The entry of the press; absent for the console and the command line. */
   entry?: EntryId;
-  /** How it went, in few words; only an earlier version leaves it out. */
+  /** The result in a few words; absent only in records of earlier versions. */
   result?: string;
 }
 
-/** What operators did about an opening of the incident: the last time of each act. */
+/** The operators' actions on one opening of an incident: the latest of each name. */
 export type NotedActs = Readonly<Record<string, NotedAct>>;
 
 /**
- * One trouble of the installation, from its first occurrence to its end. Stored as JSON; times are ms since the epoch, by
- * Redis' clock.
+ * One cause of trouble for the installation, from its first occurrence to its end. Stored as JSON; times are ms since the
+ * epoch, by Redis' clock.
  */
 export interface Incident {
   cause: Cause;
   key: string;
   isOpen: boolean;
   openedMs: number;
-  /** When the book first had this opening; `openedMs` may be long before. */
+  /** When this opening was first stored. The trouble itself (`openedMs`) may be much older. */
   enteredMs?: number;
-  /** When it last occurred, or was last seen. */
+  /** Time of the latest occurrence, or of the latest check that found the condition. */
   lastMs: number;
   endedMs?: number;
-  /** How often it returned within the hour after its end. */
+  /** How often the incident returned within an hour after its end. */
   reopenings: number;
-  /** The first and the latest occurrence, in the words of the alerts. */
+  /** Alert texts of the first and the latest occurrence. */
   first: string;
   latest: string;
-  /** What kind of trouble it is now, where a cause has several. */
+  /** The present kind of trouble, for causes with several kinds. */
   level: string;
-  /** Messages and chats that it affects; only the first chats are stored by name. */
+  /** The counts of affected messages and chats, and the names of the first chats. */
   messages: number;
   chats: number;
   chatNames: readonly string[];
-  /** The first message that it affects. */
+  /** The first affected message. */
   entry?: string;
   traceId?: string;
-  /** A line for each occurrence, for a cause that names each; `occurrencesMore` counts further ones, which the log has. */
+  /** A line for each occurrence, for causes with `namesEach`. `occurrencesMore` counts further ones, which only the log has. */
   occurrences: readonly string[];
   occurrencesMore: number;
-  /** The keys of the alerts that were merged into it: only of `<cause>:others`. */
+  /** The keys of the merged alerts; only for `<cause>:others`. */
   parts?: readonly string[];
-  /** The name of the incident that it follows from. */
+  /** The name of the incident that caused this one. */
   under?: string;
-  /** Messages that failed meanwhile: the most at once, and how many of them are still dead letters. */
+  /** Dead letters of messages that failed during the incident: the highest count (`most`) and the present one (`left`). */
   letters?: { most: number; left: number };
-  /** The oldest message without an answer, which its buttons are about. */
+  /** The oldest unanswered message; the incident's buttons act on this message or its chat. */
   waiting?: WaitingMessage;
   /** The id of this opening; see `openingOf`. */
   opening?: string;
-  /** What operators did about this opening. */
+  /** The operators' actions on this opening. */
   acts?: NotedActs;
 }
 
-/** An alert or a condition as it is entered; `part` is its own key if it was merged into `<cause>:others`. */
-export type Placed<T extends Alert> = T & { part?: string };
+/** An alert or condition with its incident chosen. `part` is the original key of an alert merged into `<cause>:others`. */
+export type PlacedAlert<T extends Alert> = T & { part?: string };
 
-/** The key of the incident that stands for many of its cause. */
+/** The key of the incident that collects further alerts of its cause. */
 export const OTHERS = 'others';
 
 const CHATS_NAMED_MAX = 1_000;
 const PARTS_MAX = 1_000;
 const OCCURRENCES_MAX = 500;
 const LINE_CHARS_MAX = 1_000;
-/** An incident that only occurrences show ends after this long without one. */
+/** How long without an occurrence until an incident with `endsBy: 'quiet'` ends. */
 export const QUIET_MS = 600_000;
-/** A recurrence within this time after its end reopens the incident; a later one is new. */
+/** A recurrence within this time after the end reopens the incident; a later one is a new incident. */
 export const REOPEN_MS = 3600_000;
-/** How long an incident is stored whose messages can be replayed, or that operators acted on: its buttons work next morning. */
-const STORED_MS = 24 * 3600_000;
-/** An incident that alerts have counted stays open for so long: a check may see nothing between two failing calls. */
+/** How long ended incidents with actions stay stored, so that their buttons still work next morning. */
+const ACTIONABLE_MS = 24 * 3600_000;
+/** How long an incident stays open after its last alert. A check may find no trouble between two failing calls. */
 const SETTLED_MS = 10_000;
-/** How long an incident that was reopened within the hour stays open after its condition ends; the condition may recur. */
+/** How long a reopened incident stays open after its condition ends, since the condition may recur once more. */
 export const BACK_SETTLED_MS = 300_000;
 const AHEAD_MS = 60_000;
-/** How long a fact is stored, and an ended incident that a channel lacks. */
+/** How long facts stay stored, and ended incidents that a channel still lacks. */
 export const WEEK_MS = 7 * 24 * 3600_000;
 
 /** The name of the incident that an alert belongs to. */
@@ -109,27 +109,27 @@ export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' 
 }
 
 /**
- * The incident with its times capped at now: after Redis' clock has stepped back they would lie ahead for as long as the
- * step. Less than a minute may be the difference between two servers.
+ * Caps the times of an incident at now, so that no time lies in the future after Redis' clock has stepped back. Less than
+ * a minute ahead is accepted as the difference between two servers.
  */
-export function notAhead(incident: Incident, nowMs: number): Incident {
+export function capTimes(incident: Incident, nowMs: number): Incident {
   const { openedMs, lastMs, endedMs = 0 } = incident;
   if (Math.max(openedMs, lastMs, endedMs) <= nowMs + AHEAD_MS) return incident;
-  const past = (ms: number): number => Math.min(ms, nowMs);
+  const capped = (ms: number): number => Math.min(ms, nowMs);
   return {
     ...incident,
     opening: openingOf(incident),
-    openedMs: past(openedMs),
-    lastMs: past(lastMs),
-    ...(incident.enteredMs !== undefined && { enteredMs: past(incident.enteredMs) }),
-    ...(incident.endedMs !== undefined && { endedMs: past(endedMs) }),
+    openedMs: capped(openedMs),
+    lastMs: capped(lastMs),
+    ...(incident.enteredMs !== undefined && { enteredMs: capped(incident.enteredMs) }),
+    ...(incident.endedMs !== undefined && { endedMs: capped(endedMs) }),
   };
 }
 
-/** The incident with one more occurrence: opened, reopened or counted. */
-export function occurred(before: Incident | undefined, alert: Placed<Alert>, nowMs: number): Incident {
+/** Adds an occurrence to an incident. Opens or reopens the incident if needed. */
+export function addOccurrence(before: Incident | undefined, alert: PlacedAlert<Alert>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, alert)) return { ...before, lastMs: nowMs };
-  const incident = before?.isOpen ? before : opened(recent(before, nowMs), alert, nowMs, nowMs);
+  const incident = before?.isOpen ? before : openIncident(recentlyEnded(before, nowMs), alert, nowMs, nowMs);
   const { chat } = alert;
   const isNewChat =
     chat !== undefined && !incident.chatNames.includes(chat) && incident.chatNames.length < CHATS_NAMED_MAX;
@@ -147,25 +147,25 @@ export function occurred(before: Incident | undefined, alert: Placed<Alert>, now
   };
 }
 
-/** An occurrence as a line with all that identifies it. */
+/** The line of an occurrence, with chat, entry and trace. */
 function lineOf({ line, text, chat, entry, traceId }: Alert): string {
   if (line !== undefined) return line;
   const where = chat === undefined ? '' : ` Chat ${chat}, entry ${entry}.`;
   return `${text}${where}${traceId === undefined ? '' : ` Trace ${traceId}`}`;
 }
 
-function isNewPart({ parts = [] }: Incident, { part }: Placed<Alert>): boolean {
+function isNewPart({ parts = [] }: Incident, { part }: PlacedAlert<Alert>): boolean {
   return part !== undefined && !parts.includes(part) && parts.length < PARTS_MAX;
 }
 
-function withPart(incident: Incident, alert: Placed<Alert>): Pick<Incident, 'parts'> {
+function withPart(incident: Incident, alert: PlacedAlert<Alert>): Pick<Incident, 'parts'> {
   return isNewPart(incident, alert) ? { parts: [...(incident.parts ?? []), String(alert.part)] } : {};
 }
 
-/** The incident after one of those that it stands for is over: with the last of them it ends. */
-export function partOver(incident: Incident, { part, text }: Placed<Alert>, nowMs: number): Incident {
+/** Removes a merged alert from `<cause>:others`. The incident ends with the last one. */
+export function endPart(incident: Incident, { part, text }: PlacedAlert<Alert>, nowMs: number): Incident {
   const parts = (incident.parts ?? []).filter((each) => each !== part);
-  return parts.length === 0 ? ended(incident, nowMs, text) : { ...incident, parts };
+  return parts.length === 0 ? endIncident(incident, nowMs, text) : { ...incident, parts };
 }
 
 function withOccurrence({ occurrences, occurrencesMore }: Incident, whole: string) {
@@ -174,12 +174,12 @@ function withOccurrence({ occurrences, occurrencesMore }: Incident, whole: strin
   return hasRoom ? { occurrences: [...occurrences, line] } : { occurrencesMore: occurrencesMore + 1 };
 }
 
-/** The incident after a check of the state has seen its condition. */
-export function seen(before: Incident | undefined, condition: Placed<Condition>, nowMs: number): Incident {
+/** Updates an incident with a condition that a check found. Opens or reopens the incident if needed. */
+export function addSighting(before: Incident | undefined, condition: PlacedAlert<Condition>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
   const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
   if (!Number.isFinite(openedMs)) throw new RangeError(`The beginning of ${condition.cause} cannot be read`);
-  const incident = before?.isOpen ? before : opened(recent(before, nowMs), condition, openedMs, nowMs);
+  const incident = before?.isOpen ? before : openIncident(recentlyEnded(before, nowMs), condition, openedMs, nowMs);
   const { chat, entry } = condition;
   return {
     ...incident,
@@ -195,25 +195,25 @@ export function seen(before: Incident | undefined, condition: Placed<Condition>,
   };
 }
 
-/** Whether a fact that an operator closed stays closed: it does at the same level. The texts of another version have none. */
+/** Whether a fact that an operator closed stays closed: yes at the same level; for `other-version`, with the same text. */
 function staysClosed({ cause, isOpen, level, latest, acts }: Incident, alert: Alert): boolean {
   const { endsBy, namesEach } = CAUSES[cause];
   if (cause === 'other-version' && latest !== alert.text) return false;
   return !isOpen && acts?.close !== undefined && endsBy === 'fact' && !namesEach && (alert.level ?? '') === level;
 }
 
-/** The incident at its end. */
-export function ended(incident: Incident, nowMs: number, words = ''): Incident {
+/** Ends an incident; `words` become its latest text. */
+export function endIncident(incident: Incident, nowMs: number, words = ''): Incident {
   return { ...incident, isOpen: false, endedMs: nowMs, ...(words !== '' && { latest: words }) };
 }
 
-/** The earlier incident, if it ended within the hour: a later one is new, although the earlier is still stored. */
-function recent(before: Incident | undefined, nowMs: number): Incident | undefined {
+/** The earlier incident if it ended within the last hour, otherwise `undefined`. */
+function recentlyEnded(before: Incident | undefined, nowMs: number): Incident | undefined {
   return before !== undefined && nowMs - (before.endedMs ?? before.lastMs) <= REOPEN_MS ? before : undefined;
 }
 
-function opened(last: Incident | undefined, alert: Condition, openedMs: number, nowMs: number): Incident {
-  // Trouble of another level is new, and does not return.
+function openIncident(last: Incident | undefined, alert: Condition, openedMs: number, nowMs: number): Incident {
+  // Trouble of another level is a new incident.
   const before = last?.level === (alert.level ?? '') ? last : undefined;
   return {
     cause: alert.cause,
@@ -221,7 +221,7 @@ function opened(last: Incident | undefined, alert: Condition, openedMs: number, 
     isOpen: true,
     openedMs,
     enteredMs: nowMs,
-    // A condition may return with the beginning that it had.
+    // Not from `openedMs`: a returning condition may have the same beginning as before.
     opening: openingOf({ cause: alert.cause, key: alert.key ?? '', openedMs: nowMs }),
     lastMs: openedMs,
     reopenings: before === undefined ? 0 : before.reopenings + 1,
@@ -238,10 +238,7 @@ function opened(last: Incident | undefined, alert: Condition, openedMs: number, 
   };
 }
 
-/**
- * Whether an open incident is over; `isLasting` says whether a check has just seen its condition, and is absent without
- * a check.
- */
+/** Whether an open incident is over. `isLasting`: whether a check has just found its condition; absent without a check. */
 export function isOver(
   { cause, lastMs, chatNames, reopenings, isOpen }: Incident,
   isLasting: boolean | undefined,
@@ -256,42 +253,42 @@ export function isOver(
   return chatNames.length === 0 || quietMs > SETTLED_MS;
 }
 
-/** Whether an incident need not be stored any longer once every channel has its end. */
-export function isForgotten({ cause, isOpen, lastMs, endedMs, acts }: Incident, nowMs: number): boolean {
+/** Whether an incident can be removed once every channel has its end. */
+export function isRemovable({ cause, isOpen, lastMs, endedMs, acts }: Incident, nowMs: number): boolean {
   const isFact = CAUSES[cause].endsBy === 'fact';
   if (isOpen || isFact) return isFact && nowMs - lastMs > WEEK_MS;
-  return nowMs - (endedMs ?? lastMs) > (acts === undefined && !hasLetters(cause) ? REOPEN_MS : STORED_MS);
+  return nowMs - (endedMs ?? lastMs) > (acts === undefined && !hasLetters(cause) ? REOPEN_MS : ACTIONABLE_MS);
 }
 
-/** Whether messages that fail during an incident of a cause can be put back. */
+/** Whether messages that fail during incidents of this cause can be replayed. */
 export function hasLetters(cause: Cause): boolean {
   return actsFor(cause).some((name) => name === 'replay' || name === 'deliver');
 }
 
-/** How long a backlog gets to drain after the end of what caused it. */
+/** How long after an incident's end its backlog still counts as its consequence. */
 export const DRAIN_MS = 60_000;
 
 /**
- * The name of the incident that another one follows from: one that is open, or ended so lately that the backlog drains.
- * Follows the chain to its root. Pure.
+ * The name of the root cause of an incident, at the end of the chain of `follows`. Each link is an incident that is open
+ * or has ended within `DRAIN_MS`. Pure.
  */
 export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>, nowMs: number): string | undefined {
   let name: string | undefined;
   let current = incident;
-  const passed = new Set([incidentOf(incident)]);
+  const visited = new Set([incidentOf(incident)]);
   for (;;) {
     const { follows = [] } = rowAt(current);
     const found = [...book].find(([id, each]) => {
       const isNow = each.isOpen || nowMs - (each.endedMs ?? each.lastMs) < DRAIN_MS;
-      return isNow && !passed.has(id) && follows.includes(each.cause) && explains(each, incident);
+      return isNow && !visited.has(id) && follows.includes(each.cause) && explains(each, incident);
     });
     if (found === undefined) return name;
     [name, current] = found;
-    passed.add(name);
+    visited.add(name);
   }
 }
 
-/** An incident explains another only at the severity of its row (not a Redis that is nearly full), and none graver than itself. */
+/** Whether one incident can cause another: only with its row's severity (not a nearly full Redis), and nothing graver. */
 function explains(cause: Incident, consequence: Incident): boolean {
   const { severity } = rowAt(cause);
   return severity === CAUSES[cause.cause].severity && isAtLeast(severity, rowAt(consequence).severity);

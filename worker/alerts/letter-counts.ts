@@ -4,10 +4,10 @@ import { bindLetterCount } from '../../shared/state/lane/dead-letters.ts';
 import type { Book } from './book.ts';
 import { hasLetters, type Incident, incidentOf } from './incident.ts';
 
-/** How long before the opening the time begins: a gateway that was away enters alerts of earlier failures. */
+/** How long before its opening an incident's time span begins: after a break, the gateway enters alerts of earlier failures. */
 const BEFORE_MS = 600_000;
 
-/** When messages failed that belong to an incident: in its time, or at any time where dead letters pile up. Pure. */
+/** The time span of the failures that belong to an incident; for `dead-letters`, all time until now. Pure. */
 export function timeOfLetters(
   incident: Pick<Incident, 'openedMs' | 'isOpen' | 'endedMs'> & { cause: string },
   nowMs: number,
@@ -18,18 +18,18 @@ export function timeOfLetters(
 }
 
 /**
- * Counts the dead letters that are left of each incident during which messages may fail, by its name. Rejects when Redis
- * cannot be reached.
+ * Counts, for each incident that can make messages fail, the remaining dead letters, by name. Rejects when Redis cannot be
+ * reached.
  */
 export async function countLettersOf(redis: RedisClient, shards: number, book: Book, nowMs: number) {
   const count = bindLetterCount(redis);
   const all = [...book.values()].filter(({ cause }) => hasLetters(cause));
-  const counts = all.map(async (incident): Promise<[name: string, left: number]> => {
+  const counts = all.map(async (incident): Promise<[name: string, letters: number]> => {
     const { sinceMs, untilMs } = timeOfLetters(incident, nowMs);
-    const left = await Promise.all(
+    const shardCounts = await Promise.all(
       Array.from({ length: shards }, (_, shard) => count(keysOf(shard), sinceMs, untilMs)),
     );
-    return [incidentOf(incident), left.reduce((sum, each) => sum + each, 0)];
+    return [incidentOf(incident), shardCounts.reduce((sum, each) => sum + each, 0)];
   });
   return new Map(await Promise.all(counts));
 }

@@ -1,20 +1,21 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { createBookStore } from './book-store.ts';
 import type { ActName } from './causes/words.ts';
-import { ended, type Incident, incidentOf, type NotedAct, openingOf } from './incident.ts';
+import { endIncident, type Incident, incidentOf, type NotedAct, openingOf } from './incident.ts';
 
-/** The book is written every second or two. */
+/** Other processes write the book every second or two. */
 const TRIES_MAX = 50;
 
-/** Reads the incident of an opening; `undefined` when it is forgotten, or has opened again since. */
+/** Reads the incident of an opening; `undefined` if the incident was removed or has a newer opening. */
 export async function readOpening(redis: RedisClient, opening: string): Promise<Incident | undefined> {
   const { book } = await createBookStore(redis).read();
   return [...book.values()].find((incident) => openingOf(incident) === opening);
 }
 
 /**
- * Notes an act in the incident that it is about, so that the message about it says what was done; `close` ends the incident.
- * Contract: rejects when Redis cannot be reached. Where the incident is forgotten, nothing is noted.
+ * Stores an operator's action in its incident, so that the message about the incident shows the action. `close` also ends
+ * the incident. Does nothing if the incident was removed or has a newer opening.
+ * Contract: rejects when Redis cannot be reached.
  */
 export async function noteAct(
   redis: RedisClient,
@@ -28,11 +29,11 @@ export async function noteAct(
     const storedBook = await store.read();
     const before = storedBook.book.get(id);
     if (before === undefined || openingOf(before) !== openingOf(incident)) return;
-    const known = before.acts?.[name];
-    // A press that runs again keeps its first time.
-    const atMs = known?.entry !== undefined && known.entry === note.entry ? known.atMs : note.atMs;
+    const previous = before.acts?.[name];
+    // A retry of the same press keeps the first time.
+    const atMs = previous?.entry !== undefined && previous.entry === note.entry ? previous.atMs : note.atMs;
     const withNote = { ...before, acts: { ...before.acts, [name]: { ...note, atMs } } };
-    const after = name === 'close' && before.isOpen ? ended(withNote, note.atMs) : withNote;
+    const after = name === 'close' && before.isOpen ? endIncident(withNote, note.atMs) : withNote;
     if (await store.record(storedBook, new Map([...storedBook.book, [id, after]]))) return;
   }
   throw new Error('an act could not be noted: other processes write the book of incidents all the time');

@@ -7,40 +7,40 @@ import { refusalOf } from '../../shared/redis/server-state.ts';
 import { RefusedWritesError } from '../../shared/state/process/process.ts';
 import type { Limits } from '../limits.ts';
 import { ALERT_WORDS } from './causes/words.ts';
-import { type AlertChannel, type Channels, followedChat, type Sent, withLinks } from './channel.ts';
+import { type AlertChannel, type Channels, channelFollowingMoves, type SendResult, withLinks } from './channel.ts';
 import { type AlertMessage, plainMessage, type Surroundings, surroundingsOf, troubleMessage } from './message.ts';
 import type { Webhook } from './webhook.ts';
 
 export type Trouble = ReturnType<typeof watchFor>;
 
-/** What trouble of one process is reported with. */
+/** Channels and settings for reports of one process's trouble. */
 interface Reporting {
   channels: readonly Pick<AlertChannel, 'send'>[];
   webhook?: Webhook | undefined;
   log: Logger;
-  /** Trouble that lasts this long is notified. */
+  /** How long trouble lasts before the operator is notified. */
   afterMs: number;
   now?: () => number;
-  /** Where an operator reads on. */
+  /** Link targets for the message. */
   around?: Surroundings;
 }
 
-/** The trouble of this process that it reports to the channels itself: of Redis, and of its watchdog. */
+/** Creates the reporters of trouble that this process sends to the channels itself: of Redis, and of its watchdog. */
 export function watchTroubles(
   { settings, log, limits }: Pick<Root, 'settings' | 'log'> & { limits: Limits },
   { chatId, telegram, webhook }: Channels,
 ): { redis: Trouble; watch: Trouble } {
-  const channels = chatId === undefined ? [] : [followedChat(telegram, chatId)];
+  const channels = chatId === undefined ? [] : [channelFollowingMoves(telegram, chatId)];
   const reporting = { channels, webhook, log, around: surroundingsOf(settings), afterMs: limits.redisTroubleMs };
   return { redis: watchRedis(reporting), watch: watchWatchdog(reporting) };
 }
 
-/** Watches the writes of one process. */
+/** Reports writes of this process that fail. */
 export function watchRedis(reporting: Reporting) {
   return watchFor(reporting, { name: 'redis-writes', textOf: redisTroubleText, ...ALERT_WORDS.redisWrites });
 }
 
-/** Watches the watchdog of one process, whose own alerts need a book that it can write. */
+/** Reports a failing watchdog of this process. The watchdog itself can alert only through the book of incidents. */
 function watchWatchdog(reporting: Reporting) {
   return watchFor(reporting, { name: 'watcher', textOf: watchdogTroubleText, ...ALERT_WORDS.watchdog });
 }
@@ -50,21 +50,20 @@ interface Words {
   name: string;
   title: string;
   textOf(error: unknown, since: string): string;
-  /** How its end reads. */
+  /** Text for the end of the trouble. */
   over: string;
 }
 
 /**
- * Notifies the operator directly, without Redis and its book of incidents: once when the trouble has lasted `afterMs`, and
- * once when it is over.
+ * Notifies the operator without Redis and the book of incidents: once when the trouble has lasted `afterMs`, and once at
+ * its end. Each process reports for itself, since without Redis the processes cannot agree.
  *
- * Contract: `worked` and `failed` return at once and never throw. An alert that a channel did not take is sent again at the
- * next call. Each process speaks for itself, since without Redis the processes cannot agree.
+ * Contract: `worked` and `failed` return at once and never throw. The next call of either retries a failed send.
  */
 function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
   const { channels, webhook, log, afterMs, now = Date.now, around = {} } = reporting;
   let sinceMs: number | undefined;
-  /** The newest error, but an error that names a cause stays before one that does not. */
+  /** The newest error with a known cause; without one, the newest error. */
   let reason: unknown;
   let isNotified = false;
   const send = createOutbox([
@@ -80,7 +79,7 @@ function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
   return {
     /** Since when nothing works, in ms since the epoch; `undefined` while all is well. */
     sinceMs: () => sinceMs,
-    /** The trouble that the operator was notified of and that goes on. */
+    /** The present trouble, once the operator was notified of it. */
     current: () => {
       if (!isNotified || sinceMs === undefined) return undefined;
       const text = textSince(sinceMs);
@@ -88,8 +87,8 @@ function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
     },
     worked(): void {
       if (isNotified && sinceMs !== undefined) {
-        const lasted = counted(Math.round((now() - sinceMs) / 1_000), 'second');
-        const text = `${ALERT_WORDS.resolved}: ${over}, ${asSeenHere()}. It lasted ${lasted}.`;
+        const duration = counted(Math.round((now() - sinceMs) / 1_000), 'second');
+        const text = `${ALERT_WORDS.resolved}: ${over}, ${seenByProcess()}. It lasted ${duration}.`;
         alert(plainMessage(text), text);
       }
       sinceMs = reason = undefined;
@@ -109,8 +108,8 @@ function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
   };
 }
 
-/** Sends each message by every channel, in order; a message that one channel does not take holds up no other channel. */
-function createOutbox(channels: readonly ((message: AlertMessage) => Promise<Sent>)[]) {
+/** Sends each message on every channel, in order. A failed send delays only its own channel. */
+function createOutbox(channels: readonly ((message: AlertMessage) => Promise<SendResult>)[]) {
   const routes = channels.map((channel) => ({ channel, unsent: [] as AlertMessage[], isSending: false }));
   const sendAll = async (route: (typeof routes)[number]): Promise<void> => {
     if (route.isSending) return;
@@ -129,22 +128,22 @@ function createOutbox(channels: readonly ((message: AlertMessage) => Promise<Sen
   };
 }
 
-/** On which shards nothing can be written, in words; empty where it is all of them. Pure. */
+/** The shards that refuse writes, in words; empty if all of them do. Pure. */
 export function refusingShards({ refusing, shards }: RefusedWritesError): string {
   return refusing.length === shards ? '' : ` on ${refusing.length} of ${shards} shards (${refusing.join(', ')})`;
 }
 
 function redisTroubleText(error: unknown, since: string): string {
   const where = error instanceof RefusedWritesError ? refusingShards(error) : '';
-  const whose = where === '' ? 'No message' : 'No message of the chats there';
-  return `Redis takes no writes${where}: it ${refusalOf(error) ?? 'does not answer'}, ${since}, ${asSeenHere()}. ${whose} is accepted or answered until it does; Telegram keeps them for 24 hours. Check the Redis server, or where REDIS_URL leads.`;
+  const subject = where === '' ? 'No message' : 'No message of the chats there';
+  return `Redis takes no writes${where}: it ${refusalOf(error) ?? 'does not answer'}, ${since}, ${seenByProcess()}. ${subject} is accepted or answered until it does; Telegram keeps them for 24 hours. Check the Redis server, or where REDIS_URL leads.`;
 }
 
 function watchdogTroubleText(error: unknown, since: string): string {
   const kind = error instanceof Error ? error.name : 'unknown';
-  return `The watchdog fails (${kind}), ${since}, ${asSeenHere()}. Redis takes writes and messages are answered, but this process notices nothing and alerts nobody. The log has the error; see the section "watcher" of the runbook.`;
+  return `The watchdog fails (${kind}), ${since}, ${seenByProcess()}. Redis takes writes and messages are answered, but this process notices nothing and alerts nobody. The log has the error; see the section "watcher" of the runbook.`;
 }
 
-function asSeenHere(): string {
+function seenByProcess(): string {
   return `as process ${process.pid} on ${hostname()} sees it`;
 }

@@ -1,50 +1,51 @@
 import { refusalOf } from '../../shared/redis/server-state.ts';
 
-/** The errors of bad data, or of a fault of ours. */
-const OURS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
-const REDIS_WELL = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
+/** Names of errors that come from bad data or from a bug. */
+const DATA_ERRORS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
+/** Replies of a working Redis to a bad command, or to bad data. */
+const REPLY_TO_BAD_COMMAND = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
 
-/** Whether an error is about data, or a fault of ours, while Redis itself is well. */
+/** Whether an error comes from bad data or a bug, while Redis itself works. */
 export function isAboutData(error: unknown): boolean {
-  if (!(error instanceof Error) || !OURS.has(error.name)) return false;
-  return refusalOf(error) === undefined && (error.name !== 'ReplyError' || REDIS_WELL.test(error.message));
+  if (!(error instanceof Error) || !DATA_ERRORS.has(error.name)) return false;
+  return refusalOf(error) === undefined && (error.name !== 'ReplyError' || REPLY_TO_BAD_COMMAND.test(error.message));
 }
 
-/** A part of the watch that failed. The conditions that it checks are neither opened nor ended meanwhile. */
+/** A failed part of the watch. While it fails, the incidents that it checks neither open nor end. */
 export interface WatchFailure {
-  /** What goes unnoticed: the cause of an incident, or a part in words. */
+  /** The cause that goes unnoticed, or the name of the failed part. */
   what: string;
   error: unknown;
 }
 
-/** Takes each step by itself: what one of them throws is noted, and keeps no other from being taken. */
-export function eachAlone<T>(
+/** Runs the step for each item. An item that throws is added to `failures`; the others still run. */
+export function runEach<T>(
   all: Iterable<T>,
   nameOf: (one: T) => string,
   step: (one: T) => void,
-  failed: WatchFailure[],
+  failures: WatchFailure[],
 ): void {
   for (const one of all) {
     try {
       step(one);
     } catch (error) {
-      failed.push({ what: nameOf(one), error });
+      failures.push({ what: nameOf(one), error });
     }
   }
 }
 
 /**
- * Reads parts of which one that cannot be read blinds nobody for the others: it throws where it is used. Rejects when
- * Redis cannot be reached.
+ * Awaits several reads. Bad data in one part makes only that part's property throw when it is used. Rejects when Redis
+ * cannot be reached.
  */
-export async function standingAlone<T extends object>(parts: { [Part in keyof T]: Promise<T[Part]> }): Promise<T> {
+export async function readParts<T extends object>(parts: { [Part in keyof T]: Promise<T[Part]> }): Promise<T> {
   const names = Object.keys(parts) as (keyof T)[];
-  const read = await Promise.allSettled(names.map((name) => parts[name]));
-  const errors = read.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []));
-  const lost = errors.find((error) => !isAboutData(error));
-  if (lost !== undefined) throw lost;
+  const results = await Promise.allSettled(names.map((name) => parts[name]));
+  const errors = results.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []));
+  const redisError = errors.find((error) => !isAboutData(error));
+  if (redisError !== undefined) throw redisError;
   const get = (at: number) => () => {
-    const part = read[at];
+    const part = results[at];
     if (part?.status === 'rejected') throw part.reason;
     return part?.value;
   };

@@ -1,50 +1,47 @@
-import type { Sent } from './channel.ts';
+import type { SendResult } from './channel.ts';
 
 /**
- * A second channel: a tool that reads `{"text": …}`, such as Slack, Mattermost or Discord.
+ * A second channel: a service that accepts `{"text": …}`, such as Slack, Mattermost or Discord.
  *
- * Contract: `send` never throws, and ends within 10 seconds. A message whose fate is unknown counts as not sent, so it may
- * come twice. After a refusal nothing is sent for a while.
+ * Contract: `send` never throws, and ends within 10 seconds. A send with an unknown result counts as failed, so a message
+ * may come twice. After a failure, sends fail at once until the wait is over.
  */
 export interface Webhook {
-  send(text: string): Promise<Sent>;
+  send(text: string): Promise<SendResult>;
 }
 
-type Refused = Extract<Sent, { ok: false }>;
+type SendFailure = Extract<SendResult, { ok: false }>;
 
 const TIMEOUT_MS = 10_000;
 const WAIT_MS_MAX = 300_000;
-/** The longest wait that the other side can ask for. */
+/** Upper limit for the wait in the response header `retry-after`. */
 const RETRY_AFTER_MS_MAX = 900_000;
 
-/**
- * The channel to what `ALERT_WEBHOOK_URL` names. `retryMs` is the first wait after a failure; each further wait doubles, up
- * to five minutes.
- */
+/** The channel to `ALERT_WEBHOOK_URL`. `retryMs` is the first wait after a failure; waits double up to five minutes. */
 export function webhookChannel(url: string, retryMs: number): Webhook {
-  let refusal: { sent: Refused; tries: number; retryAtMs: number } | undefined;
+  let failure: { result: SendFailure; tries: number; retryAtMs: number } | undefined;
   return {
     async send(text) {
       const nowMs = performance.now();
-      if (refusal && refusal.retryAtMs > nowMs)
-        return { ...refusal.sent, isAway: true, retryAfterMs: refusal.retryAtMs - nowMs };
-      const sent = await postJson(url, { text: text.replaceAll(/[&<>]/g, (mark) => ESCAPED[mark] ?? mark) });
-      refusal = sent.ok ? undefined : refused(sent, refusal?.tries ?? 0);
-      return sent;
+      if (failure && failure.retryAtMs > nowMs)
+        return { ...failure.result, isAway: true, retryAfterMs: failure.retryAtMs - nowMs };
+      const result = await postJson(url, { text: text.replaceAll(/[&<>]/g, (mark) => ESCAPED[mark] ?? mark) });
+      failure = result.ok ? undefined : afterFailure(result, failure?.tries ?? 0);
+      return result;
     },
   };
 
-  function refused(sent: Refused, tries: number): typeof refusal {
+  function afterFailure(result: SendFailure, tries: number): typeof failure {
     const waitMs = Math.min(retryMs * 2 ** Math.min(tries, 10), WAIT_MS_MAX);
-    return { sent, tries: tries + 1, retryAtMs: performance.now() + Math.max(waitMs, sent.retryAfterMs ?? 0) };
+    return { result, tries: tries + 1, retryAtMs: performance.now() + Math.max(waitMs, result.retryAfterMs ?? 0) };
   }
 }
 
-/** Between < and > Slack reads a link, or whom to call. */
+/** Escapes for Slack, which reads text between < and > as a link or a mention. */
 const ESCAPED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** Posts a body. A redirect is not followed, and the failure never quotes the URL, which is a secret. Never throws. */
-export async function postJson(url: string, body: unknown, stopping?: AbortSignal): Promise<Sent> {
+/** Posts a body as JSON, without following redirects. The failure never quotes the URL, which is a secret. Never throws. */
+export async function postJson(url: string, body: unknown, stopping?: AbortSignal): Promise<SendResult> {
   try {
     const response = await fetch(url, {
       method: 'POST',
@@ -64,7 +61,7 @@ export async function postJson(url: string, body: unknown, stopping?: AbortSigna
   }
 }
 
-/** A login page or a proxy's answers anything with success. Slack calls its plain `ok` HTML, so the words decide. */
+/** Whether a response is a web page, e.g. a proxy's login page with status 200. The body decides: Slack labels plain `ok` as HTML. */
 async function isWebPage(response: Response): Promise<boolean> {
   const reader = response.body?.getReader();
   const first = await reader?.read();

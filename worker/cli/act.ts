@@ -2,7 +2,7 @@ import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import { type Act, findFor, type Result, runAct, type Subject } from '../operator/act.ts';
 import { ACTS } from '../operator/acts.ts';
-import { letterNamed, lettersOf } from '../operator/subjects.ts';
+import { findLetterSubject, selectLetters } from '../operator/subjects.ts';
 import { filterOf } from '../report/arguments.ts';
 import { UsageError } from './terminal.ts';
 import { type Call, type Ground, type RunVerb, show, withRedis } from './verb.ts';
@@ -28,7 +28,7 @@ export async function allow(call: Call): Promise<number> {
   return withRedis(terminal, async (ground) => {
     const base = ground.settings.TELEGRAM_ALLOWED_IDS;
     const isSet = base === 'everyone' || base.has(Number(id));
-    const result = await runHere(call, ground, isIn ? ACTS.allow : ACTS.disallow, { id, called: id, isSet });
+    const result = await runHere(call, ground, isIn ? ACTS.allow : ACTS.disallow, { id, title: id, isSet });
     const isDone = result.kind === 'allowed' || result.kind === 'removed';
     call.print({ id: Number(id), isIn, isSet, isDone }, () => `${result.text}.`);
     return result.effect === 'failed' ? 1 : 0;
@@ -57,7 +57,8 @@ async function onLetters(call: Call, act: typeof ACTS.purge, more: LetterFilter)
   // Where one letter is named, no filter is taken.
   if (id !== undefined && Object.keys(filter).length > 0) throw new UsageError(call.help);
   return withRedis(call.terminal, async (ground) => {
-    const subject = id === undefined ? await lettersOf(ground, { ...filter, ...more }) : await letterNamed(ground, id);
+    const subject =
+      id === undefined ? await selectLetters(ground, { ...filter, ...more }) : await findLetterSubject(ground, id);
     const { text, details = {} } = await runHere(call, ground, act, subject);
     call.print(details, () => `${text}.`);
     return Number(details.chatless) > 0 ? 1 : 0;

@@ -31,7 +31,7 @@ function withChat({ words, terminal }: Call, work: (ground: SessionGround) => Pr
   const { chat, chatId } = parseChatKey(words[0] ?? '') as NonNullable<ReturnType<typeof parseChatKey>>;
   return withRedis(terminal, (ground) => {
     const shard = shardOf(chatId, ground.shards);
-    const subject = { id: chat, called: `Chat ${chat}`, chat, keys: keysOf(shard) };
+    const subject = { id: chat, title: `Chat ${chat}`, chat, keys: keysOf(shard) };
     return work({ ...ground, ...subject, shard, store: openBlobStore(ground.settings.BLOB_URL) });
   });
 }
@@ -97,7 +97,7 @@ export async function forget(call: Call): Promise<number> {
       createMediaStore({ ...source, retentionDays: 1 }),
       FEATURES.flatMap(({ changesToErase }) => changesToErase ?? []),
     );
-    const subject = { id: chat, called: `Chat ${chat}`, chat, keys, archive };
+    const subject = { id: chat, title: `Chat ${chat}`, chat, keys, archive };
     const { details, effect, text } = await runHere(call, ground, ACTS.forget, subject);
     const isPrivate = redisAddressOf(settings) === undefined;
     await removeErasedText(redis, keys, isPrivate, AbortSignal.timeout(REWRITE_MS)).catch(() =>

@@ -6,7 +6,7 @@ import { type ConnectionUse, connectRedis, untilReady } from '../../shared/redis
 import { shardsProblem } from '../../shared/redis/keeping.ts';
 import type { Attribution } from '../../shared/state/process/actions.ts';
 import { ARGUMENTS, kindOf, type Option, optionProblem, wordsProblem } from '../report/arguments.ts';
-import { type ReportGround, some } from '../report/report.ts';
+import { compact, type ReportContext } from '../report/report.ts';
 import { type ReportName, type ReportRule, reportOf } from '../report/reports.ts';
 import { type Terminal, UsageError } from './terminal.ts';
 import { textOf } from './text.ts';
@@ -36,7 +36,7 @@ export interface Call {
   print(value: unknown, words: () => string): void;
 }
 
-export type Ground = ReportGround;
+export type Ground = ReportContext;
 
 const READY_MS = 10_000;
 const EVERY_S_DEFAULT = 2;
@@ -69,7 +69,7 @@ function usageOf(verb: Verb): string {
 
 export function helpOf(verb: Verb): string {
   const { summary, about, acts, exits = '0', examples = [] } = verb;
-  const head = some(`${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`, about);
+  const head = compact(`${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`, about);
   const lines = examples.map((example) => `  npm run cli -- ${example}`);
   const text = [...head, ...(acts ? [ACTS_HELP] : []), `Exit code ${exits}; 2 for usage or configuration.`].join('\n');
   return [`Usage: npm run cli -- ${usageOf(verb)}`, text, ...(lines.length > 0 ? [lines.join('\n')] : [])].join('\n\n');
@@ -154,8 +154,8 @@ export async function show(name: ReportName, call: Call): Promise<number> {
   const { words, options, isJson, terminal, help } = call;
   const { every, watch, content } = options;
   if (every !== undefined && watch === undefined) throw new UsageError(`--every needs --watch.\n\n${help}`);
-  const { read, showsWords } = reportOf(name);
-  const asked = { words, options, ...((showsWords || content !== undefined) && { content: true }) };
+  const { read, showsContent } = reportOf(name);
+  const asked = { words, options, ...((showsContent || content !== undefined) && { content: true }) };
   const readNow = await read();
   const next = async (ground: Ground) => {
     const {

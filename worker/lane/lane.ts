@@ -20,7 +20,7 @@ import { createPasses, proveWrites } from '../../shared/state/process/process.ts
 import { type BeginReply, type Begun, beginTurn } from '../../shared/state/turn/begin.ts';
 import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { leftLanesAlert } from '../alerts/causes/watch.ts';
+import { unreadableLanesAlert } from '../alerts/causes/watch.ts';
 
 /**
  * The FIFOs of unanswered messages of one shard: one per chat, and one more per chat for the commands that act while a
@@ -131,7 +131,7 @@ export function withForeignAlerts(
     const previous = firstSeenMs;
     firstSeenMs = new Map(readmission.foreign.map((entry) => [entry, previous.get(entry) ?? nowMs]));
     const overdueCount = [...firstSeenMs.values()].filter((sinceMs) => nowMs - sinceMs >= foreignMs).length;
-    if (overdueCount > alertedCount) await queue(leftLanesAlert(overdueCount));
+    if (overdueCount > alertedCount) await queue(unreadableLanesAlert(overdueCount));
     alertedCount = overdueCount;
     return { ...readmission, foreign: readmission.foreign.filter((entry) => !previous.has(entry)) };
   };

@@ -4,80 +4,81 @@ import { UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
 import { type Attribution, actionOf, type OperatorAction, recordAction } from '../../shared/state/process/actions.ts';
 import type { ReportSource } from '../report/report.ts';
 
-/** The installation in which an act is carried out. */
+/** The installation in which an operator's action runs. */
 export interface Place extends ReportSource {
-  /** Receives a line about each letter of an act on many. */
+  /** Receives a line about each dead letter of an action on many. */
   onPart?: (line: string) => void;
   reach?: ReachFailpoint;
 }
 
-/** The message, chat, letter or incident that an act changes. */
+/** The message, chat, dead letter or incident that an action changes. */
 export interface Subject {
-  /** Its name in the trail. */
+  /** Its name in the record of actions. */
   id: string;
-  /** Its name for the beginning of a sentence. */
-  called: string;
-  /** The number of letters or chats, if the subject is many of them. */
+  /** Its name at the beginning of a sentence, such as "Chat 1007". */
+  title: string;
+  /** The number of dead letters or chats, for a subject of many. */
   count?: number;
 }
 
-/** The operator who acts, and the reason. */
+/** The operator, and the reason for the action. */
 interface Actor extends Attribution {
-  /** The message that asks for the act. If the message runs again after a crash, it is the same act. */
+  /** The message that requests the action. If this message runs again after a crash, the action is the same. */
   entry?: EntryId;
 }
 
-/** One run of an act; `isRepeat`: an earlier run of the same act was cut by a crash, and may have done all of it. */
+/** One run of an action. `isRepeat`: a crash cut an earlier run of the same action, which may have changed everything. */
 export type Run = Actor & { isRepeat: boolean };
 
-/** How an act went. */
+/** The result of an action. */
 export interface Result {
   /** For `--json`. */
   kind: string;
-  /** `done`: something changed; `none`: it was so already; `failed`: it cannot be done. */
+  /** `done`: something changed; `none`: there was nothing to change; `failed`: the action is impossible. */
   effect: 'done' | 'none' | 'failed';
-  /** The same words on every surface, without a full stop. */
+  /** Text for every surface, without a full stop. */
   text: string;
   /** Further fields of `--json`. */
   details?: Readonly<Record<string, unknown>>;
-  /** After a pause or a resume: the pauses that hold something now. */
-  left?: readonly string[];
+  /** After a pause or a resume: the chats of the pauses in force. */
+  remainingPauses?: readonly string[];
 }
 
-/** An act of an operator. The methods reject when Redis cannot be reached. */
+/** A kind of action of operators, such as "pause". The methods reject when Redis cannot be reached. */
 export interface Act<S extends Subject = Subject> {
-  /** Its name in the trail. */
-  deed: OperatorAction;
+  /** Its name in the record of actions. */
+  action: OperatorAction;
   /** A verb, for questions and buttons. */
   label: string;
-  /** Finds the subject that a text names. Throws `UnknownNameError`. Absent if a text cannot name the subject. */
+  /** Finds a subject by its name. Throws `UnknownNameError`. Absent if the subject has no name. */
   find?(at: Place, name: string): Promise<S>;
-  /** The warning before a "yes". Without one, the act needs no question. */
-  asks?(at: Place, subject: S): undefined | string | Promise<string | undefined>;
-  /** Does it. Contract: idempotent; a run that is cut is completed by the next one. */
-  does(at: Place, subject: S, run: Run): Promise<Result>;
+  /** The warning in the question before the action. Without a warning, the action needs no question. */
+  warningFor?(at: Place, subject: S): undefined | string | Promise<string | undefined>;
+  /** Changes the subject. Contract: idempotent; if a run is cut, the next one completes it. */
+  apply(at: Place, subject: S, run: Run): Promise<Result>;
 }
 
-/** Records an act in the trail, unless an earlier run has done so, and carries it out. Rejects when Redis cannot be reached. */
+/** Records an action, unless an earlier run has recorded it, and then runs it. Rejects when Redis cannot be reached. */
 export async function runAct<S extends Subject>(at: Place, act: Act<S>, subject: S, actor: Actor): Promise<Result> {
   const { entry } = actor;
   const earlierRun = entry === undefined ? undefined : await actionOf(at.redis, entry);
-  // A repeat counts as many letters as the run that was cut, which may have put some of them back.
-  const about = earlierRun?.count === undefined ? subject : { ...subject, count: earlierRun.count };
-  if (earlierRun === undefined) await recordAction(at.redis, act.deed, subject.id, { ...actor, count: subject.count });
+  // With the count of the run that was cut, which may have put some of the letters back.
+  const subjectOfRun = earlierRun?.count === undefined ? subject : { ...subject, count: earlierRun.count };
+  if (earlierRun === undefined)
+    await recordAction(at.redis, act.action, subject.id, { ...actor, count: subject.count });
   at.reach?.('act recorded');
-  const result = await act.does(at, about, { ...actor, isRepeat: earlierRun !== undefined });
+  const result = await act.apply(at, subjectOfRun, { ...actor, isRepeat: earlierRun !== undefined });
   at.reach?.('act done');
   return result;
 }
 
-/** Finds the subject of an act by its name. Throws `UnknownNameError`, whose message says what to do. */
+/** Finds the subject of an action by its name. Throws `UnknownNameError` with a message for the operator. */
 export async function findFor(at: Place, act: Act, name: string): Promise<Subject> {
   if (act.find === undefined) throw new UnknownNameError(`"${act.label}" cannot be done here.`);
   return act.find(at, name);
 }
 
-/** An act and its subject, such as "Pause chat 1007". Pure. */
-export function titleOf({ label }: Act, { called }: Subject): string {
-  return `${label} ${called.charAt(0).toLowerCase()}${called.slice(1)}`;
+/** The label of an action with its subject, such as "Pause chat 1007". Pure. */
+export function titleOf({ label }: Act, { title }: Subject): string {
+  return `${label} ${title.charAt(0).toLowerCase()}${title.slice(1)}`;
 }

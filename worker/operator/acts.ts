@@ -12,26 +12,26 @@ import { forget, importRecords, reset } from './sessions.ts';
 
 export type IncidentSubject = Subject & { incident: Incident };
 
-/** Ends an incident. Its failed messages stay dead letters, but count no longer as waiting for an operator. */
+/** Ends an incident. Its failed messages stay dead letters, but no longer count as open. */
 const close: Act<IncidentSubject> = {
-  deed: 'close',
+  action: 'close',
   label: 'Close',
   async find({ redis }, id) {
     const { book } = await createBookStore(redis).read();
     const incident = book.get(id);
     if (incident === undefined) throw new UnknownNameError('There is no such incident. It may be over.');
-    return { id, called: `Incident ${id}`, incident };
+    return { id, title: `Incident ${id}`, incident };
   },
-  async does({ redis, shards }, { incident }, { by, entry }) {
+  async apply({ redis, shards }, { incident }, { by, entry }) {
     const atMs = await serverTimeMs(redis);
-    const all = hasLetters(incident.cause) ? shardsOf({ shards }) : [];
-    await Promise.all(all.map((keys) => closeLetters(redis, keys, atMs)));
+    const shardKeys = hasLetters(incident.cause) ? shardsOf({ shards }) : [];
+    await Promise.all(shardKeys.map((keys) => closeLetters(redis, keys, atMs)));
     await noteAct(redis, incident, 'close', { by, atMs, result: 'Closed', ...(entry && { entry }) });
     return { kind: 'closed', effect: 'done', text: 'Closed' };
   },
 };
 
-/** Every act of an operator, for all surfaces. `runAct` runs them. */
+/** All kinds of actions of operators, for every surface. `runAct` runs them. */
 export const ACTS = {
   replay,
   deliver,
@@ -52,8 +52,8 @@ export const ACTS = {
   forget,
 } satisfies Record<string, Act>;
 
-/** The act of a name. Throws `UnknownNameError`. */
-export function actNamed(name: string): Act {
+/** Finds a kind of action by its name. Throws `UnknownNameError`. */
+export function findAct(name: string): Act {
   if (!Object.hasOwn(ACTS, name)) throw new UnknownNameError('There is no such act.');
   return ACTS[name as keyof typeof ACTS];
 }

@@ -12,13 +12,13 @@ import { inWords } from '../report/words.ts';
 import type { Act, Result, Subject } from './act.ts';
 import { type ChatSubject, everyChat, findChat, keysFor } from './subjects.ts';
 
-/** Pauses a chat, or every chat: running messages end normally, and no other begins. An earlier pause stays as it is. */
+/** Pauses a chat, or every chat. Running messages end normally, and no other message begins. An earlier pause stays. */
 export const pause: Act<ChatSubject> = {
-  deed: 'pause',
+  action: 'pause',
   label: 'Pause',
   find: findChat,
-  asks: (_, { chat }) => (chat === EVERY_CHAT ? WHILE_PAUSED : undefined),
-  async does(at, { chat, called }, { by, why, isRepeat }) {
+  warningFor: (_, { chat }) => (chat === EVERY_CHAT ? WHILE_PAUSED : undefined),
+  async apply(at, { chat, title }, { by, why, isRepeat }) {
     let isNew = false;
     for (const { paused } of keysFor(at, chat)) {
       const sinceMs = await serverTimeMs(at.redis, paused);
@@ -27,7 +27,7 @@ export const pause: Act<ChatSubject> = {
     const isDone = isNew || isRepeat;
     const words = isDone ? 'is paused: its messages wait' : `was paused already${await sinceWhen(at, chat)}`;
     const kind = isDone ? 'paused' : 'repeated';
-    return { kind, effect: isDone ? 'done' : 'none', text: `${called} ${words}`, left: [chat] };
+    return { kind, effect: isDone ? 'done' : 'none', text: `${title} ${words}`, remainingPauses: [chat] };
   },
 };
 
@@ -35,46 +35,46 @@ const WHILE_PAUSED =
   'Running messages end normally. Nobody gets an answer until you resume: messages are accepted, and wait.';
 
 /**
- * Ends the pause of a chat, or that of every chat. Within seconds the reconciler makes jobs again for what waits. The
- * pause of one chat and the pause of every chat are independent: each is ended by itself.
+ * Ends the pause of one chat, or the pause of every chat; these two kinds are independent. Within seconds the reconciler
+ * adds jobs for the waiting messages.
  */
 export const resume: Act<ChatSubject> = {
-  deed: 'resume',
+  action: 'resume',
   label: 'Resume',
   find: findChat,
-  async does(at, { chat, called }, { isRepeat }) {
+  async apply(at, { chat, title }, { isRepeat }) {
     const isEnded = (await endPauses(at, chat)) || isRepeat;
     const pauses = await readAllPauses(at);
     const others = pauses.map((each) => each.chat).filter((each) => chat === EVERY_CHAT || each === EVERY_CHAT);
-    const own = others.slice(0, CHATS_NAMED).join(', ');
-    const still = chat === EVERY_CHAT ? `. Still paused by themselves: ${own}` : '. But every chat is paused';
-    const more = others.length > 0 ? still : '';
+    const names = others.slice(0, CHATS_NAMED).join(', ');
+    const note = chat === EVERY_CHAT ? `. Still paused by themselves: ${names}` : '. But every chat is paused';
+    const more = others.length > 0 ? note : '';
     if (!isEnded)
-      return { kind: 'not paused', effect: 'failed', text: `${called} was not paused${more}`, left: others };
-    return { kind: 'resumed', effect: 'done', text: `${called} goes on within seconds${more}`, left: others };
+      return { kind: 'not paused', effect: 'failed', text: `${title} was not paused${more}`, remainingPauses: others };
+    return { kind: 'resumed', effect: 'done', text: `${title} goes on within seconds${more}`, remainingPauses: others };
   },
 };
 
 const CHATS_NAMED = 20;
 
-/** Ends all pauses, also of single chats. The name is a time in ms since the epoch: newer pauses stay. */
+/** Ends all pauses, also of single chats, that began until a time. The subject's name is this time, in ms since the epoch. */
 export const resumeAll: Act<Subject & { count: number; chats: readonly Pause['chat'][] }> = {
-  deed: 'resume',
+  action: 'resume',
   label: 'Resume',
   async find(at, untilMs) {
     const pauses = (await readAllPauses(at)).filter(({ sinceMs }) => sinceMs <= Number(untilMs));
     const chats = pauses.map(({ chat }) => chat);
     return { ...everyChat, count: chats.length, chats };
   },
-  async does(at, { chats, count }) {
+  async apply(at, { chats, count }) {
     for (const chat of chats) await endPauses(at, chat);
     const text = count === 0 ? 'Nothing was paused' : `Every chat goes on within seconds; pauses ended: ${count}`;
     return { kind: 'resumed', effect: count === 0 ? 'none' : 'done', text };
   },
 };
 
-/** Cancels all messages of a chat through a `/stop` message, which is accepted and settled like one of its user. */
-export async function cancelChat(at: ReportSource, chat: ChatKey, called: string): Promise<Result> {
+/** Cancels all messages of a chat with a `/stop` message, which enters the lane like one of the user. */
+export async function cancelChat(at: ReportSource, chat: ChatKey, title: string): Promise<Result> {
   const [keys = keysOf(0)] = keysFor(at, chat);
   const message = encodeMessage(await stopFor(at, keys, chat));
   const traceparent = `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01`;
@@ -85,14 +85,14 @@ export async function cancelChat(at: ReportSource, chat: ChatKey, called: string
     idle: 'has nothing waiting',
   };
   const effect = { cancelled: 'done', repeated: 'none', idle: 'failed' } as const;
-  return { kind, effect: effect[kind], text: `${called} ${words[kind]}` };
+  return { kind, effect: effect[kind], text: `${title} ${words[kind]}` };
 }
 
-/** Allows a person or a group within a second. `isSet`: `TELEGRAM_ALLOWED_IDS` has this id. */
+/** Allows a person or a group, in force within a second. `isSet`: whether `TELEGRAM_ALLOWED_IDS` has the id. */
 export const allow: Act<Subject & { isSet: boolean }> = {
-  deed: 'allow',
+  action: 'allow',
   label: 'Allow',
-  async does({ redis }, { id, isSet }, { by, why }) {
+  async apply({ redis }, { id, isSet }, { by, why }) {
     if (isSet) return { kind: 'set', effect: 'none', text: `${id} is allowed by TELEGRAM_ALLOWED_IDS already` };
     const sinceMs = await serverTimeMs(redis);
     const isNew = await addOrder(redis, keysOf(0).allowed, { chat: id, sinceMs, by, why });
@@ -102,15 +102,15 @@ export const allow: Act<Subject & { isSet: boolean }> = {
   },
 };
 
-/** Takes back an `allow`. */
+/** Undoes an `allow`. */
 export const disallow: typeof allow = {
-  deed: 'disallow',
+  action: 'disallow',
   label: 'Remove',
-  async does({ redis }, { id, isSet }) {
+  async apply({ redis }, { id, isSet }) {
     const wasAdded = await endOrder(redis, keysOf(0).allowed, id);
     const kind = wasAdded ? 'removed' : 'unknown';
-    const fixed = `${id} stays allowed by TELEGRAM_ALLOWED_IDS: take it off there, and start the gateway again`;
-    if (isSet) return { kind, effect: 'failed', text: fixed };
+    const advice = `${id} stays allowed by TELEGRAM_ALLOWED_IDS: take it off there, and start the gateway again`;
+    if (isSet) return { kind, effect: 'failed', text: advice };
     if (wasAdded) return { kind, effect: 'done', text: `${id} is ignored within a second` };
     return { kind, effect: 'failed', text: `${id} was not added; "npm run cli -- allow" names who was` };
   },
@@ -125,7 +125,7 @@ async function endPauses(at: ReportSource, chat: Pause['chat']): Promise<boolean
   return isEnded;
 }
 
-/** Since when a chat is paused, by whom and why; empty if the pause has ended meanwhile. */
+/** Age, operator and reason of a chat's pause, in words; empty if the pause has just ended. */
 async function sinceWhen(at: ReportSource, chat: Pause['chat']): Promise<string> {
   const pause = (await readAllPauses(at)).find((each) => each.chat === chat);
   if (pause === undefined) return '';
@@ -133,7 +133,7 @@ async function sinceWhen(at: ReportSource, chat: Pause['chat']): Promise<string>
   return `, ${ago} ago by ${pause.by}${pause.why === '' ? '' : `: ${pause.why}`}`;
 }
 
-/** A `/stop` in the name of whoever wrote the first waiting message, so that the reply is in that person's language. */
+/** A `/stop` from the sender of the first waiting message, so that the reply is in this person's language. */
 async function stopFor({ redis }: ReportSource, keys: Keys, chat: ChatKey): Promise<InboundMessage> {
   const head = await readHead(redis, keys, chat);
   const first = decodeMessage(head === undefined ? undefined : await storedMessage(redis, keys, head));

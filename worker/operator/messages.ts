@@ -11,7 +11,7 @@ import { cancelChat } from './chats.ts';
 import { putBack } from './letters.ts';
 import { type ChatSubject, everyChat, findChat, findMessage, type MessageSubject } from './subjects.ts';
 
-const CANCELLED = {
+const CANCEL_TEXTS = {
   cancelled: 'is cancelled: if it runs, it ends within seconds, else in its turn',
   repeated: 'was cancelled already',
   gone: 'has ended; there is nothing to cancel',
@@ -22,41 +22,41 @@ const CANCELLED = {
 
 const EFFECTS: Partial<Record<Cancelled, Result['effect']>> = { cancelled: 'done', repeated: 'none' };
 
-/** Cancels one message, or all messages of a chat. An answer that is being delivered is not taken back. */
+/** Cancels one message, or all messages of a chat. An answer in delivery stays. */
 export const cancel: Act<MessageSubject | ChatSubject> = {
-  deed: 'cancel',
+  action: 'cancel',
   label: 'Cancel',
   find: (at, name) => (parseChatKey(name) === undefined ? findMessage(at, name) : findChat(at, name)),
-  asks: (_, subject) =>
+  warningFor: (_, subject) =>
     'name' in subject
       ? 'Its user reads that it was stopped. It cannot be taken back.'
       : 'All its messages end, as with /stop, and its users read so. It cannot be taken back.',
-  async does(at, subject, { isRepeat }) {
-    const { called } = subject;
-    if (!('name' in subject)) return cancelChat(at, subject.chat as ChatKey, called);
+  async apply(at, subject, { isRepeat }) {
+    const { title } = subject;
+    if (!('name' in subject)) return cancelChat(at, subject.chat as ChatKey, title);
     const { keys, entry } = subject.name;
     const mark = await markCancelled(at.redis, keys, entry, BY_OPERATOR);
     const isCancelled = mark === 'cancelled' || mark === 'repeated';
-    // If the process dies before this, the message ends after its delay.
+    // Without this step, e.g. after a crash, the message ends when its delay is over.
     if (isCancelled) await endDelays(at, [keys], entry);
     const kind = isRepeat && isCancelled ? 'cancelled' : mark;
     const { [kind]: effect = 'failed' } = EFFECTS;
-    return { kind, effect, text: `${called} ${CANCELLED[kind]}` };
+    return { kind, effect, text: `${title} ${CANCEL_TEXTS[kind]}` };
   },
 };
 
-/** Tries a delayed message now, or puts the dead letter of a failed message back. */
+/** Retries a delayed message now, or puts the dead letter of a failed message back. */
 export const retry: Act<MessageSubject> = {
-  deed: 'retry',
+  action: 'retry',
   label: 'Try again',
   find: findMessage,
-  async does(at, { called, name: { keys, entry }, report }, { isRepeat }) {
+  async apply(at, { title, name: { keys, entry }, report }, { isRepeat }) {
     const resultOf = (kind: string, effect: Result['effect'], words: string, details = {}): Result => {
-      return { kind, effect, text: `${called} ${words}`, details };
+      return { kind, effect, text: `${title} ${words}`, details };
     };
     const { letter, outcome, place, pause } = report;
     if (letter !== undefined) {
-      const result = await putBack(at, { keys, id: letter, name: letter }, called);
+      const result = await putBack(at, { keys, id: letter, name: letter }, title);
       if (result.kind !== 'unfinished') return result;
       return { ...result, kind: 'under way', effect: 'none', details: { isPaused: false } };
     }
@@ -69,36 +69,36 @@ export const retry: Act<MessageSubject> = {
   },
 };
 
-/** Tries all delayed messages now. */
+/** Retries all delayed messages now. */
 export const promote: Act = {
-  deed: 'retry',
+  action: 'retry',
   label: 'Try again',
   find: async () => everyChat,
-  async does(at) {
+  async apply(at) {
     return { kind: 'now', effect: 'done', text: `${counted(await endDelays(at, shardsOf(at)), 'message')} tried now` };
   },
 };
 
 export type ProbeSubject = Subject & { ask: () => ReturnType<Model['send']> };
 
-/** Asks the endpoint for a word. If it answers, all delayed messages are tried. */
+/** Asks the endpoint for a word. If it answers, retries all delayed messages. */
 export const probe: Act<ProbeSubject> = {
-  deed: 'retry',
+  action: 'retry',
   label: 'Try again',
-  async does(at, { ask }, run) {
+  async apply(at, { ask }, run) {
     const answer = await ask();
     if (answer.ok) {
-      const { text, ...result } = await promote.does(at, everyChat, run);
+      const { text, ...result } = await promote.apply(at, everyChat, run);
       return { ...result, text: `It answers; ${text}` };
     }
     const trouble = providerTroubleOf(answer.failure.reason);
     const words = trouble && `The endpoint still ${PROVIDER_SAID[trouble]}`;
-    // Not `failed`: then the alert would not show this try after an earlier one.
+    // `done`, not `failed`, so that the alert shows this try instead of an earlier one.
     return { kind: 'fails', effect: 'done', text: words ?? 'Not asked now: the endpoint is spared for a moment' };
   },
 };
 
-/** Ends the delay of a message, or all delays of the shards. Returns how many delays it ended there. Idempotent. */
+/** Ends the delay of one message, or all delays of the shards; returns the number of the latter. Idempotent. */
 async function endDelays({ redis }: ReportSource, shards: readonly Keys[], entry?: EntryId): Promise<number> {
   let count = 0;
   for (const keys of shards) {

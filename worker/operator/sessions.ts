@@ -10,46 +10,46 @@ import type { Act, Subject } from './act.ts';
 /** A chat, and the keys of its shard. */
 export type StoredChat = Subject & { chat: ChatKey; keys: Keys };
 
-/** Binds a chat to an empty session. The old session is kept. */
+/** Binds a chat to an empty session. The old session stays stored. */
 export const reset: Act<StoredChat & { parent: SessionId }> = {
-  deed: 'reset',
+  action: 'reset',
   label: 'Begin anew',
-  async does({ redis }, { chat, keys, called, parent }) {
+  async apply({ redis }, { chat, keys, title, parent }) {
     const session = newSessionId();
     await applyTogether(redis, emptySession(keys, chat, parent, session));
-    const text = `${called} begins anew in session ${session}; ${parent} is kept`;
+    const text = `${title} begins anew in session ${session}; ${parent} is kept`;
     return { kind: 'reset', effect: 'done', text, details: { session, parent } };
   },
 };
 
-/** Binds a chat to a new session of these records. */
+/** Binds a chat to a new session with the given records. */
 export const importRecords: Act<StoredChat & { records: LogRecord[]; onProgress: OnProgress }> = {
-  deed: 'import',
+  action: 'import',
   label: 'Import into',
-  async does({ redis }, { chat, keys, called, records, onProgress }) {
+  async apply({ redis }, { chat, keys, title, records, onProgress }) {
     const session = await importSession(redis, keys, chat, records, onProgress);
-    const text = `${called} is bound to session ${session}: ${records.length} records`;
+    const text = `${title} is bound to session ${session}: ${records.length} records`;
     return { kind: 'imported', effect: 'done', text, details: { session, records: records.length } };
   },
 };
 
 /**
- * Erases all of a chat, as `/forget` does, with or without a running gateway. While messages of the chat wait, nothing is
- * erased. If a run is cut, the next one erases the rest.
+ * Erases all data of a chat, as `/forget` does, with or without a running gateway. Erases nothing while messages of the
+ * chat wait. If a run is cut, the next one erases the rest.
  */
 export const forget: Act<StoredChat & { archive: Pick<ChatArchive, 'erase'> }> = {
-  deed: 'forget',
+  action: 'forget',
   label: 'Erase',
-  async does({ redis }, { chat, keys, called, archive }) {
+  async apply({ redis }, { chat, keys, title, archive }) {
     let underWay = await forgetUnlessUnderWay(redis, keys, chat, []);
     if (underWay === 0) {
-      const last = await archive.erase(chat, Date.now());
-      underWay = await forgetUnlessUnderWay(redis, keys, chat, last);
+      const finalChanges = await archive.erase(chat, Date.now());
+      underWay = await forgetUnlessUnderWay(redis, keys, chat, finalChanges);
     }
     const details = { forgotten: underWay === 0, underWay };
     if (underWay === 0) return { kind: 'forgotten', effect: 'done', text: `All of chat ${chat} is erased`, details };
     const todo = `End them (npm run cli -- cancel ${chat}), then run this again`;
-    const text = `${called} is not erased: ${underWay} of its messages have not been answered yet. ${todo}`;
+    const text = `${title} is not erased: ${underWay} of its messages have not been answered yet. ${todo}`;
     return { kind: 'under way', effect: 'failed', text, details };
   },
 };

@@ -4,53 +4,53 @@ import { type DeadLetter, findLetter, LETTER_NAME, UnknownNameError } from '../.
 import { type LetterFilter, lettersMatching } from '../../shared/state/lane/letter-list.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import { type MessageReport, readMessage } from '../report/message.ts';
-import { type MessageName, namedMessage, unknownMessage } from '../report/message-location.ts';
+import { type MessageName, resolveMessage, unknownMessage } from '../report/message-location.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import type { Subject } from './act.ts';
 
-/** A chat or a topic, or every chat. */
+/** A chat, a topic, or every chat. */
 export type ChatSubject = Subject & { chat: ChatKey | typeof EVERY_CHAT };
 export type MessageSubject = Subject & { name: MessageName; report: MessageReport };
-/** One dead letter, with all pieces of its message. */
+/** One dead letter. */
 export type LetterSubject = Subject & { letter: DeadLetter };
 /** Dead letters of many messages, oldest first. */
 export type LettersSubject = Subject & { count: number; letters: readonly DeadLetter[]; isEvery: boolean };
 
-export const everyChat = { id: EVERY_CHAT, called: 'Every chat', chat: EVERY_CHAT } as const satisfies ChatSubject;
+export const everyChat = { id: EVERY_CHAT, title: 'Every chat', chat: EVERY_CHAT } as const satisfies ChatSubject;
 
-/** The chat that a text names, or with `*` every chat. Throws `UnknownNameError`. */
+/** Finds a chat by its key; `*` stands for every chat. Throws `UnknownNameError`. */
 export async function findChat(_: ReportSource, name: string): Promise<ChatSubject> {
   if (name === EVERY_CHAT) return everyChat;
   const chat = parseChatKey(name)?.chat;
   if (chat === undefined) throw new UnknownNameError('There is no such chat.');
-  return { id: chat, called: `Chat ${chat}`, chat };
+  return { id: chat, title: `Chat ${chat}`, chat };
 }
 
-/** The shards that hold a chat. */
+/** The keys of the shard of a chat, or of all shards. */
 export function keysFor({ shards }: ReportSource, chat: ChatSubject['chat']) {
   if (chat === EVERY_CHAT) return shardsOf({ shards });
   return [keysOf(shardOf(parseChatKey(chat)?.chatId ?? 0, shards))];
 }
 
-/** The message that a text names. Throws `UnknownNameError`. */
+/** Finds a message by entry, trace or dead letter. Throws `UnknownNameError`. */
 export async function findMessage(at: ReportSource, text: string): Promise<MessageSubject> {
-  const name = await namedMessage(at, text);
+  const name = await resolveMessage(at, text);
   const report = await readMessage(at, name);
   if (report === undefined) throw unknownMessage(text);
-  return { id: name.entry, called: `The message of chat ${report.chat}`, name, report };
+  return { id: name.entry, title: `The message of chat ${report.chat}`, name, report };
 }
 
-/** The dead letter that a text names. Throws `UnknownNameError`. */
-export async function letterNamed(at: ReportSource, name: string): Promise<LetterSubject> {
+/** Finds a dead letter by its name. Throws `UnknownNameError`. */
+export async function findLetterSubject(at: ReportSource, name: string): Promise<LetterSubject> {
   if (!LETTER_NAME.test(name)) throw new UnknownNameError('There is no such dead letter.');
   const letter = await findLetter(at.redis, shardsOf(at), name);
-  return { id: letter.name, called: `Dead letter ${letter.name}`, letter };
+  return { id: letter.name, title: `Dead letter ${letter.name}`, letter };
 }
 
-/** The dead letters that a filter selects now. */
-export async function lettersOf(at: ReportSource, filter: LetterFilter): Promise<LettersSubject> {
+/** Reads the dead letters that match a filter. */
+export async function selectLetters(at: ReportSource, filter: LetterFilter): Promise<LettersSubject> {
   const letters: DeadLetter[] = [];
   for await (const letter of lettersMatching(at.redis, shardsOf(at), filter)) letters.push(letter);
-  const called = counted(letters.length, 'dead letter');
-  return { id: called, called, count: letters.length, letters, isEvery: !filter.sinceMs && !filter.chat };
+  const title = counted(letters.length, 'dead letter');
+  return { id: title, title, count: letters.length, letters, isEvery: !filter.sinceMs && !filter.chat };
 }

@@ -3,28 +3,28 @@ import { parseChatKey } from '../../shared/redis/keys.ts';
 import { LETTER_NAME } from '../../shared/state/lane/dead-letters.ts';
 import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import { ENTRY_NAME, TRACE_NAME } from './message-location.ts';
-import type { Asked } from './report.ts';
+import type { ReportRequest } from './report.ts';
 
 const WORD_CHARS = 40;
-const AN_ENTRY =
+const EXPECTED_MESSAGE =
   'an entry, such as 1700000000000-0, a trace id of 32 hexadecimal digits, or the id of a dead letter, as alerts and the log have them';
-const A_CHAT = 'a chat: its number, with a minus sign for a group, and .<topic> for a topic';
+const EXPECTED_CHAT = 'a chat: its number, with a minus sign for a group, and .<topic> for a topic';
 
 const isMessage = (word: string) => ENTRY_NAME.test(word) || TRACE_NAME.test(word);
 const isChat = (word: string) => parseChatKey(word) !== undefined;
 
 export const ARGUMENTS = {
-  message: { as: '<id>', isValid: isMessage, expected: AN_ENTRY },
-  chat: { as: '<chat>', isValid: isChat, expected: A_CHAT },
+  message: { as: '<id>', isValid: isMessage, expected: EXPECTED_MESSAGE },
+  chat: { as: '<chat>', isValid: isChat, expected: EXPECTED_CHAT },
   target: {
     as: '<id>|<chat>',
     isValid: (word: string) => isMessage(word) || isChat(word),
-    expected: `${AN_ENTRY}; or ${A_CHAT}`,
+    expected: `${EXPECTED_MESSAGE}; or ${EXPECTED_CHAT}`,
   },
   session: {
     as: '<chat>',
     isValid: (word: string) => isChat(word.split('/', 1)[0] ?? ''),
-    expected: `${A_CHAT}; or, for an earlier session, <chat>/<session>`,
+    expected: `${EXPECTED_CHAT}; or, for an earlier session, <chat>/<session>`,
   },
   letter: {
     as: '<id>',
@@ -42,15 +42,15 @@ export const ARGUMENTS = {
 
 export type Kind = keyof typeof ARGUMENTS;
 
-/** Arguments by their kinds; one that may be absent ends with `?`. */
+/** The kinds of a verb's arguments, in order. `?` marks an optional one. */
 export type Kinds = readonly (Kind | `${Kind}?`)[];
 
-/** An option: a flag, or one with a value, which is a number where it has bounds. */
+/** An option: a flag without `as`, otherwise an option with a value. `min` and `max` make the value a number. */
 export interface Option {
   as?: string;
   min?: number;
   max?: number;
-  /** Checks a value that is not a number, and returns its problem. */
+  /** Checks a value that is not a number; returns a text about its problem. */
   problem?: (value: string) => string | undefined;
 }
 
@@ -58,10 +58,10 @@ export function kindOf(kind: Kinds[number] | undefined): Kind {
   return (kind ?? 'file').replace('?', '') as Kind;
 }
 
-/** The problem of arguments, if any; empty where there are too few or too many. Pure. */
+/** Returns a text about the first invalid argument; an empty text if there are too few or too many. Pure. */
 export function wordsProblem(kinds: Kinds, words: readonly string[]): string | undefined {
-  const needed = kinds.filter((kind) => !kind.endsWith('?')).length;
-  if (words.length < needed || words.length > kinds.length) return '';
+  const requiredCount = kinds.filter((kind) => !kind.endsWith('?')).length;
+  if (words.length < requiredCount || words.length > kinds.length) return '';
   for (const [at, word] of words.entries()) {
     const { isValid, expected } = ARGUMENTS[kindOf(kinds[at])];
     if (!isValid(word)) return `“${clip(word, WORD_CHARS)}” is not a valid argument: expected ${expected}.`;
@@ -69,7 +69,7 @@ export function wordsProblem(kinds: Kinds, words: readonly string[]): string | u
   return undefined;
 }
 
-/** The problem of the value of an option, if any. Pure. */
+/** Returns a text about an invalid value of an option. Pure. */
 export function optionProblem(name: string, value: string, option: Option = {}): string | undefined {
   const { min, max = Number.POSITIVE_INFINITY, problem } = option;
   if (problem !== undefined) return problem(value);
@@ -79,14 +79,14 @@ export function optionProblem(name: string, value: string, option: Option = {}):
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3600_000, d: 24 * 3600_000 } as const;
 
-/** A duration back from now, such as `90m`, or an ISO time. */
+/** Parses a duration before now, such as `90m`, or an ISO time; `NaN` if invalid. */
 function sinceMsOf(text: string, nowMs: number): number {
   const [, number, unit] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
   if (number !== undefined) return nowMs - Number(number) * UNITS_MS[unit as keyof typeof UNITS_MS];
   return /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN;
 }
 
-/** The options by which dead letters are chosen; empty words choose none. */
+/** Options that filter dead letters. An empty value means no filter. */
 export const FILTERS = {
   chat: {
     as: 'CHAT',
@@ -103,8 +103,8 @@ export const FILTERS = {
   },
 } as const satisfies Record<string, Option>;
 
-/** The dead letters that valid options mean. Pure. */
-export function filterOf({ chat, reason, since }: Asked['options'], nowMs: number): LetterFilter {
+/** The filter of dead letters from valid options. Pure. */
+export function filterOf({ chat, reason, since }: ReportRequest['options'], nowMs: number): LetterFilter {
   const key = parseChatKey(chat ?? '')?.chat;
   return {
     ...(key !== undefined && { chat: key }),

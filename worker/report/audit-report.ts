@@ -4,14 +4,14 @@ import { totalsOf } from '../../shared/state/spending/limit.ts';
 import { loadPrices } from '../model/prices.ts';
 import { imbalanceOf, type Proof, readProof } from './proof.ts';
 import {
-  type Asked,
   chatName,
+  compact,
   type Fact,
   fact,
   type ReadReport,
-  type ReportGround,
+  type ReportContext,
+  type ReportRequest,
   type Section,
-  some,
   tableSection,
   UnusableSetting,
   type Verdict,
@@ -20,17 +20,17 @@ import { type Counts, type RollUp, readRollUp, type Spending } from './roll-up.t
 import { budgetFacts } from './status.ts';
 import { money, percent, thousands } from './words.ts';
 
-/** A period in numbers, and what is spent of the limits. */
+/** The figures of a period, and the present use of the budgets. */
 type Audit = Awaited<ReturnType<typeof readAudit>>;
 
 const DAY_MS = 24 * 3600_000;
 const AUDIT_DAYS = 7;
 const COST_DAYS = 1;
 
-/** Outcomes and cost of a period, and the proof, as of now, that nothing was lost. */
-export const showAudit: ReadReport = async (at, asked) => {
+/** The report `audit`: outcomes and cost of a period, and the present proof that no message was lost. */
+export const showAudit: ReadReport = async (at, request) => {
   const proof = await readProof(at);
-  const audit = await readAudit(at, asked, AUDIT_DAYS);
+  const audit = await readAudit(at, request, AUDIT_DAYS);
   const { title, nowMs, period, rollUp, budgets } = audit;
   const sections: Section[] = [
     { facts: headFacts(rollUp) },
@@ -45,8 +45,8 @@ export const showAudit: ReadReport = async (at, asked) => {
   };
 };
 
-export const showCost: ReadReport = async (at, asked) => {
-  const audit = await readAudit(at, asked, COST_DAYS);
+export const showCost: ReadReport = async (at, request) => {
+  const audit = await readAudit(at, request, COST_DAYS);
   const { title, nowMs, period, rollUp, budgets } = audit;
   const { tokens, cost, topChats } = rollUp;
   const sections = [{ facts: headFacts(rollUp).slice(0, 1) }, ...costSections(audit)];
@@ -56,8 +56,8 @@ export const showCost: ReadReport = async (at, asked) => {
   };
 };
 
-/** Adds up the last days, of 24 hours each. */
-async function readAudit({ redis, shards, settings }: ReportGround, { options }: Asked, daysDefault: number) {
+/** Adds up the last days of 24 hours each. */
+async function readAudit({ redis, shards, settings }: ReportContext, { options }: ReportRequest, daysDefault: number) {
   const days = Number(options.days ?? daysDefault);
   const prices = await loadPrices(settings.MODEL_PRICES_FILE).catch((error: Error) => {
     throw new UnusableSetting(error.message);
@@ -81,8 +81,8 @@ function costSections({ budgets, rollUp }: Audit): Section[] {
     thousands(tokens),
     money(dollars),
   ]);
-  return some<Section>(
-    spending(rollUp),
+  return compact<Section>(
+    costTable(rollUp),
     tableSection('Chats that cost most', ['Chat', 'Messages', 'Calls', 'Tokens', 'Cost'], rows),
     budgets.length > 0 && { title: 'Limits of all chats, today or this month (UTC)', facts: budgetFacts(budgets) },
   );
@@ -112,15 +112,15 @@ function headFacts({ outcomes, latencyMs, cost }: RollUp): Fact[] {
 
 function outcomeFacts({ outcomes, attempts, recoveries, delivery, failedCalls, unreadable }: RollUp): Fact[] {
   const { confirmed, unsure, unknown, unconfirmed, unconfirmedEntries } = delivery;
-  const proven = `${confirmed} confirmed, ${unsure} repeated without a confirmation, ${unknown} with no proof kept`;
-  const missing =
+  const proofInWords = `${confirmed} confirmed, ${unsure} repeated without a confirmation, ${unknown} with no proof kept`;
+  const unconfirmedInWords =
     unconfirmed === 0 ? '' : `; UNCONFIRMED ${unconfirmed} (${unconfirmedEntries.join(', ')}): see the runbook`;
-  return some(
+  return compact(
     fact('By outcome', inCounts(outcomes.byOutcome)),
     fact('By reason', inCounts(outcomes.byReason)),
     fact('Attempts', inCounts(attempts)),
     fact('Recoveries', inCounts(recoveries)),
-    fact('Delivered', `${proven}${missing}`),
+    fact('Delivered', `${proofInWords}${unconfirmedInWords}`),
     fact('Failed calls', `${inCounts(failedCalls.byReason)}; ${failedCalls.billed} billed all the same`),
     unreadable > 0 && fact('Unreadable', counted(unreadable, 'record')),
   );
@@ -128,33 +128,35 @@ function outcomeFacts({ outcomes, attempts, recoveries, delivery, failedCalls, u
 
 function safetyFacts(safety: RollUp['contextSafety']): Fact[] {
   const { forcePruned, compacted, newSessions, gaveUp, thinkingDropped, outputLowered, tornRecords } = safety;
-  const exceeded = Object.entries(safety.exceeded).map(([kind, phases]) => fact(`Exceeded, ${kind}`, inCounts(phases)));
-  const scrubbed = Object.entries(safety.scrubbed).map(([kind, { messages, parts, bytes }]) =>
+  const exceededFacts = Object.entries(safety.exceeded).map(([kind, phases]) =>
+    fact(`Exceeded, ${kind}`, inCounts(phases)),
+  );
+  const scrubbedFacts = Object.entries(safety.scrubbed).map(([kind, { messages, parts, bytes }]) =>
     fact(`Scrubbed, ${kind}`, `${counted(messages, 'message')}, ${counted(parts, 'part')}, ${thousands(bytes)} bytes`),
   );
-  const steps = `${forcePruned} masked results, ${compacted} compactions, ${newSessions} new sessions; gave up ${gaveUp}`;
+  const recoverySteps = `${forcePruned} masked results, ${compacted} compactions, ${newSessions} new sessions; gave up ${gaveUp}`;
   const others = `thinking dropped ${thinkingDropped}, output lowered ${outputLowered}, torn records ${tornRecords}`;
   return [
-    ...(exceeded.length > 0 ? exceeded : [fact('Exceeded', 'never')]),
-    fact('Recovered by', steps),
+    ...(exceededFacts.length > 0 ? exceededFacts : [fact('Exceeded', 'never')]),
+    fact('Recovered by', recoverySteps),
     fact('Failed compactions', inCounts(safety.compactionFailed)),
-    ...scrubbed,
+    ...scrubbedFacts,
     fact('Also', others),
     fact('Capped', inCounts(safety.capped)),
     fact('Requests not sent', inCounts(safety.invalid)),
   ];
 }
 
-function spending({ tokens, cost }: Pick<RollUp, 'tokens' | 'cost'>): Section {
+function costTable({ tokens, cost }: Pick<RollUp, 'tokens' | 'cost'>): Section {
   const rows = Object.entries(tokens).flatMap(([purpose, models]) =>
-    Object.entries(models).map(([model, spent]) => [
+    Object.entries(models).map(([model, spending]) => [
       purpose,
       model,
-      spent.calls,
-      inputWords(spent),
-      `${thousands(spent.outputTokens)}${spent.thinkingTokens > 0 ? ` (${thousands(spent.thinkingTokens)} thinking)` : ''}`,
-      spent.searches,
-      spent.dollars === undefined ? 'no price' : money(spent.dollars),
+      spending.calls,
+      inputWords(spending),
+      `${thousands(spending.outputTokens)}${spending.thinkingTokens > 0 ? ` (${thousands(spending.thinkingTokens)} thinking)` : ''}`,
+      spending.searches,
+      spending.dollars === undefined ? 'no price' : money(spending.dollars),
     ]),
   );
   if (rows.length === 0) return { title: 'Cost', empty: 'No call was made.' };
@@ -164,8 +166,8 @@ function spending({ tokens, cost }: Pick<RollUp, 'tokens' | 'cost'>): Section {
 }
 
 function inputWords({ inputTokens, cacheReadTokens, cacheWriteTokens }: Spending): string {
-  const [read, written] = [percent(cacheReadTokens, inputTokens), percent(cacheWriteTokens, inputTokens)];
-  return `${thousands(inputTokens)} (${read} from cache, ${written} written to it)`;
+  const [readShare, writeShare] = [percent(cacheReadTokens, inputTokens), percent(cacheWriteTokens, inputTokens)];
+  return `${thousands(inputTokens)} (${readShare} from cache, ${writeShare} written to it)`;
 }
 
 function seconds(ms: number): string {

@@ -17,8 +17,9 @@ import {
   type Act,
   type Action,
   chatName,
+  compact,
   fact,
-  matching,
+  findMatching,
   messageName,
   type Name,
   pauseAction,
@@ -28,7 +29,6 @@ import {
   resumeAction,
   type Section,
   sessionName,
-  some,
   tableSection,
   UnknownName,
   type Verdict,
@@ -38,30 +38,30 @@ import { money, pausedWords, thousands, whereOf } from './words.ts';
 type ChatReport = NonNullable<Awaited<ReturnType<typeof readChat>>>;
 
 const OUTCOMES_SHOWN = 10;
-/** How far back the ledger is read: a quiet chat of a busy installation has no newer outcomes. */
-const LOOKED_AT_MAX = 50_000;
+/** The most records of the ledger to search. In a busy installation, the outcomes of a quiet chat lie far back. */
+const RECORDS_SEARCHED_MAX = 50_000;
 
-/** Reads the state of a chat; `undefined` when nothing is known of it. */
+/** Reads the state of a chat; `undefined` if Redis holds nothing about it. */
 export async function readChat({ redis, shards }: ReportSource, chat: ChatKey) {
   const shard = shardOf(parseChatKey(chat)?.chatId ?? 0, shards);
   const keys = keysOf(shard);
   const nowMs = await serverTimeMs(redis, keys.lanes);
-  const stored = await readChatFields(redis, keys, chat);
-  const { session: id, movedTo, movedFrom } = stored ?? {};
+  const fields = await readChatFields(redis, keys, chat);
+  const { session: id, movedTo, movedFrom } = fields ?? {};
   const isOfChat = (record: OutcomeRecord) => record.chat === chat;
   const [waiting, head, outcomes, [today], letters, reminders, pauses, session] = await Promise.all([
     readWaiting(redis, keys, chat),
     readFirst(redis, keys, chat),
-    matching(outcomesIn(redis, keys).newest(LOOKED_AT_MAX), isOfChat, OUTCOMES_SHOWN),
+    findMatching(outcomesIn(redis, keys).newest(RECORDS_SEARCHED_MAX), isOfChat, OUTCOMES_SHOWN),
     createUsageBook(redis, keys).ofDays(movedTo ?? chat, 1, nowMs),
-    matching(letterRecordsIn(redis, keys).newest(LOOKED_AT_MAX), isOfChat),
+    findMatching(letterRecordsIn(redis, keys).newest(RECORDS_SEARCHED_MAX), isOfChat),
     createReminderBook(redis, keys).of(chat),
     readPauses(redis, keys),
     id && createChatState(redis, keys).session(id),
   ]);
-  if (!session && !head && outcomes.length === 0 && stored === undefined && letters.length === 0) return undefined;
+  if (!session && !head && outcomes.length === 0 && fields === undefined && letters.length === 0) return undefined;
   return {
-    // Waiting are those in its lanes, the one that is being answered and commands included.
+    // `waiting` counts all messages in the chat's lanes, with commands and the running message.
     ...{ chat, shard, waiting, head, session: id && session ? { id, ...session } : undefined, outcomes },
     recoveries: sum(outcomes, (outcome) => outcome.recoveries),
     ...{ today: today as DayUsage, deadLetters: letters.length, reminders: reminders.length },
@@ -82,18 +82,18 @@ async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey) {
 
 export const showChat: ReadReport = async (at, { words: [word = ''] }) => {
   const chat = parseChatKey(word)?.chat;
-  const read = chat && (await readChat(at, chat));
-  if (!read)
+  const state = chat && (await readChat(at, chat));
+  if (!state)
     throw new UnknownName(
       `Nothing is known of a chat ${chat ?? word}. It is its numeric id, as alerts and "npm run cli -- incidents" have it.`,
     );
-  return { report: chatReport(read, await serverTimeMs(at.redis)), json: read };
+  return { report: chatReport(state, await serverTimeMs(at.redis)), json: state };
 };
 
 function chatReport(report: ChatReport, nowMs: number): Report {
   const { chat, shard, waiting, outcomes, recoveries, today, deadLetters, reminders, movedTo, movedFrom } = report;
   const tokens = `${thousands(today.inputTokens)} tokens in, ${thousands(today.outputTokens)} out`;
-  const unpriced = today.unpricedCalls > 0 ? `, ${today.unpricedCalls} without a price` : '';
+  const unpricedInWords = today.unpricedCalls > 0 ? `, ${today.unpricedCalls} without a price` : '';
   const rows = outcomes.map(({ entry, outcome, reason, attempts, settledAtMs }) => [
     messageName(entry),
     outcome,
@@ -114,7 +114,7 @@ function chatReport(report: ChatReport, nowMs: number): Report {
       {
         facts: [
           fact('Waiting', waiting, 'including the one being answered'),
-          fact('Today', money(today.dollars), `${counted(today.calls, 'call')}${unpriced}, ${tokens}`),
+          fact('Today', money(today.dollars), `${counted(today.calls, 'call')}${unpricedInWords}, ${tokens}`),
           fact('Dead letters', letters, `${counted(recoveries, 'recovery', 'recoveries')} recently`),
           fact('Reminders', reminders, 'to come'),
         ],
@@ -138,14 +138,14 @@ function sessionWords({ chat, session }: ChatReport): Pick<Section, 'empty' | 'i
   if (session === undefined) return { empty: 'None yet.' };
   const { id, messages, bytes, tokens, sinceMs, compactedMs } = session;
   const since = sinceMs === undefined ? '' : `, since ${utcTime(sinceMs)}`;
-  const compacted = compactedMs === undefined ? 'never compacted' : `compacted ${utcTime(compactedMs)}`;
+  const compaction = compactedMs === undefined ? 'never compacted' : `compacted ${utcTime(compactedMs)}`;
   const size = `${counted(messages, 'message')}, ${(bytes / 1e6).toFixed(2)} MB, ${thousands(tokens)} tokens`;
-  return { intro: [sessionName(chat, id), `: ${size}${since}, ${compacted}`] };
+  return { intro: [sessionName(chat, id), `: ${size}${since}, ${compaction}`] };
 }
 
 function actionsOf({ chat, head, pause, deadLetters }: ChatReport): Action[] {
   const cancel: Act = { verb: 'cancel', target: chat, label: 'Cancel what waits' };
-  return some<Action>(
+  return compact<Action>(
     head !== undefined && { command: `message ${head.entry}` },
     head !== undefined && { command: `cancel ${chat}`, act: cancel },
     pause === undefined ? pauseAction(chat) : resumeAction(pause.chat),

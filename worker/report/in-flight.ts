@@ -9,11 +9,11 @@ import { sum } from '../watch/snapshot.ts';
 import { type ReportSource, shardsOf } from './report.ts';
 
 const DEEPEST_SHOWN = 5;
-/** As many as a screen can show; `JobCounts` has the number of all. */
+/** The most running turns to read. `JobCounts` has the number of all. */
 const RUNNING_MAX = 50;
 
-/** Reads what is on its way, and what is held up. `own`: the message that asks, which is not counted. */
-export async function readInFlight(source: ReportSource, own?: { entry: EntryId; lane: LaneKey }) {
+/** Reads lanes, jobs, running turns and pauses. Leaves out `caller`, the message that requests the report. */
+export async function readInFlight(source: ReportSource, caller?: { entry: EntryId; lane: LaneKey }) {
   const { redis } = source;
   const all = await Promise.all(
     shardsOf(source).map(async (keys) => {
@@ -21,22 +21,28 @@ export async function readInFlight(source: ReportSource, own?: { entry: EntryId;
       return {
         depths: await readDepths(redis, keys),
         counts: await view.counts(),
-        running: await Promise.all((await view.active(RUNNING_MAX)).map((entry) => runningTurn(redis, keys, entry))),
+        running: await Promise.all(
+          (await view.active(RUNNING_MAX)).map((entry) => readRunningTurn(redis, keys, entry)),
+        ),
         oldest: await readOldest(redis, keys),
       };
     }),
   );
   const oldest = all
     .flatMap((shard) => shard.oldest ?? [])
-    .filter(({ entry }) => entry !== own?.entry)
+    .filter(({ entry }) => entry !== caller?.entry)
     .sort((one, other) => one.acceptedMs - other.acceptedMs)[0];
   const jobs = (state: keyof JobCounts) => sum(all, ({ counts }) => counts[state]);
   return {
-    lanes: lanesOf(all.flatMap(({ depths }) => depths).filter(({ lane }) => lane !== own?.lane)),
-    jobs: { waiting: jobs('waiting'), active: Math.max(0, jobs('active') - (own ? 1 : 0)), delayed: jobs('delayed') },
+    lanes: lanesOf(all.flatMap(({ depths }) => depths).filter(({ lane }) => lane !== caller?.lane)),
+    jobs: {
+      waiting: jobs('waiting'),
+      active: Math.max(0, jobs('active') - (caller ? 1 : 0)),
+      delayed: jobs('delayed'),
+    },
     running: all
       .flatMap(({ running }) => running.flatMap((turn) => turn ?? []))
-      .filter(({ entry }) => entry !== own?.entry)
+      .filter(({ entry }) => entry !== caller?.entry)
       .sort((one, other) => (one.sinceMs ?? Number.POSITIVE_INFINITY) - (other.sinceMs ?? Number.POSITIVE_INFINITY))
       .slice(0, RUNNING_MAX),
     pauses: await readAllPauses(source),
@@ -48,7 +54,7 @@ function lanesOf(depths: LaneDepth[]) {
   const parked = depths.filter(({ isParked }) => isParked);
   return {
     count: depths.length,
-    // Those with more than the message that is being answered.
+    // Lanes with more than the running message.
     waiting: depths.filter(({ messages }) => messages > 1).length,
     parked: parked.length,
     behindQuestions: sum(parked, ({ messages }) => messages - 1),
@@ -56,14 +62,14 @@ function lanesOf(depths: LaneDepth[]) {
   };
 }
 
-/** The pauses of all shards, each once. */
+/** Reads the pauses of all shards, without duplicates. */
 export async function readAllPauses(source: ReportSource): Promise<Pause[]> {
   const all = (await Promise.all(shardsOf(source).map((keys) => readPauses(source.redis, keys)))).flat();
   return all.filter(({ chat }, at) => all.findIndex((other) => other.chat === chat) === at);
 }
 
-/** A turn in flight; it has no `sinceMs` for the moment before its attempt begins. */
-async function runningTurn(redis: RedisClient, keys: Keys, entry: EntryId) {
+/** Reads a turn in flight. `sinceMs` is absent until its attempt has begun. */
+async function readRunningTurn(redis: RedisClient, keys: Keys, entry: EntryId) {
   const [message, turn] = await Promise.all([readInbound(redis, keys, entry), readTurn(redis, keys, entry)]);
   if (!message) return undefined;
   const { lane, traceId, acceptedMs } = message;

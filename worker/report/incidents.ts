@@ -15,6 +15,7 @@ import { everyChatAction } from './operators.ts';
 import {
   type Action,
   chatName,
+  compact,
   type Item,
   listSection,
   type Piece,
@@ -25,43 +26,42 @@ import {
   resumeAction,
   runbookWords,
   type Section,
-  some,
   type Text,
   UnknownName,
 } from './report.ts';
 import { inWords, traceText } from './words.ts';
 
-/** An incident as an operator reads of it. Times are ms since the epoch, by Redis' clock. */
+/** The fields of an incident for a report. Times are ms since the epoch, by Redis' clock. */
 type IncidentReport = ReturnType<typeof reportOf>;
 
 const CHATS_SHOWN = 20;
 const CHARS_SHOWN = 300;
-/** An incident with more chats is one of the whole installation. */
+/** Incidents with more chats offer no buttons to pause single chats. */
 const CHATS_PAUSED_MAX = 5;
 
-/** Open incidents, and unless only these are asked for those that ended within the hour. */
+/** The report `incidents`: open incidents and, without `--open`, those that ended within the last hour. */
 export const showIncidents: ReadReport = async (at, { options }) => {
   const onlyOpen = options.open !== undefined;
   const all = await readIncidents(at);
   const nowMs = await serverTimeMs(at.redis);
   const open = all.filter(({ isOpen }) => isOpen);
-  const ended = all.filter(({ isOpen, endedMs = nowMs }) => !isOpen && nowMs - endedMs <= REOPEN_MS);
+  const recentlyEnded = all.filter(({ isOpen, endedMs = nowMs }) => !isOpen && nowMs - endedMs <= REOPEN_MS);
   const report: Report = {
     title: 'Incidents',
     nowMs,
-    sections: some<Section>(
+    sections: compact<Section>(
       listSection('Open', { items: incidentItems(open, nowMs) }, 'No incident is open.'),
-      !onlyOpen && listSection('Ended within the hour', { items: incidentItems(ended, nowMs) }),
+      !onlyOpen && listSection('Ended within the hour', { items: incidentItems(recentlyEnded, nowMs) }),
     ),
     actions: [everyChatAction(await readAllPauses(at))],
   };
   return { report, json: onlyOpen ? open : all, code: open.length > 0 ? 1 : 0 };
 };
 
-export const showIncident: ReadReport = async (at, { words: [asked = ''] }) => {
-  const incident = (await readIncidents(at)).find(({ name }) => name === asked);
+export const showIncident: ReadReport = async (at, { words: [name = ''] }) => {
+  const incident = (await readIncidents(at)).find((each) => each.name === name);
   if (incident === undefined)
-    throw new UnknownName(`No incident is called “${asked}”: it ended more than an hour ago, or never was.`);
+    throw new UnknownName(`No incident is called “${name}”: it ended more than an hour ago, or never was.`);
   const pauses = await readAllPauses(at);
   const nowMs = await serverTimeMs(at.redis);
   const items = incidentItems([incident], nowMs, at.settings.TRACE_URL_TEMPLATE);
@@ -69,20 +69,20 @@ export const showIncident: ReadReport = async (at, { words: [asked = ''] }) => {
     ...timeOfFailures(incident, nowMs),
     labelOf: (count) => `Put back the ${count} that failed in its time`,
   });
-  const close: Action[] = incident.canClose ? [{ act: { verb: 'close', target: asked, label: 'Close' } }] : [];
+  const close: Action[] = incident.canClose ? [{ act: { verb: 'close', target: name, label: 'Close' } }] : [];
   const actions = [...replay, ...close, ...chatActions(incident, pauses), everyChatAction(pauses)];
-  return { report: { title: `Incident ${asked}`, nowMs, sections: [{ items }], actions }, json: incident };
+  return { report: { title: `Incident ${name}`, nowMs, sections: [{ items }], actions }, json: incident };
 };
 
 const WORST_FIRST: readonly Severity[] = ['page', 'attention', 'info'];
 
 /**
- * The incidents that are open, and those that ended within the hour, with those that this version does not know: open
- * ones first, of these the causes before what follows from them, and the worst first, each by age.
+ * Reads all stored incidents, also those of other versions. Open ones come first, and among them root causes before
+ * consequences, the worst first; otherwise the newest first.
  */
 export async function readIncidents({ redis }: ReportSource): Promise<IncidentReport[]> {
   const { book, unread } = await createBookStore(redis).read();
-  return [...[...book.values()].map(reportOf), ...[...unread].map(unreadReport)].sort(
+  return [...[...book.values()].map(reportOf), ...[...unread].map(unreadableReport)].sort(
     (one, other) =>
       Number(other.isOpen) - Number(one.isOpen) ||
       Number(one.under !== undefined) - Number(other.under !== undefined) ||
@@ -99,19 +99,19 @@ function reportOf(incident: Incident) {
     ...{ name: incidentOf(incident), cause: cause as string, severity: severityOf(incident), title },
     ...{ isOpen, sinceMs: openedMs, lastMs },
     ...(!isOpen && endedMs !== undefined && { endedMs }),
-    // The count is of messages, or of occurrences where none is concerned.
+    // `count` is the number of messages, or of occurrences if the cause affects no messages.
     ...{ count: messages, chats, latest, todo, traceId, under, letters, canClose: actsOf(incident).includes('close') },
     chatNames: chatNames.slice(0, CHATS_SHOWN),
   };
 }
 
-/** When messages failed that belong to an incident; of one that this version does not know, in its time. */
+/** The time span of the failures that belong to an incident. */
 function timeOfFailures({ cause, sinceMs, isOpen, endedMs }: IncidentReport, nowMs: number) {
   return timeOfLetters({ cause, openedMs: sinceMs, isOpen, ...(endedMs !== undefined && { endedMs }) }, nowMs);
 }
 
-/** The incident of another version, as far as it can be read. */
-function unreadReport([name, json]: [name: string, json: string]): IncidentReport {
+/** The readable fields of an incident of another version. */
+function unreadableReport([name, json]: [name: string, json: string]): IncidentReport {
   const { cause, isOpen, openedMs, lastMs, latest } = glimpse(json);
   const sinceMs = openedMs || lastMs || Date.now();
   return {
@@ -133,14 +133,14 @@ export function incidentItems(all: readonly IncidentReport[], nowMs: number, tem
       ? [`OPEN for ${inWords(nowMs - sinceMs)}, since ${utcTime(sinceMs)}, last seen `, { atMs: lastMs }]
       : ['Began ', { atMs: sinceMs }, ', ended ', { atMs: endedMs ?? lastMs }];
     const names = namesOf(incident);
-    const concerned: Piece[] = names.length === 0 ? [] : [': ', ...names];
+    const chatPieces: Piece[] = names.length === 0 ? [] : [': ', ...names];
     const number = `; ${counted(count, 'time')}${chats === 0 ? '' : `; ${counted(chats, 'chat')}`}`;
     const trace = template === undefined ? [] : ['; ', ...traceText(template, traceId ?? '')];
     return {
       title: [{ of: 'incident', id: name }, `: ${title}`],
       ...(isOpen ? { tone, severity: words } : { tone: 'plain' }),
-      lines: some<Text>(
-        [...when, number, ...concerned],
+      lines: compact<Text>(
+        [...when, number, ...chatPieces],
         `Latest: ${latest}`,
         under === undefined
           ? runbookWords(isOpen ? todo : '', cause)
@@ -157,11 +157,13 @@ function namesOf({ chats, chatNames }: IncidentReport): Piece[] {
   return names.length > 0 && chats > chatNames.length ? [...names, ', …'] : names;
 }
 
-/** Pauses the chats of an incident, or ends that. */
+/** Actions that pause or resume the chats of an incident. */
 function chatActions({ chats, chatNames }: IncidentReport, pauses: readonly Pause[]): Action[] {
   if (chats > CHATS_PAUSED_MAX) return [];
-  const known = chatNames.map((name) => parseChatKey(name)?.chat).filter((chat): chat is ChatKey => chat !== undefined);
-  return known.flatMap((chat) => {
+  const validChats = chatNames
+    .map((name) => parseChatKey(name)?.chat)
+    .filter((chat): chat is ChatKey => chat !== undefined);
+  return validChats.flatMap((chat) => {
     const pause = pauseOfChat(pauses, chat);
     if (pause?.chat === EVERY_CHAT) return [];
     return [pause === undefined ? pauseAction(chat, `Pause chat ${chat}`) : resumeAction(chat, `Resume chat ${chat}`)];

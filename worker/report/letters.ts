@@ -9,6 +9,7 @@ import { filterOf } from './arguments.ts';
 import {
   type Action,
   chatName,
+  compact,
   type Fact,
   fact,
   listSection,
@@ -17,7 +18,6 @@ import {
   type ReportSource,
   type Section,
   shardsOf,
-  some,
   type Text,
   UnknownName,
 } from './report.ts';
@@ -26,7 +26,7 @@ const SHOWN_DEFAULT = 50;
 const PUT_BACK =
   '“Replay failed” under an alert puts back what failed; so does /retry in the chat itself, for its newest message.';
 
-/** The newest messages that failed and are kept, of those that a filter means. */
+/** The report `dead list`: the newest dead letters that match the filter. */
 export const showLetters: ReadReport = async (at, { options }) => {
   const nowMs = Date.now();
   const filter = filterOf(options, nowMs);
@@ -36,25 +36,27 @@ export const showLetters: ReadReport = async (at, { options }) => {
   const dropped = await countDropped(at.redis, shards);
   const rows = letters.map((letter): Text[] => [{ letter: letter.name }, ...factsOf(letter).map(({ value }) => value)]);
   const table = { columns: ['Letter', 'Message', 'Chat', 'Reason', 'Failed', 'Trace'], rows };
-  const lost = `Removed because there were too many: ${counted(dropped, 'older one')}.`;
-  const isOfAll = Object.keys(filter).length === 0;
-  const actions = isOfAll ? await replayAction(at, { sinceMs: 0, labelOf: (count) => `Put back all ${count}` }) : [];
+  const droppedInWords = `Removed because there were too many: ${counted(dropped, 'older one')}.`;
+  const isUnfiltered = Object.keys(filter).length === 0;
+  const actions = isUnfiltered
+    ? await replayAction(at, { sinceMs: 0, labelOf: (count) => `Put back all ${count}` })
+    : [];
   return {
     report: {
       title: counted(total, 'dead letter'),
       nowMs,
-      sections: some<Section>(
+      sections: compact<Section>(
         listSection('Kept', { table, more: { count: total - letters.length, noun: 'letter' } }),
         total > 0 && { intro: PUT_BACK },
-        dropped > 0 && { intro: lost },
+        dropped > 0 && { intro: droppedInWords },
       ),
       actions,
     },
-    json: { letters: letters.map(aboutOf), total, dropped },
+    json: { letters: letters.map(jsonOf), total, dropped },
   };
 };
 
-/** One dead letter; what its user wrote only where that is asked for. */
+/** The report `dead show`: one dead letter, with the user's text only on request. */
 export const showLetter: ReadReport = async (at, { words: [name = ''], content }) => {
   const [letter, ...others] = await lettersNamed(at.redis, shardsOf(at), name);
   if (letter === undefined)
@@ -62,33 +64,36 @@ export const showLetter: ReadReport = async (at, { words: [name = ''], content }
   if (others.length > 0)
     throw new UnknownName(`Several shards have a dead letter ${name}: say which one, such as ${letter.name}.`);
   const text = await fieldOfLetter(at.redis, letter.keys, letter.id, 'message');
-  // What cannot be read may hold anyone's text, anywhere in it.
-  const { content: said, ...rest } = jsonFields(text) ?? { content: text };
-  const about = { ...aboutOf(letter), message: content && said !== undefined ? { ...rest, content: said } : rest };
-  const hidden = content === false ? 'Not shown: LOG_CONTENT is off.' : 'Not shown without --content.';
+  // An unreadable message counts as content as a whole, since the user's text may be anywhere in it.
+  const { content: userContent, ...rest } = jsonFields(text) ?? { content: text };
+  const message = content && userContent !== undefined ? { ...rest, content: userContent } : rest;
+  const hiddenNotice = content === false ? 'Not shown: LOG_CONTENT is off.' : 'Not shown without --content.';
   return {
     report: {
       title: `Dead letter ${letter.name}`,
       nowMs: Date.now(),
-      sections: [{ title: 'About it', facts: factsOf(letter) }, contentSection(content ? wordsOf(text) : { hidden })],
+      sections: [
+        { title: 'About it', facts: factsOf(letter) },
+        contentSection(content ? textOf(text) : { hiddenNotice }),
+      ],
       actions: [
         { command: `dead replay ${letter.name}`, act: { verb: 'replay', target: letter.name, label: 'Put back' } },
         { command: `dead purge ${letter.name}`, act: { verb: 'purge', target: letter.name, label: 'Remove' } },
       ],
     },
-    json: about,
+    json: { ...jsonOf(letter), message },
   };
 };
 
-/** The words of a stored message; all that is stored where it cannot be read. Pure. */
-export function wordsOf(stored: string | undefined): string | undefined {
+/** The user's text in a stored message; the whole stored text if it is unreadable. Pure. */
+export function textOf(stored: string | undefined): string | undefined {
   const decoded = decodeMessage(stored);
   return decoded.ok ? decoded.value.content.text : stored;
 }
 
-export function contentSection(text: string | { hidden: string } | undefined): Section {
+export function contentSection(text: string | { hiddenNotice: string } | undefined): Section {
   if (typeof text === 'string') return { title: 'Content', quote: text };
-  return { title: 'Content', empty: text?.hidden ?? 'No longer stored.' };
+  return { title: 'Content', empty: text?.hiddenNotice ?? 'No longer stored.' };
 }
 
 function factsOf({ id, entry, record }: DeadLetter): Fact[] {
@@ -102,20 +107,20 @@ function factsOf({ id, entry, record }: DeadLetter): Fact[] {
   ];
 }
 
-/** A letter as JSON shows it. Redis makes the ids by its own clock, which may be ahead of ours. */
-function aboutOf({ name, id, record: about }: DeadLetter) {
+/** The JSON form of a dead letter. The age is at least 0, since Redis' clock makes the ids and may be ahead. */
+function jsonOf({ name, id, record: about }: DeadLetter) {
   const ageSeconds = Math.max(0, Math.round((Date.now() - msOf(id)) / 1000));
   return { ...about, id: name, at: new Date(msOf(id)).toISOString(), ageSeconds };
 }
 
-/** The action that replays the dead letters of a time, until now where it has no end; none where there are none. */
+/** The action that replays the dead letters of a time span, by default until now; no action if there are none. */
 export async function replayAction(
   at: ReportSource,
   { sinceMs, untilMs, labelOf }: { sinceMs: number; untilMs?: number | undefined; labelOf: (count: number) => string },
 ): Promise<Action[]> {
   const endMs = untilMs ?? (await serverTimeMs(at.redis)) + 1;
-  const meant = { sinceMs, untilMs: endMs, withoutDesk: true } as const;
-  const { total } = await readNewestLetters(at.redis, shardsOf(at), meant, 1);
+  const filter = { sinceMs, untilMs: endMs, withoutDesk: true } as const;
+  const { total } = await readNewestLetters(at.redis, shardsOf(at), filter, 1);
   if (total === 0) return [];
   const since = sinceMs === 0 ? '' : ` --since ${new Date(sinceMs).toISOString()}`;
   const act = { verb: 'replay', target: `${sinceMs}..${endMs}`, label: labelOf(total) } as const;

@@ -8,21 +8,21 @@ import { readHead, readPosition } from '../../shared/state/lane/waiting.ts';
 import { pendingOfTrace, readEntry } from '../../shared/state/message/inbound.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import { viewJobs } from '../lane/job-view.ts';
-import { matching, messageName, type ReportSource, shardsOf, UnknownName } from './report.ts';
+import { findMatching, messageName, type ReportSource, shardsOf, UnknownName } from './report.ts';
 
-/** Where a message without an outcome is. Times are ms since the epoch. */
+/** The place of a message without an outcome. Times are ms since the epoch. */
 export type MessageLocation =
-  /** Accepted; the dispatcher has not read it yet. */
+  /** Accepted, but not yet admitted to a lane. */
   | { at: 'stream' }
-  /** Behind others of its chat: `position` 1 is next. */
+  /** Behind other messages of its chat. `position` 1 is next; `behind` is the head of the lane. */
   | { at: 'lane'; position: number; behind: EntryId }
-  /** At the head of its lane, and its job waits for a worker. */
+  /** At the head of its lane; its job waits for a worker. */
   | { at: 'queue' }
   | { at: 'running'; sinceMs?: number; step: string; attempt: number }
   | { at: 'delayed'; untilMs: number; reason?: string }
-  /** At the head of its lane, until a person decides, or that time is over. */
+  /** At the head of its lane until a person decides, at most until `untilMs`. */
   | { at: 'parked'; untilMs: number }
-  /** At the head of its lane without a job: the reconciler makes one within seconds. */
+  /** At the head of its lane without a job; the reconciler adds one within seconds. */
   | { at: 'no job' };
 
 export async function locateMessage(
@@ -53,31 +53,31 @@ export interface MessageName {
   entry: EntryId;
 }
 
-/** An entry id, after its shard where several have the same: what alerts, spans and the log call `entry`. */
+/** An entry id as in alerts, spans and the log, with an optional `<shard>/` in front. */
 export const ENTRY_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
 export const TRACE_NAME = /^[\da-f]{32}$/;
 
 const NAME_CHARS = 40;
 const NAMES_CHARS = 300;
-/** The ledger of a busy month. */
-const LOOKED_AT_MAX = 2_000_000;
+/** The most records of the ledger to search: about a busy month. */
+const RECORDS_SEARCHED_MAX = 2_000_000;
 
 /**
- * The messages that a text names: an entry, a trace id, or the id of a dead letter, as alerts and lists have them. None
- * when nothing is known of it; more than one when several shards have an entry of this id.
+ * Finds messages by an entry id, a trace id, or the id of a dead letter. Returns several if more than one shard has the
+ * same id.
  */
 async function findMessages(source: ReportSource, text: string): Promise<MessageName[]> {
   if (TRACE_NAME.test(text)) return findByTrace(source, text);
   const [, shard, id] = ENTRY_NAME.exec(text) ?? [];
   if (id === undefined) return [];
-  const asked = shardsOf(source).map((keys, at) => ({ shard: at, keys }));
-  const shards = shard === undefined ? asked : asked.filter(({ shard: at }) => at === Number(shard));
+  const allShards = shardsOf(source).map((keys, at) => ({ shard: at, keys }));
+  const shards = shard === undefined ? allShards : allShards.filter(({ shard: at }) => at === Number(shard));
   const found = await Promise.all(shards.map(async (at) => ({ ...at, entry: await entryIn(source, at.keys, id) })));
   return found.flatMap(({ entry, ...each }) => (entry === undefined ? [] : [{ ...each, entry }]));
 }
 
-/** The one message that an operator named. Throws `UnknownName` where there is none, or where there are several. */
-export async function namedMessage(source: ReportSource, id: string): Promise<MessageName> {
+/** Finds the one message with an id. Throws `UnknownName` if there is none, or more than one. */
+export async function resolveMessage(source: ReportSource, id: string): Promise<MessageName> {
   const [name, ...others] = await findMessages(source, id);
   if (name === undefined) throw unknownMessage(id);
   if (others.length === 0) return name;
@@ -95,18 +95,18 @@ export function unknownMessage(id: string): UnknownName {
 async function entryIn({ redis }: ReportSource, keys: Keys, id: string): Promise<EntryId | undefined> {
   if (await readEntry(redis, keys, id)) return id as EntryId;
   if (await readTurn(redis, keys, id as EntryId)) return id as EntryId;
-  const ofLetter = (await fieldOfLetter(redis, keys, id, 'entry')) as EntryId | undefined;
-  if (ofLetter !== undefined) return ofLetter;
-  const [outcome] = await matching(outcomesIn(redis, keys).since(msOf(id)), ({ entry }) => entry === id, 1);
+  const letterEntry = (await fieldOfLetter(redis, keys, id, 'entry')) as EntryId | undefined;
+  if (letterEntry !== undefined) return letterEntry;
+  const [outcome] = await findMatching(outcomesIn(redis, keys).since(msOf(id)), ({ entry }) => entry === id, 1);
   return outcome?.entry;
 }
 
-/** Messages under way first, then the ledger from its end: an alert is about something recent. */
+/** Finds a message by its trace id: first among pending messages, then in the ledger, the newest first. */
 async function findByTrace(source: ReportSource, traceId: string): Promise<MessageName[]> {
   for (const [shard, keys] of shardsOf(source).entries()) {
     const pending = await pendingOfTrace(source.redis, keys, traceId);
-    const newest = outcomesIn(source.redis, keys).newest(LOOKED_AT_MAX);
-    const entry = pending ?? (await matching(newest, (record) => record.traceId === traceId, 1))[0]?.entry;
+    const newest = outcomesIn(source.redis, keys).newest(RECORDS_SEARCHED_MAX);
+    const entry = pending ?? (await findMatching(newest, (record) => record.traceId === traceId, 1))[0]?.entry;
     if (entry !== undefined) return [{ shard, keys, entry }];
   }
   return [];

@@ -3,10 +3,10 @@ import { eventsIn, type OutcomeRecord, type StoredEvent } from '../../shared/sta
 import type { InboundEntry } from '../../shared/state/message/inbound.ts';
 import type { EndedAttempt } from '../../shared/state/turn/aspects.ts';
 import type { TurnSummary } from '../../shared/state/turn/summary.ts';
-import { chatName, matching, messageName, type ReadReport, shardsOf, some, tableSection } from './report.ts';
+import { chatName, compact, findMatching, messageName, type ReadReport, shardsOf, tableSection } from './report.ts';
 
 interface Step {
-  /** Ms since the epoch; absent when only that it happened is known. */
+  /** Ms since the epoch; absent if the time is unknown. */
   atMs?: number;
   kind: 'accepted' | 'waited' | 'begun' | 'attempt' | 'crash' | 'model' | 'recovery' | 'parts' | 'outcome';
   text: string;
@@ -16,31 +16,31 @@ interface Trail {
   acceptedMs: number;
   inbound: InboundEntry | undefined;
   turn: TurnSummary | undefined;
-  /** Of this message, in order. */
+  /** Audit events of this message, in order. */
   events: readonly StoredEvent[];
-  /** Of its chat: what ended after this one was accepted, and before it could begin. */
-  before: readonly OutcomeRecord[];
+  /** Outcomes of messages of the same chat that this message waited for. */
+  predecessors: readonly OutcomeRecord[];
   outcome: OutcomeRecord | undefined;
 }
 
-/** The life of a message, in the order of time. Pure. */
-export function timelineOf({ acceptedMs, inbound, turn, events, before, outcome }: Trail): Step[] {
+/** The steps of a message in the order of time, those without a time last. Pure. */
+export function timelineOf({ acceptedMs, inbound, turn, events, predecessors, outcome }: Trail): Step[] {
   const replay = inbound?.replayOf === undefined ? '' : `; put back, it had failed as ${inbound.replayOf}`;
   const steps: Step[] = [
     { atMs: acceptedMs, kind: 'accepted', text: `accepted${replay}` },
-    ...before.map(waitedBehind),
-    ...some<Step>(
+    ...predecessors.map(waitStep),
+    ...compact<Step>(
       turn?.firstBegunMs !== undefined && { atMs: turn.firstBegunMs, kind: 'begun', text: 'the first attempt began' },
     ),
     ...(turn?.ended.map(attemptStep) ?? []),
     ...events.map(eventStep),
     ...(outcome ? [outcomeStep(outcome)] : []),
   ];
-  const timed = steps.toSorted((one, other) => (one.atMs ?? 0) - (other.atMs ?? 0));
-  return [...timed, ...(turn ? untimed(turn) : [])];
+  const stepsInOrder = steps.toSorted((one, other) => (one.atMs ?? 0) - (other.atMs ?? 0));
+  return [...stepsInOrder, ...(turn ? stepsWithoutTime(turn) : [])];
 }
 
-function waitedBehind({ entry, settledAtMs, outcome }: OutcomeRecord): Step {
+function waitStep({ entry, settledAtMs, outcome }: OutcomeRecord): Step {
   return { atMs: settledAtMs, kind: 'waited', text: `until then it waited behind ${entry}, which ended as ${outcome}` };
 }
 
@@ -49,13 +49,13 @@ function attemptStep({ atMs, attempt, reason, delayMs }: EndedAttempt): Step {
   return { atMs, kind: 'attempt', text: `attempt ${attempt} ended: ${reason}; ${then}` };
 }
 
-function eventStep(kept: StoredEvent): Step {
-  const { event, entry, chat, traceId, atMs, ...about } = kept;
+function eventStep(record: StoredEvent): Step {
+  const { event, entry, chat, traceId, atMs, ...about } = record;
   const kind = event.startsWith('model.') ? 'model' : 'recovery';
   return { atMs, kind, text: `${event} ${detailsOf(about)}`.trim() };
 }
 
-/** The numbers and codes of an event; it holds nothing that anybody wrote. */
+/** The fields of an event in words. Events hold numbers and codes, but no user's text. */
 function detailsOf(about: object): string {
   return Object.entries(about)
     .filter(([, value]) => value !== 0 && value !== '' && value !== undefined)
@@ -70,24 +70,24 @@ function outcomeStep({ settledAtMs, outcome, reason, attempts, recoveries, into 
   return { atMs: settledAtMs, kind: 'outcome', text };
 }
 
-function untimed({ crashes, toolRounds, parts }: TurnSummary): Step[] {
-  const crashed = `its process ended in the middle of an attempt, ${counted(crashes, 'time')}`;
-  return some<Step>(
-    crashes > 0 && { kind: 'crash', text: crashed },
+function stepsWithoutTime({ crashes, toolRounds, parts }: TurnSummary): Step[] {
+  const crashText = `its process ended in the middle of an attempt, ${counted(crashes, 'time')}`;
+  return compact<Step>(
+    crashes > 0 && { kind: 'crash', text: crashText },
     toolRounds > 0 && { kind: 'model', text: `${counted(toolRounds, 'round')} of tools` },
     parts && { kind: 'parts', text: `${parts.sent} of ${parts.total} parts delivered` },
   );
 }
 
 const SHOWN_MAX = 50;
-/** Calls of the model stand between them. */
-const LOOKED_AT_MAX = 5_000;
+/** The most events to search, since calls of the model lie between the steps of recovery. */
+const EVENTS_SEARCHED_MAX = 5_000;
 
-/** The newest steps by which a request was made to fit, or to be accepted, newest first. */
+/** The report `recoveries`: the newest steps of recovery, the newest first. */
 export const showRecoveries: ReadReport = async (at) => {
   const isStep = ({ event }: StoredEvent) => !event.startsWith('model.');
   const all = await Promise.all(
-    shardsOf(at).map((keys) => matching(eventsIn(at.redis, keys).newest(LOOKED_AT_MAX), isStep, SHOWN_MAX)),
+    shardsOf(at).map((keys) => findMatching(eventsIn(at.redis, keys).newest(EVENTS_SEARCHED_MAX), isStep, SHOWN_MAX)),
   );
   const steps = all
     .flat()

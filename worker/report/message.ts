@@ -8,14 +8,14 @@ import { EVERY_CHAT, pauseOfChat, readPauses } from '../../shared/state/lane/sto
 import { readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
-import { contentSection, wordsOf } from './letters.ts';
-import { locateMessage, type MessageName, namedMessage, unknownMessage } from './message-location.ts';
+import { contentSection, textOf } from './letters.ts';
+import { locateMessage, type MessageName, resolveMessage, unknownMessage } from './message-location.ts';
 import { timelineOf } from './message-timeline.ts';
 import {
   type Action,
   chatName,
   fact,
-  matching,
+  findMatching,
   type ReadReport,
   type ReportSource,
   resumeAction,
@@ -24,83 +24,84 @@ import {
 } from './report.ts';
 import { because, pausedWords, traceText, whereOf } from './words.ts';
 
-/** The life of one message, and where it is now. Times are ms since the epoch. */
+/** The timeline and the present place of one message. Times are ms since the epoch. */
 export type MessageReport = NonNullable<Awaited<ReturnType<typeof readMessage>>>;
 
-/** Reads the life of a message; `undefined` when nothing is kept of it any more. */
+/** Reads the timeline and the place of a message; `undefined` if Redis holds nothing about it. */
 export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys, entry }: MessageName) {
-  const [inbound, kept, ledger, events, letter] = await Promise.all([
+  const [inbound, storedTurn, ledger, events, letter] = await Promise.all([
     readInbound(redis, keys, entry),
     readTurn(redis, keys, entry),
     readLedgerOf(redis, keys, entry),
-    matching(eventsIn(redis, keys).since(msOf(entry)), (event) => event.entry === entry),
+    findMatching(eventsIn(redis, keys).since(msOf(entry)), (event) => event.entry === entry),
     letterOfMessage(redis, keys, entry),
   ]);
   const { outcome } = ledger;
-  const turn = kept && delivered(kept, outcome);
+  const turn = storedTurn && withAllPartsSent(storedTurn, outcome);
   const chat = inbound ? chatOf(inbound.lane) : outcome?.chat;
   if (chat === undefined) return undefined;
-  // Commands that act at once delay nobody.
+  // A message did not wait for outcomes after its beginning, e.g. as a command that acts at once.
   const untilMs = turn?.firstBegunMs ?? outcome?.settledAtMs ?? Number.POSITIVE_INFINITY;
-  const before = ledger.others.filter((each) => each.chat === chat && each.settledAtMs <= untilMs);
+  const predecessors = ledger.others.filter((each) => each.chat === chat && each.settledAtMs <= untilMs);
   const acceptedMs = msOf(entry);
-  const mayRest = inbound !== undefined && !isDeskLane(inbound.lane);
-  const pause = mayRest ? pauseOfChat(await readPauses(redis, keys), chat) : undefined;
+  const canBePaused = inbound !== undefined && !isDeskLane(inbound.lane);
+  const pause = canBePaused ? pauseOfChat(await readPauses(redis, keys), chat) : undefined;
   const place = inbound && (await locateMessage(redis, keys, { entry, lane: inbound.lane }, turn));
   return {
     ...{ entry, chat, traceId: inbound?.traceId ?? outcome?.traceId ?? '', acceptedMs },
-    // The kind is known while there is no outcome.
+    // `kind` is unknown once the message has an outcome.
     ...{ sentAtMs: inbound?.sentAtMs ?? outcome?.sentAtMs, kind: inbound?.kind },
-    timeline: timelineOf({ acceptedMs, inbound, turn, events, before, outcome }),
+    timeline: timelineOf({ acceptedMs, inbound, turn, events, predecessors, outcome }),
     ...{ outcome, letter, place, pause, turn },
   };
 }
 
-/** The mark of the last part is spared: the outcome says that it was delivered. */
-function delivered(turn: TurnSummary, outcome: OutcomeRecord | undefined): TurnSummary {
+/** Counts all parts as sent once the outcome says so: the settle step stores no mark for the last part. */
+function withAllPartsSent(turn: TurnSummary, outcome: OutcomeRecord | undefined): TurnSummary {
   if (turn.parts === undefined || outcome === undefined || outcome.outcome === 'undeliverable') return turn;
   return { ...turn, parts: { ...turn.parts, sent: turn.parts.total } };
 }
 
-/** The outcome of a message, and what else of its shard ended since it was accepted with an older entry. */
+/** Reads a message's outcome, and the outcomes of older messages of the shard that ended after it was accepted. */
 async function readLedgerOf(redis: ReportSource['redis'], keys: Keys, entry: EntryId) {
   const others: OutcomeRecord[] = [];
   for await (const record of outcomesIn(redis, keys).since(msOf(entry))) {
     if (record.entry === entry) return { others, outcome: record };
-    if (others.length < BEFORE_MAX && msOf(record.entry) <= msOf(entry)) others.push(record);
+    if (others.length < OTHERS_MAX && msOf(record.entry) <= msOf(entry)) others.push(record);
   }
   return { others, outcome: undefined };
 }
 
-/** Messages that were accepted before it and ended after that: as many as all lanes of a shard may hold. */
-const BEFORE_MAX = 10_000;
+/** The most older messages to collect: about as many as all lanes of a shard hold. */
+const OTHERS_MAX = 10_000;
 
-/** The words of a message that has no outcome yet, or whose dead letter is kept. */
+/** Reads the user's text of a message that is pending or has a dead letter. */
 async function readContent({ redis }: ReportSource, { keys, entry }: MessageName, letter: string | undefined) {
   const pending = await storedMessage(redis, keys, entry);
-  return wordsOf(pending ?? (letter === undefined ? undefined : await fieldOfLetter(redis, keys, letter, 'message')));
+  return textOf(pending ?? (letter === undefined ? undefined : await fieldOfLetter(redis, keys, letter, 'message')));
 }
 
 export const showMessage: ReadReport = async (at, { words: [id = ''], content }) => {
-  const name = await namedMessage(at, id);
-  const read = await readMessage(at, name);
-  if (read === undefined) throw unknownMessage(id);
-  const steps = stepsOf(read, at.shards > 1 ? `${name.shard}/` : '');
+  const name = await resolveMessage(at, id);
+  const message = await readMessage(at, name);
+  if (message === undefined) throw unknownMessage(id);
+  const actions = actionsOf(message, at.shards > 1 ? `${name.shard}/` : '');
   const nowMs = await serverTimeMs(at.redis);
-  const words = content ? await readContent(at, name, read.letter) : { hidden: 'Not shown: LOG_CONTENT is off.' };
+  const hiddenNotice = 'Not shown: LOG_CONTENT is off.';
+  const visibleContent = content ? await readContent(at, name, message.letter) : { hiddenNotice };
   const sections = [
-    ...sectionsOf(read, at.settings.TRACE_URL_TEMPLATE),
-    ...(content === undefined ? [] : [contentSection(words)]),
+    ...sectionsOf(message, at.settings.TRACE_URL_TEMPLATE),
+    ...(content === undefined ? [] : [contentSection(visibleContent)]),
   ];
   return {
     report: {
-      title: `Message ${read.entry}`,
+      title: `Message ${message.entry}`,
       nowMs,
-      verdict: verdictOf(read, nowMs),
+      verdict: verdictOf(message, nowMs),
       sections,
-      actions: Object.values(steps),
+      actions: Object.values(actions),
     },
-    json: { ...read, can: Object.keys(steps) },
+    json: { ...message, can: Object.keys(actions) },
   };
 };
 
@@ -121,8 +122,8 @@ function sectionsOf(report: MessageReport, template: string | undefined): Sectio
   ];
 }
 
-/** The steps that make sense, the likeliest first; their names begin with the shard where there are several. Pure. */
-function stepsOf({ entry, chat, letter, place, pause }: MessageReport, shard: string): Record<string, Action> {
+/** The possible actions by name, the likeliest first. `shard` is a prefix of their targets, or empty. Pure. */
+function actionsOf({ entry, chat, letter, place, pause }: MessageReport, shard: string): Record<string, Action> {
   const target = `${shard}${entry}`;
   const [cancel, retry] = [`cancel ${entry}`, `retry ${entry}`];
   const showChat = { 'show chat': { command: `chat ${chat}` } };
@@ -146,11 +147,11 @@ function stepsOf({ entry, chat, letter, place, pause }: MessageReport, shard: st
 function verdictOf({ place, outcome, pause, letter }: MessageReport, nowMs: number): Verdict {
   if (outcome !== undefined) {
     const tone = outcome.outcome === 'failed' || outcome.outcome === 'undeliverable' ? 'bad' : 'good';
-    const kept = letter === undefined ? '' : `; kept as dead letter ${letter}`;
-    const how = `: ${outcome.outcome}${because(outcome.reason)}${kept}`;
+    const letterInWords = letter === undefined ? '' : `; kept as dead letter ${letter}`;
+    const how = `: ${outcome.outcome}${because(outcome.reason)}${letterInWords}`;
     return { tone, reason: ['Ended ', { atMs: outcome.settledAtMs }, how] };
   }
-  const paused = pause === undefined ? '' : `; ${pausedWords(pause, nowMs)}`;
-  const reason = place === undefined ? 'Where it is, is not known.' : `Now: ${whereOf(place, nowMs)}${paused}`;
+  const pauseInWords = pause === undefined ? '' : `; ${pausedWords(pause, nowMs)}`;
+  const reason = place === undefined ? 'Where it is, is not known.' : `Now: ${whereOf(place, nowMs)}${pauseInWords}`;
   return { tone: 'plain', reason };
 }

@@ -18,26 +18,26 @@ const ACTIONS_SHOWN = 50;
 const ORDERS_SHOWN = 20;
 
 export const showActions: ReadReport = async ({ redis }, { options }) => {
-  const kept = await readActions(redis, Number(options.limit ?? ACTIONS_SHOWN));
-  const rows = kept.map(({ atMs, by, deed, target, why }) => [utcTime(atMs), by, deed, target, why || '–']);
+  const records = await readActions(redis, Number(options.limit ?? ACTIONS_SHOWN));
+  const rows = records.map(({ atMs, by, deed, target, why }) => [utcTime(atMs), by, deed, target, why || '–']);
   const columns = ['When', 'By', 'Action', 'Of', 'Why'];
   const sections = [tableSection('The newest first', columns, rows, 'No action is on record.')];
-  return { report: { title: 'Actions', nowMs: Date.now(), sections }, json: kept };
+  return { report: { title: 'Actions', nowMs: Date.now(), sections }, json: records };
 };
 
-/** Who is allowed by the settings, and who was let in besides. */
+/** The report `allow`: ids allowed by the settings, and ids allowed by operators. */
 export const showAllowed: ReadReport = async ({ redis, settings: { TELEGRAM_ALLOWED_IDS: ids } }) => {
-  const added = await readAllowed(redis);
+  const orders = await readAllowed(redis);
   const set = ids === 'everyone' ? ['*'] : [...ids].map(String);
   const facts = [fact('TELEGRAM_ALLOWED_IDS', set.join(', ') || 'not set here')];
-  return { report: { nowMs: Date.now(), sections: [{ facts }, allowedSection(added)] }, json: { set, added } };
+  return { report: { nowMs: Date.now(), sections: [{ facts }, allowedSection(orders)] }, json: { set, added: orders } };
 };
 
 export function allowedSection(allowed: readonly Order[]): Section {
   return ordersSection('Allowed besides TELEGRAM_ALLOWED_IDS', 'Id', allowed, 'id');
 }
 
-/** Orders of operators that hold until they are taken back. */
+/** The section about orders of operators that are in force, such as pauses. */
 export function ordersSection(title: string, of: string, orders: readonly Order[], noun: string): Section {
   const rows = orders
     .slice(0, ORDERS_SHOWN)
@@ -51,7 +51,7 @@ export function ordersSection(title: string, of: string, orders: readonly Order[
   return listSection(title, { table: { columns: [of, 'Since', 'By', 'Reason'], rows }, more });
 }
 
-/** Pauses every chat, or ends that. A pause of all has a button only on a page, which asks once more. */
+/** The action that pauses or resumes every chat. Only pages have the button to pause, since they ask for confirmation. */
 export function everyChatAction(pauses: readonly Pause[]): Action {
   const isPaused = pauses.some(({ chat }) => chat === EVERY_CHAT);
   return isPaused ? resumeAction(EVERY_CHAT) : { act: { verb: 'pause', target: EVERY_CHAT, label: 'Pause all' } };

@@ -3,10 +3,10 @@ import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
 import { sum } from '../watch/snapshot.ts';
 import { type ReportSource, shardsOf } from './report.ts';
 
-/** The proof over all shards, as of now. */
+/** The present proof over all shards that no message was lost. */
 export interface Proof extends Balance {
   isCounted: boolean;
-  /** Shards whose own numbers do not add up: another shard's surplus must not hide what is missing in one. */
+  /** Shards whose own numbers do not add up, so that one shard's surplus does not hide another's loss. */
   failedShards: number[];
 }
 
@@ -23,7 +23,7 @@ export async function readProof(source: ReportSource): Promise<Proof> {
   };
 }
 
-/** The numbers that do not add up, in words, if any. Pure. */
+/** A text about numbers that do not add up; `undefined` if all do. Pure. */
 export function imbalanceOf({ unaccounted, failedShards }: Proof): string | undefined {
   if (failedShards.length === 0) return undefined;
   const shards = `(shard ${failedShards.join(', ')})`;

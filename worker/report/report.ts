@@ -4,46 +4,46 @@ import { type ChatKey, type EntryId, type Keys, keysOf, type LaneKey } from '../
 import { UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 
-/** A report as data: made once, and written by three renderers, for a terminal, for a phone and as a page. */
+/** A report as data. Three renderers show it: in a terminal, in a chat and on a page. */
 export interface Report {
-  /** Absent where the verdict is the head. */
+  /** Absent if the report begins with the verdict. */
   title?: Text;
-  /** When it was made: ages are counted from here. */
+  /** The time of the report; ages count from this time. */
   nowMs: number;
   verdict?: Verdict;
   sections: readonly Section[];
-  /** The steps that make sense, the likeliest first. */
+  /** The possible actions, the likeliest first. */
   actions?: readonly Action[];
 }
 
-/** Words, with names that lead to another report and moments. */
+/** Text with links to other reports, and with times. */
 export type Text = Piece | readonly Piece[];
 export type Piece =
   | string
   | number
   | Name
-  /** "3 min ago". */
+  /** A time, shown as its age, such as "3 min ago". */
   | { atMs: number }
-  /** A dead letter, by its name: a page has its buttons. */
+  /** The name of a dead letter, with its buttons on a page. */
   | { letter: string }
-  /** A page elsewhere. */
+  /** A link to a page outside the console. */
   | { href: string; text: string };
 
 /**
- * The name of another report, or of a section of the runbook. A session is named `<chat>/<id>`; `dead` are the dead letters of
- * a chat, or all of them where `id` is empty.
+ * A link to another report, or to a section of the runbook. The id of a session is `<chat>/<id>`. `dead` links to the dead
+ * letters of a chat, or to all of them if `id` is empty.
  */
 export interface Name {
   of: 'message' | 'chat' | 'dead' | 'session' | 'incident' | 'runbook';
   id: string;
-  /** Shown instead of the id. */
+  /** The visible text; default: the id. */
   text?: string | number;
 }
 
-/** One colour on every surface: green, yellow, red, or none. */
+/** The colour on every surface: green, yellow, red, or none. */
 export type Tone = 'good' | 'fair' | 'bad' | 'plain';
 
-/** The head: the thing that matters most, in a line or two. */
+/** The most important statement of a report, in a line or two. */
 export interface Verdict {
   tone: Tone;
   word?: string;
@@ -51,7 +51,7 @@ export interface Verdict {
   more?: readonly Text[];
 }
 
-/** A part of a report. What is there is shown in this order. */
+/** A part of a report. Renderers show the present fields in this order. */
 export interface Section {
   title?: string;
   intro?: Text;
@@ -59,11 +59,11 @@ export interface Section {
   table?: { columns: readonly string[]; rows: readonly (readonly Text[])[] };
   items?: readonly Item[];
   timeline?: { fromMs: number; steps: readonly { atMs?: number; kind: string; text: string }[] };
-  /** The words of people, for readers who may see them. */
+  /** Text that users wrote, for readers with permission to see it. */
   quote?: string;
-  /** How many more there are than are shown, and what they are. */
+  /** The number and the noun of entries beyond the visible ones. */
   more?: { count: number; noun: string };
-  /** In place of all the above where there is nothing. */
+  /** Text instead of all the fields above, if there is nothing to show. */
   empty?: string;
 }
 
@@ -72,27 +72,27 @@ export interface Fact {
   name: string;
   value: Text;
   note?: Text;
-  /** Of a part that works or fails. */
+  /** Whether the part works; absent if the fact is no state. */
   tone?: 'good' | 'bad';
 }
 
-/** One thing of several, with a heading of its own, which begins with how severe it is. */
+/** An entry of a list, with its own heading. The heading begins with the severity. */
 export interface Item {
   title: Text;
   tone: Tone;
   severity?: string;
   lines: readonly Text[];
-  /** The section of the runbook, for those who can show it. */
+  /** The section of the runbook, for renderers that can show it. */
   runbook?: string;
 }
 
-/** A step that an operator can take: the arguments of the command line, and the button of a page. */
+/** A possible action of an operator, as arguments of the command line, as a button, or both. */
 export interface Action {
   command?: string;
   act?: Act;
 }
 
-/** An act of `worker/operator/`, as a button. */
+/** A button that runs a verb of `worker/operator/`. */
 export interface Act {
   verb: 'cancel' | 'retry' | 'pause' | 'resume' | 'replay' | 'purge' | 'close';
   /** A message, a chat, the name of a dead letter or of an incident, or `*` for every chat. */
@@ -100,7 +100,7 @@ export interface Act {
   label: string;
 }
 
-/** A section about a list: its items where there are some, or else that there are none. */
+/** A section with a list, or with the text `empty` if the list has no entries. */
 export function listSection(title: string, part: Pick<Section, 'items' | 'table' | 'more'>, empty = 'None.'): Section {
   const count = part.items?.length ?? part.table?.rows.length ?? 0;
   return count === 0 ? { title, empty } : { title, ...part };
@@ -110,22 +110,22 @@ export function tableSection(title: string, columns: readonly string[], rows: re
   return listSection(title, { table: { columns, rows } }, empty);
 }
 
-/** A number or a state with its name, and what else is to be said of it. */
+/** A number or a state with its name and an optional note. */
 export function fact(name: string, value: Text, note?: Text): Fact {
   return note === undefined ? { name, value } : { name, value, note };
 }
 
-/** Those of several parts that are there. */
-export function some<T>(...parts: readonly (T | false | undefined)[]): T[] {
+/** The parts without `false` and `undefined`. */
+export function compact<T>(...parts: readonly (T | false | undefined)[]): T[] {
   return parts.filter((part): part is T => part !== false && part !== undefined);
 }
 
-/** The records that match, in their order, up to so many. */
-export async function matching<T>(records: AsyncIterable<T>, isMatch: (record: T) => boolean, most?: number) {
+/** Finds the first `max` matching records, in order; default: all. */
+export async function findMatching<T>(records: AsyncIterable<T>, isMatch: (record: T) => boolean, max?: number) {
   const found: T[] = [];
   for await (const record of records) {
     if (isMatch(record)) found.push(record);
-    if (found.length === most) break;
+    if (found.length === max) break;
   }
   return found;
 }
@@ -142,7 +142,7 @@ export function runbookWords(before: string, name: string): Piece[] {
   return [before === '' ? 'Runbook: ' : `${before} Runbook: `, { of: 'runbook', id: name }];
 }
 
-/** The end of a pause, of a chat or of every chat. */
+/** The action that resumes a chat, or every chat. */
 export function resumeAction(chat: ChatKey | typeof EVERY_CHAT, label = 'Resume'): Action {
   if (chat === EVERY_CHAT) return { command: 'resume', act: { verb: 'resume', target: chat, label: 'Resume all' } };
   return { command: `resume ${chat}`, act: { verb: 'resume', target: chat, label } };
@@ -158,32 +158,32 @@ export interface ReportSource {
   shards: number;
 }
 
-/** The source of the reports that depend on settings. */
-export interface ReportGround extends ReportSource {
+/** The source of reports that also need settings. */
+export interface ReportContext extends ReportSource {
   settings: Settings;
 }
 
 /** The arguments of a report. */
-export interface Asked {
+export interface ReportRequest {
   words: readonly string[];
   options: Readonly<Record<string, string | undefined>>;
-  /** Whether the reader may see what people wrote; absent where that was not asked for. */
+  /** Whether to show text that users wrote; absent if the reader did not ask for it. */
   content?: boolean;
-  /** The message that asks, which is not counted. */
-  own?: { entry: EntryId; lane: LaneKey };
+  /** The message that requests the report; counts leave it out. */
+  caller?: { entry: EntryId; lane: LaneKey };
 }
 
-/** A report that was read: for people, for machines, and as an exit code. */
-export interface Shown {
+/** A report for people and for machines, with an exit code. */
+export interface ReportResult {
   report: Report;
   json: unknown;
-  /** 0 where it is absent. */
+  /** Default: 0. */
   code?: number;
 }
 
-export type ReadReport = (at: ReportGround, asked: Asked) => Promise<Shown>;
+export type ReadReport = (at: ReportContext, request: ReportRequest) => Promise<ReportResult>;
 
-/** Nothing is known of a name, or it may mean several, which `choices` has. The message says so. */
+/** The error that a name is unknown, or that it matches several things (`choices`). The message is for the operator. */
 export class UnknownName extends UnknownNameError {
   readonly choices: readonly Name[];
   constructor(message: string, choices: readonly Name[] = []) {
@@ -192,7 +192,7 @@ export class UnknownName extends UnknownNameError {
   }
 }
 
-/** A setting that a report needs is wrong. The message says how. */
+/** The error that a setting is unusable for a report. The message is for the operator. */
 export class UnusableSetting extends Error {}
 
 /** The keys of all shards, in order. */

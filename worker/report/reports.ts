@@ -1,27 +1,27 @@
 import { FILTERS, type Kinds, type Option } from './arguments.ts';
 import type { ReadReport } from './report.ts';
 
-/** One report: how it is asked for, and how it is read. Every surface shows every report that names it. */
+/** One report: its arguments, its help, its place on each surface, and its reader. */
 export interface ReportRule {
-  /** One that may be absent ends with `?`. */
+  /** Kinds of arguments; `?` marks an optional one. */
   args?: Kinds;
   options?: Readonly<Record<string, Option>>;
-  /** For the lists of verbs, and the beginning of the help. */
+  /** A line for the list of verbs and the beginning of the help. */
   summary: string;
   /** The rest of the help. */
   about?: string;
-  /** The exit codes besides 2; by default 0. */
+  /** The exit codes beside 2; default: 0. */
   exits?: string;
   examples?: readonly string[];
-  /** Where it is in the console, behind which its arguments stand. */
+  /** Path in the console; the arguments follow. */
   page: string;
-  /** Its name in the navigation of the console; absent where other pages lead to it. */
+  /** Name in the navigation of the console; absent for pages that only other pages link to. */
   link?: string;
-  /** Typed in the chat of alerts, with a slash; the word behind it is its argument, or the value of this option. */
-  typed?: { word: string; option?: string };
-  /** A terminal shows what people wrote without being asked for it. */
-  showsWords?: true;
-  /** Loaded alone: what the others need would make up most of its time. */
+  /** Command in the chat of alerts. The word after the command is the report's argument, or the value of `option`. */
+  chatCommand?: { word: string; option?: string };
+  /** Whether a terminal shows users' text without `--content`. */
+  showsContent?: true;
+  /** Loads the reader alone, since loading the modules of all reports would take most of the time. */
   read: () => Promise<ReadReport>;
 }
 
@@ -32,7 +32,7 @@ export const FILTERS_HELP =
 export const LETTER_HELP = `An id is what "dead list" shows, 1700000000000-0, or 1/1700000000000-0 where there are several shards; or the entry of
 the message, as alerts and the log have it.`;
 
-/** All reports. A verb of the command line, a command of operators and a page of the console each name one of them. */
+/** All reports, for verbs of the command line, commands in the chat of alerts, and pages of the console. */
 export const REPORTS = {
   status: {
     summary: 'the state of everything on one screen: green, yellow or red, and why',
@@ -41,7 +41,7 @@ export const REPORTS = {
     exits: '0 when green, yellow or starting, 1 when red or when Redis does not answer',
     page: '',
     link: 'Status',
-    typed: { word: 'status' },
+    chatCommand: { word: 'status' },
     read: async () => (await import('./status.ts')).showStatus,
   },
   message: {
@@ -52,7 +52,7 @@ of a dead letter, as alerts, the log and "dead list" have them. Shows no message
 an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is set.`,
     exits: KNOWN,
     page: 'message',
-    typed: { word: 'message' },
+    chatCommand: { word: 'message' },
     read: async () => (await import('./message.ts')).showMessage,
   },
   chat: {
@@ -62,7 +62,7 @@ an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is
     exits: KNOWN,
     examples: ['chat 123456789', 'chat -1001234567890.7'],
     page: 'chat',
-    typed: { word: 'chat' },
+    chatCommand: { word: 'chat' },
     read: async () => (await import('./chat.ts')).showChat,
   },
   incidents: {
@@ -72,7 +72,7 @@ an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is
     exits: '0 when none is open, 1 when one is',
     page: 'incidents',
     link: 'Incidents',
-    typed: { word: 'incidents' },
+    chatCommand: { word: 'incidents' },
     read: async () => (await import('./incidents.ts')).showIncidents,
   },
   incident: {
@@ -98,7 +98,7 @@ without an answer has the purpose "retry".`,
     exits: '0, 1 when the proof fails or a message is called answered although Telegram did not confirm every part',
     page: 'audit',
     link: 'Audit',
-    typed: { word: 'audit', option: 'days' },
+    chatCommand: { word: 'audit', option: 'days' },
     read: async () => (await import('./audit-report.ts')).showAudit,
   },
   cost: {
@@ -107,7 +107,7 @@ without an answer has the purpose "retry".`,
     about: 'Of the last N days (1, at most 90), with what is spent of the limits of all chats.',
     page: 'cost',
     link: 'Cost',
-    typed: { word: 'cost', option: 'days' },
+    chatCommand: { word: 'cost', option: 'days' },
     read: async () => (await import('./audit-report.ts')).showCost,
   },
   recoveries: {
@@ -123,7 +123,7 @@ without an answer has the purpose "retry".`,
     examples: ['dead list --reason authentication --since 2h'],
     page: 'dead',
     link: 'Dead letters',
-    typed: { word: 'dead', option: 'chat' },
+    chatCommand: { word: 'dead', option: 'chat' },
     read: async () => (await import('./letters.ts')).showLetters,
   },
   'dead show': {
@@ -140,7 +140,7 @@ without an answer has the purpose "retry".`,
     summary: "what the chat's session is made of",
     exits: '0, 1 when there is none',
     page: 'session',
-    showsWords: true,
+    showsContent: true,
     read: async () => (await import('./session.ts')).showSession,
   },
   allow: {

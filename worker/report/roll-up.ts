@@ -6,13 +6,13 @@ import { type ReportSource, shardsOf } from './report.ts';
 
 export type Counts = Record<string, number>;
 
-/** The cost of the calls of one model for one purpose. `dollars` is absent when the price is unknown. */
+/** Usage and cost of one model for one purpose. `dollars` is absent if the price is unknown. */
 export interface Spending extends Required<Omit<Usage, 'passes'>> {
   calls: number;
   dollars?: number;
 }
 
-/** A period in numbers. The names are stable: machines read them. */
+/** The figures of a period. Its field names are stable, since machines read them. */
 export type RollUp = Awaited<ReturnType<typeof readRollUp>>;
 
 const TOP_CHATS = 10;
@@ -29,41 +29,41 @@ function noFigures() {
     outcomes: { total: 0, byOutcome: {} as Counts, byReason: {} as Counts },
     attempts: {} as Counts,
     recoveries: {} as Counts,
-    /** The proof for messages that were answered, or whose command was carried out; each is counted once. */
+    /** Proof of delivery of messages with the outcome `answered` or `command`. Each message counts in one field. */
     delivery: {
       /** Telegram confirmed every part. */
       confirmed: 0,
-      /** A part was repeated, marked, and Telegram did not say whether it took the repeat. */
+      /** Telegram did not confirm the repeat of a part. */
       unsure: 0,
-      /** Written by a version that kept no proof, or nothing was sent. */
+      /** The record has no proof: an earlier version wrote it, or the message had no parts. */
       unknown: 0,
-      /** Called delivered, although a part was neither confirmed nor repeated: there must be none. */
+      /** A part was neither confirmed nor repeated. Must be 0. */
       unconfirmed: 0,
       unconfirmedEntries: [] as string[],
     },
-    /** How requests were handled that did not fit or were not taken. */
+    /** Recoveries from requests that did not fit or that the model refused. */
     contextSafety: {
       /** By kind of failure, then by phase: `counted` before the call, `refused` by the provider. */
       exceeded: {} as Record<string, Counts>,
       ...{ compacted: 0, compactionFailed: {} as Counts, forcePruned: 0, newSessions: 0 },
       scrubbed: {} as Record<string, { messages: number; parts: number; bytes: number }>,
       ...{ thinkingDropped: 0, outputLowered: 0, gaveUp: 0, capped: {} as Counts },
-      /** Requests that were not sent, by the rule of the API that they break. */
+      /** Requests that were not sent, by the rule of the API that they would break. */
       invalid: {} as Counts,
       tornRecords: 0,
     },
-    /** By purpose, then by model. `retry`: what was billed without an answer that was used. */
+    /** By purpose, then by model. The purpose `retry` stands for billed calls without a used answer. */
     tokens: {} as Record<string, Record<string, Spending>>,
-    /** Calls without an answer, by reason; `billed` counts those that cost something even so. */
+    /** Calls without an answer, by reason; `billed` counts those that cost something. */
     failedCalls: { byReason: {} as Counts, billed: 0 },
-    /** Damaged records; none of the numbers above includes them. */
+    /** Damaged records, which no other number includes. */
     unreadable: 0,
   };
 }
 
 type Figures = ReturnType<typeof noFigures>;
 
-/** The sums so far. They grow only with the number of answers and of chats. */
+/** The sums so far. Their size grows only with the number of answers and chats. */
 interface Sums {
   figures: Figures;
   latencies: number[];
@@ -72,8 +72,8 @@ interface Sums {
 }
 
 /**
- * Adds up the ledger and the audit trail since a time: ignores unknown events, and counts what cannot be read, or lacks a
- * part. Contract: as at `ReportSource`.
+ * Adds up the ledger and the audit trail since a time. Ignores unknown events; counts unreadable and incomplete records.
+ * Contract: as at `ReportSource`.
  */
 export async function readRollUp({ redis, shards }: ReportSource, fromMs: number, prices?: Prices) {
   const sums: Sums = { figures: noFigures(), latencies: [], chats: new Map(), prices };
@@ -91,10 +91,10 @@ export async function readRollUp({ redis, shards }: ReportSource, fromMs: number
   }
   return {
     ...figures,
-    /** Answered messages only: from the time that Telegram states, in whole seconds, to the outcome. */
+    /** Time from Telegram's date of a message, in whole seconds, to its outcome; only of answered messages. */
     latencyMs: { answered: latencies.length, ...percentiles(latencies) },
     cost: costIn(figures.tokens),
-    topChats: dearest([...chats.values()]),
+    topChats: mostExpensive([...chats.values()]),
   };
 }
 
@@ -114,7 +114,7 @@ type EventName = AuditEvent['event'];
 type Safety = Figures['contextSafety'];
 type Adder<Name extends EventName> = (safety: Safety, event: Extract<AuditEvent, { event: Name }>) => void;
 
-/** How each event of the audit trail but a call is counted. */
+/** Adders for the events of the audit trail other than calls. */
 const ADDERS: { readonly [Name in EventName]?: Adder<Name> } = {
   'context.exceeded': ({ exceeded }, { kind, phase }) => {
     exceeded[kind] ??= {};
@@ -154,12 +154,12 @@ function addCall({ figures, chats, prices }: Sums, call: CallRecord & { chat?: s
   if (isFailed) count(figures.failedCalls.byReason, reason);
   if (isFailed && !billed) return;
   if (isFailed) count(figures.failedCalls, 'billed');
-  // A line of an earlier version has no `dollars`.
+  // Records of earlier versions have no `dollars`.
   const dollars = call.dollars ?? costOf(model, call, prices);
   const name = isFailed ? 'retry' : purpose;
   figures.tokens[name] ??= {};
   const models = figures.tokens[name];
-  models[model] = addSpent(models[model] ?? { ...NO_USAGE, calls: 0 }, call, dollars);
+  models[model] = addUsage(models[model] ?? { ...NO_USAGE, calls: 0 }, call, dollars);
   if (chat === undefined) return;
   const totals = totalsOf(chats, chat);
   count(totals, 'calls');
@@ -170,12 +170,12 @@ function addCall({ figures, chats, prices }: Sums, call: CallRecord & { chat?: s
 const noTotals = (chat: string) => ({ chat, messages: 0, calls: 0, tokens: 0, dollars: 0 });
 type ChatTotals = ReturnType<typeof noTotals>;
 
-/** The chats that cost most; where nothing has a price, those with most tokens. */
-function dearest(chats: ChatTotals[]): ChatTotals[] {
+/** The chats with the highest cost; without prices, those with the most tokens. */
+function mostExpensive(chats: ChatTotals[]): ChatTotals[] {
   return chats
     .sort((one, other) => other.dollars - one.dollars || other.tokens - one.tokens || other.messages - one.messages)
     .slice(0, TOP_CHATS)
-    .map((totals) => ({ ...totals, dollars: rounded(totals.dollars) }));
+    .map((totals) => ({ ...totals, dollars: round(totals.dollars) }));
 }
 
 function totalsOf(chats: Sums['chats'], chat: string): ChatTotals {
@@ -188,7 +188,7 @@ function count<Name extends string>(counts: { [Each in Name]?: number }, name: N
   counts[name] = (counts[name] ?? 0) + more;
 }
 
-/** Adds a line of the ledger. Lines that call nothing delivered are no part of the proof. */
+/** Adds a record of the ledger to the proof of delivery. Ignores outcomes that deliver nothing. */
 function addToProof(proof: Figures['delivery'], { entry, outcome, delivery }: OutcomeRecord): void {
   if (!DELIVERED.has(outcome)) return;
   const { parts = 0, confirmed = 0, unsure = 0 } = delivery ?? {};
@@ -200,30 +200,30 @@ function addToProof(proof: Figures['delivery'], { entry, outcome, delivery }: Ou
   else proof.confirmed += 1;
 }
 
-function addSpent(before: Spending, usage: Usage, dollars: number | undefined): Spending {
+function addUsage(before: Spending, usage: Usage, dollars: number | undefined): Spending {
   const after = { ...before, calls: before.calls + 1 };
   for (const name of COUNTERS) count(after, name, usage[name] ?? 0);
-  return dollars === undefined ? after : { ...after, dollars: rounded((before.dollars ?? 0) + dollars) };
+  return dollars === undefined ? after : { ...after, dollars: round((before.dollars ?? 0) + dollars) };
 }
 
-/** At list prices, or the operator's own; excludes models without a price. */
+/** Adds up the cost by purpose and by model, without models that have no price. */
 function costIn(tokens: Figures['tokens']) {
   const byPurpose: Record<string, number> = {};
   const byModel: Record<string, number> = {};
-  const unpriced = new Set<string>();
+  const modelsWithoutPrice = new Set<string>();
   for (const [purpose, models] of Object.entries(tokens))
     for (const [model, { dollars }] of Object.entries(models))
-      if (dollars === undefined) unpriced.add(model);
+      if (dollars === undefined) modelsWithoutPrice.add(model);
       else {
-        byPurpose[purpose] = rounded((byPurpose[purpose] ?? 0) + dollars);
-        byModel[model] = rounded((byModel[model] ?? 0) + dollars);
+        byPurpose[purpose] = round((byPurpose[purpose] ?? 0) + dollars);
+        byModel[model] = round((byModel[model] ?? 0) + dollars);
       }
-  const dollars = rounded(Object.values(byPurpose).reduce((sum, each) => sum + each, 0));
-  return { dollars, byPurpose, byModel, unpricedModels: [...unpriced].sort() };
+  const dollars = round(Object.values(byPurpose).reduce((sum, each) => sum + each, 0));
+  return { dollars, byPurpose, byModel, unpricedModels: [...modelsWithoutPrice].sort() };
 }
 
-/** To a millionth of a cent: sums of fractions have meaningless trailing digits. */
-function rounded(dollars: number): number {
+/** Rounds to a millionth of a cent, since sums of fractions have meaningless trailing digits. */
+function round(dollars: number): number {
   return Math.round(dollars * 1e8) / 1e8;
 }
 

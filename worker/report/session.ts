@@ -5,18 +5,18 @@ import { sessionOf } from '../../shared/state/chat/chat.ts';
 import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
 import { createChatState } from '../command/chat-state.ts';
 import { decodeRecord, textOf } from '../session/record.ts';
-import { chatName, fact, type ReadReport, type Section, sessionName, some, UnknownName } from './report.ts';
+import { chatName, compact, fact, type ReadReport, type Section, sessionName, UnknownName } from './report.ts';
 import { thousands } from './words.ts';
 
 const RECORDS_SHOWN = 6;
 const CHARS_SHOWN = 160;
 
-/** One session of a chat, the one that it has now unless another is named: its size, since when, and what it continues. */
-export const showSession: ReadReport = async ({ redis, shards }, { words: [asked = ''], content }) => {
-  const [word = '', named] = asked.split('/', 2);
+/** The report `session show`: one session of a chat, by default the present one. */
+export const showSession: ReadReport = async ({ redis, shards }, { words: [argument = ''], content }) => {
+  const [word = '', sessionId] = argument.split('/', 2);
   const { chat, chatId } = parseChatKey(word) ?? { chat: word as ChatKey, chatId: 0 };
   const keys = keysOf(shardOf(chatId, shards));
-  const id = (named as SessionId | undefined) ?? (await sessionOf(redis, keys, chat));
+  const id = (sessionId as SessionId | undefined) ?? (await sessionOf(redis, keys, chat));
   if (id === undefined) throw new UnknownName(`Chat ${chat} has no session yet.`);
   const { records, createdAt, windowStart, parent, limitTokens, stored } = await readHeader(redis, keys, id);
   if (records === 0 && createdAt === undefined) throw new UnknownName(`Nothing is kept of a session ${id}.`);
@@ -36,7 +36,7 @@ export const showSession: ReadReport = async ({ redis, shards }, { words: [asked
     report: {
       title: `Session ${id}`,
       nowMs: Date.now(),
-      sections: some<Section>(
+      sections: compact<Section>(
         { facts },
         newest.length > 0 && { title: 'Newest records', quote: newest.map(beginningOf).join('\n') },
       ),

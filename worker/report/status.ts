@@ -18,8 +18,8 @@ import { incidentItems, readIncidents } from './incidents.ts';
 import { allowedSection, everyChatAction, ordersSection } from './operators.ts';
 import { imbalanceOf, readProof } from './proof.ts';
 import {
-  type Asked,
   chatName,
+  compact,
   type Fact,
   fact,
   listSection,
@@ -27,10 +27,10 @@ import {
   piecesOf,
   type ReadReport,
   type Report,
-  type ReportGround,
+  type ReportContext,
+  type ReportRequest,
   runbookWords,
   type Section,
-  some,
   type Text,
   type Verdict,
 } from './report.ts';
@@ -39,16 +39,16 @@ import { inWords, megabytes, percent, stateOf, whenOf } from './words.ts';
 /** The state of the whole installation at one moment. Times are ms since the epoch, by Redis' clock. */
 export type Status = Awaited<ReturnType<typeof readStatus>>;
 
-export const showStatus: ReadReport = async (at, { own }) => {
-  const status = await readStatus(at, own);
+export const showStatus: ReadReport = async (at, { caller }) => {
+  const status = await readStatus(at, caller);
   return { report: statusReport(status), json: status, code: status.colour === 'red' ? 1 : 0 };
 };
 
-async function readStatus(at: ReportGround, own: Asked['own']) {
+async function readStatus(at: ReportContext, caller: ReportRequest['caller']) {
   const { redis, shards, settings } = at;
   const nowMs = await serverTimeMs(redis);
   const snapshotAt = createSnapshotReader(redis, shards, settings.UNANSWERED_ALERT_MS, totalsOf(settings));
-  const [starting, incidents, workers, shown, refusal, by, proof, inFlight, allowed, models, telegram] =
+  const [starting, incidents, workers, workersAlive, refusal, by, proof, inFlight, allowed, models, telegram] =
     await Promise.all([
       isStarting(redis),
       readIncidents(at),
@@ -57,7 +57,7 @@ async function readStatus(at: ReportGround, own: Asked['own']) {
       findRefusedWrites(redis, shards),
       readReceivingProcess(redis, Number(settings.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readProof(at),
-      readInFlight(at, own),
+      readInFlight(at, caller),
       readAllowed(redis),
       readBreakers(redis, keysOf(0), nowMs),
       readTelegramPause(redis),
@@ -77,20 +77,20 @@ async function readStatus(at: ReportGround, own: Asked['own']) {
   const memory = { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }) };
   return {
     ...{ atMs: nowMs, isGreen: colour === 'green', colour, troubles, incidents, workers, allowed },
-    ledger: { accepted, settled, pending: Math.max(0, pending - (own ? 1 : 0)), unaccounted },
-    cached: shown.map(({ usedBytes, maxBytes }) => ({ usedBytes, maxBytes })),
+    ledger: { accepted, settled, pending: Math.max(0, pending - (caller ? 1 : 0)), unaccounted },
+    cached: workersAlive.map(({ usedBytes, maxBytes }) => ({ usedBytes, maxBytes })),
     breakers: { models, telegram },
     budgets: now.spent,
     ...inFlight,
     receiving: {
       ...stateOf(telegramCheck(now)),
-      // Its age is that of the last answer.
+      // The age of the last answer.
       ageMs: answeredMs === undefined ? undefined : Math.max(0, nowMs - answeredMs),
       by: by === undefined ? undefined : `${hostAndPid(by).host}, process ${hostAndPid(by).pid}`,
     },
     provider: stateOf(providerCheck(now)),
     alerts: stateOf(alertsCheck(now)),
-    telemetry: [...new Set(shown.flatMap(({ exportTrouble }) => exportTrouble || []))],
+    telemetry: [...new Set(workersAlive.flatMap(({ exportTrouble }) => exportTrouble || []))],
     deadLetters: sum(now.shards, (shard) => shard.deadLetters),
     redis: { ...memory, takesWrites, isVolatile: now.redis.isOnDisk !== true },
   };
@@ -117,12 +117,13 @@ function connectionFacts(status: Status): Fact[] {
   ];
 }
 
-/** No grace for an endpoint or a Telegram that fails, nor for a poller that has just started: somebody asks now. */
+/** The limits of the rules, without a grace period for failures: an operator asks for the state of this moment. */
 function ruleLimits(settings: Settings) {
   const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = settings;
-  const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0, models: modelsInUse(settings) };
+  const times = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0 };
   const isVolatileAccepted = settings.REDIS_ACCEPT.includes('volatile');
-  return { unansweredMs, deadLettersMax, totals: totalsOf(settings), isVolatileAccepted, ...own };
+  const totals = totalsOf(settings);
+  return { unansweredMs, deadLettersMax, totals, isVolatileAccepted, models: modelsInUse(settings), ...times };
 }
 
 const RUNNING_SHOWN = 10;
@@ -131,7 +132,7 @@ const INCIDENTS_SHOWN = 8;
 function statusReport(status: Status): Report {
   const { atMs, allowed, budgets, incidents, pauses } = status;
   const open = incidents.filter(({ isOpen }) => isOpen);
-  // The verdict has what else is to be said of them.
+  // Only the first line of each: the verdict has the advice.
   const items = incidentItems(open.slice(0, INCIDENTS_SHOWN), atMs).map(({ runbook: _, lines, ...item }) => ({
     ...item,
     lines: lines.slice(0, 1),
@@ -139,7 +140,7 @@ function statusReport(status: Status): Report {
   return {
     nowMs: atMs,
     verdict: verdictOf(status),
-    sections: some<Section>(
+    sections: compact<Section>(
       { facts: numbers(status) },
       listSection('Open incidents', { items, more: { count: open.length - INCIDENTS_SHOWN, noun: 'incident' } }),
       turnsInFlight(status),
@@ -173,11 +174,11 @@ function verdictOf({ colour, troubles, atMs }: Status): Verdict {
 }
 
 function numbers({ ledger, jobs, oldest, deadLetters, workers, cached }: Status): Fact[] {
-  const accepted = `of ${ledger.accepted} accepted; `;
+  const acceptedInWords = `of ${ledger.accepted} accepted; `;
   const waits: Text = oldest
     ? ['oldest ', messageName(oldest.entry), ' of chat ', chatName(chatOf(oldest.lane)), ', accepted ']
     : 'none waits for an answer';
-  const pending = [accepted, ...piecesOf(waits), ...(oldest ? [{ atMs: oldest.acceptedMs }] : [])];
+  const pending = [acceptedInWords, ...piecesOf(waits), ...(oldest ? [{ atMs: oldest.acceptedMs }] : [])];
   const each = cached.map(({ usedBytes, maxBytes }) => `${megabytes(usedBytes)} of ${megabytes(maxBytes)}`);
   const inMemory = each.length === 0 ? '' : `; chats in memory: ${each.join(', ')}`;
   return [

@@ -5,7 +5,7 @@ import { traceUrl } from '../alerts/message.ts';
 import type { MessageLocation } from './message-location.ts';
 import type { Piece } from './report.ts';
 
-/** How long something lasts, in the unit that a person would take. Pure. */
+/** A duration in the most readable unit. Pure. */
 export function inWords(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 120) return `${seconds} s`;
@@ -13,7 +13,7 @@ export function inWords(ms: number): string {
   return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
-/** An amount of money; tenths of a cent for small ones, since a message costs no more than that. Pure. */
+/** An amount in dollars, with four decimals below a dollar, since a message costs tenths of a cent. Pure. */
 export function money(dollars: number): string {
   return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
 }
@@ -30,7 +30,7 @@ export function percent(part: number, whole = 1): string {
   return `${whole === 0 ? 0 : Math.round((part / whole) * 100)} %`;
 }
 
-/** Whether a part of readiness is well, and its state in words. Pure. */
+/** Whether a part of readiness works, and its state in words. Pure. */
 export function stateOf({ ready, isDegraded, detail = '' }: Awaited<ReturnType<ReadinessPart['check']>>) {
   return { isWell: ready && isDegraded !== true, detail };
 }
@@ -43,7 +43,7 @@ export function pausedWords({ by, sinceMs, why }: Pause, nowMs: number): string 
   return `PAUSED by ${by} for ${inWords(nowMs - sinceMs)}${why === '' ? '' : `: ${why}`}`;
 }
 
-/** A trace, with the way to its page where there is an address for traces. Pure. */
+/** A trace id, as a link if there is a URL template for traces. Pure. */
 export function traceText(template: string | undefined, traceId: string): Piece[] {
   const hasPage = template !== undefined && traceId !== '';
   return ['Trace ', hasPage ? { href: traceUrl(template, traceId), text: traceId } : traceId || 'none'];

@@ -5,61 +5,63 @@ import { type BookStore, type ShardAlerts, type StoredBook, unreadCondition } fr
 import { countLettersOf } from '../alerts/letter-counts.ts';
 import { isUpToDate } from '../alerts/next-sending.ts';
 import { isAboutData, type WatchFailure } from '../alerts/watch-failure.ts';
-import type { Checked } from './rules.ts';
+import type { CheckResult } from './rules.ts';
 
 /**
- * Enters what is new into the book, and logs each occurrence and failure. When another process wrote first, the rest is
- * entered next time. Returns the book as it is now, and whether no part of the watch failed.
+ * Creates the function that enters queued alerts and the results of a check into the book, and logs each occurrence and
+ * failure. If another process writes the book first, the next call enters the same again. Returns the present book, and
+ * whether every part of the watch worked.
  */
 export function createBookKeeper(redis: RedisClient, store: BookStore, shards: number, log: Logger) {
-  const logged = new Set<string>();
+  const loggedFailures = new Set<string>();
   const logNew = (failures: readonly WatchFailure[]): void => {
     for (const { what, error } of failures) {
-      if (!logged.has(what)) log.error({ err: error, what }, 'a part of the watch fails');
-      logged.add(what);
+      if (!loggedFailures.has(what)) log.error({ err: error, what }, 'a part of the watch fails');
+      loggedFailures.add(what);
     }
   };
   return async (
     stored: StoredBook,
     nowMs: number,
-    checked: Checked | undefined,
+    check: CheckResult | undefined,
   ): Promise<{ book: Book; isWhole: boolean }> => {
-    const queued = await readAlerts(store, shards, stored);
+    const queue = await readAlerts(store, shards, stored);
     const { unread } = stored;
-    const conditions = checked && [
-      ...checked.conditions,
+    const conditions = check && [
+      ...check.conditions,
       ...(unread.size > 0 ? [unreadCondition([...unread.keys()])] : []),
     ];
-    const alerts = queued.read.flatMap((each) => each.alerts);
-    const { letters, failures: uncounted } = checked
+    const alerts = queue.shardAlerts.flatMap((each) => each.alerts);
+    const { letters, failures: letterFailures } = check
       ? await countLetters(redis, shards, stored.book, nowMs)
       : NOT_COUNTED;
     const { book, failures } = enter(stored.book, {
       alerts,
       conditions,
       letters,
-      failures: [...(checked?.failures ?? []), ...queued.failures, ...uncounted],
+      failures: [...(check?.failures ?? []), ...queue.failures, ...letterFailures],
       isDelivered: (incident) => isUpToDate(incident, stored),
       nowMs,
     });
     logNew(failures);
-    if (checked && failures.length === 0) logged.clear();
-    const isSame = book.size === stored.book.size && [...book].every(([id, each]) => stored.book.get(id) === each);
-    const isWritten = (isSame && queued.read.length === 0) || (await store.record(stored, book, queued.read));
-    if (isWritten) for (const { text, ...about } of alerts) log.info({ ...about, occurrence: text }, 'occurrence');
-    return { book: isWritten ? book : stored.book, isWhole: failures.length === 0 };
+    if (check && failures.length === 0) loggedFailures.clear();
+    const isUnchanged = book.size === stored.book.size && [...book].every(([id, each]) => stored.book.get(id) === each);
+    const isCurrent =
+      (isUnchanged && queue.shardAlerts.length === 0) || (await store.record(stored, book, queue.shardAlerts));
+    if (isCurrent) for (const { text, ...about } of alerts) log.info({ ...about, occurrence: text }, 'occurrence');
+    return { book: isCurrent ? book : stored.book, isWhole: failures.length === 0 };
   };
 }
 
-interface CountedLetters {
+interface LetterCounts {
   letters?: ReadonlyMap<string, number>;
   failures: readonly WatchFailure[];
 }
 
-const NOT_COUNTED: CountedLetters = { failures: [] };
+const NOT_COUNTED: LetterCounts = { failures: [] };
 
-/** The dead letters of each incident; where they cannot be read, everything else is entered. */
-async function countLetters(redis: RedisClient, shards: number, book: Book, nowMs: number): Promise<CountedLetters> {
+/** Counts the dead letters of each incident. Unreadable data becomes a failure, so that the rest can still be entered. */
+async function countLetters(redis: RedisClient, shards: number, book: Book, nowMs: number): Promise<LetterCounts> {
   try {
     return { letters: await countLettersOf(redis, shards, book, nowMs), failures: [] };
   } catch (error) {
@@ -68,18 +70,18 @@ async function countLetters(redis: RedisClient, shards: number, book: Book, nowM
   }
 }
 
-/** The queued alerts of each shard; a shard that cannot be read keeps no other from being heard. */
+/** Reads the queued alerts of each shard. An unreadable shard becomes a failure and blocks no other shard. */
 async function readAlerts(store: BookStore, shards: number, { cursors }: StoredBook) {
-  const read: ShardAlerts[] = [];
+  const shardAlerts: ShardAlerts[] = [];
   const failures: WatchFailure[] = [];
   for (let shard = 0; shard < shards; shard++) {
     try {
       const alerts = await store.alertsOf(shard, cursors.get(shard));
-      if (alerts) read.push(alerts);
+      if (alerts) shardAlerts.push(alerts);
     } catch (error) {
       if (!isAboutData(error)) throw error;
       failures.push({ what: `alerts of shard ${shard}`, error });
     }
   }
-  return { read, failures };
+  return { shardAlerts, failures };
 }

@@ -1,16 +1,16 @@
 import type { Logger } from '../../shared/base/log.ts';
 import type { Limits } from '../limits.ts';
-import { type Checked, isIntended, type Watch } from './rules.ts';
+import { type CheckResult, isHarmless, type RuleInput } from './rules.ts';
 
 export type DeadMan = ReturnType<typeof createDeadMan>;
 
 const TIMEOUT_MS = 10_000;
 
 /**
- * Reports to an outside service that all is well, with a `GET`, so that it raises an alarm when the reports stop.
+ * Pings an outside service while all is well, with a `GET`. The service raises an alarm when the pings stop.
  *
- * Contract: `ping` returns at once and never throws; it asks the service at most once per interval, also after a
- * failure. `stop` ends a request in flight. The URL is a secret: anyone who has it can keep the alarm silent; it is never logged.
+ * Contract: `ping` returns at once and never throws. It sends at most one request per interval, also after a failure.
+ * `stop` ends a request in flight. The URL is never logged: anyone who has it can keep the alarm silent.
  */
 export function createDeadMan(url: string, { deadManEveryMs: everyMs }: Limits, log: Logger) {
   const stopping = new AbortController();
@@ -35,25 +35,25 @@ async function send(url: string, stopping: AbortSignal, log: Logger): Promise<vo
     await response.body?.cancel();
     if (!response.ok) log.debug({ status: response.status }, 'the dead-man ping was refused');
   } catch (error) {
-    // Only the code: the message may quote the URL.
+    // Without the error's message, which may quote the URL.
     const { name, cause } = error as { name?: string; cause?: { code?: unknown } };
     log.debug({ error: name, code: cause?.code }, 'the dead-man ping failed');
   }
 }
 
 /**
- * Whether the dead-man's switch may be pinged: everything could be checked, nothing is wrong, nothing but what an
- * operator has paused is overdue, not even while one incident stands for what follows from it, and messages are received.
+ * Whether the watchdog may ping: each rule could be checked, no condition needs an operator, messages are received, and
+ * no message is overdue except in paused chats.
  */
-export function mayPing(watch: Watch, { conditions, failures }: Checked): boolean {
-  if (failures.length > 0 || !conditions.every(isIntended)) return false;
-  return isPolled(watch) && watch.now.shards.every(({ overdue }) => overdue.oldest === undefined);
+export function mayPing(watch: RuleInput, { conditions, failures }: CheckResult): boolean {
+  if (failures.length > 0 || !conditions.every(isHarmless)) return false;
+  return isReceiving(watch) && watch.now.shards.every(({ overdue }) => overdue.oldest === undefined);
 }
 
 /**
- * Whether messages are received: a poll succeeded recently, or a recent check found the webhook healthy. Unlike the
- * alert about it, this has no grace period for a process that has just begun to watch.
+ * Whether messages are received: a poll succeeded recently, or a recent check found the webhook healthy. Unlike the alert
+ * `no-poll`, this has no grace period after a start.
  */
-export function isPolled({ now, limits }: Watch): boolean {
+export function isReceiving({ now, limits }: RuleInput): boolean {
   return now.poll?.lastAnswerMs !== undefined && now.nowMs - now.poll.lastAnswerMs < limits.pollAgeMs;
 }

@@ -8,30 +8,31 @@ import { countWorkers } from '../../shared/state/process/workers.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/causes.ts';
 import { isUpToDate } from '../alerts/next-sending.ts';
-import { eachAlone, isAboutData, standingAlone, type WatchFailure } from '../alerts/watch-failure.ts';
+import { isAboutData, readParts, runEach, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 import { createSnapshotReader, type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
 /** The state of the installation at one moment. */
 interface InstallationState {
   snapshot: Snapshot;
-  waiting: readonly LaneSizes[];
-  /** Incidents of which a channel has not the newest stage. */
-  undelivered: number;
+  laneSizes: readonly LaneSizes[];
+  /** The number of incidents whose newest stage a channel still lacks. */
+  incidentsToDeliver: number;
   workers: number;
 }
 
-type Read = (state: InstallationState) => number | undefined | readonly GaugeReading[];
+type GaugeReader = (state: InstallationState) => number | undefined | readonly GaugeReading[];
 
-const READ: Readonly<Partial<Record<MetricName, Read>>> = {
+const READERS: Readonly<Partial<Record<MetricName, GaugeReader>>> = {
   [METRIC.redisUp]: () => 1,
   [METRIC.pending]: ({ snapshot }) => sum(snapshot.shards, ({ unanswered }) => unanswered),
   [METRIC.unansweredAge]: ({ snapshot }) => secondsSince(snapshot.nowMs, oldestMs(snapshot.shards)),
-  [METRIC.lanes]: ({ waiting }) => sum(waiting, ({ lanes }) => lanes),
-  [METRIC.laneDepth]: ({ waiting }) => Math.max(0, ...waiting.map(({ deepest }) => deepest)),
+  [METRIC.lanes]: ({ laneSizes }) => sum(laneSizes, ({ lanes }) => lanes),
+  [METRIC.laneDepth]: ({ laneSizes }) => Math.max(0, ...laneSizes.map(({ deepest }) => deepest)),
   [METRIC.jobs]: ({ snapshot }) => jobsOf(snapshot.shards),
   [METRIC.deadLetters]: ({ snapshot }) => sum(snapshot.shards, ({ deadLetters }) => deadLetters),
-  [METRIC.alertBacklog]: ({ undelivered, waiting }) => undelivered + sum(waiting, ({ alerts }) => alerts),
+  [METRIC.alertBacklog]: ({ incidentsToDeliver, laneSizes }) =>
+    incidentsToDeliver + sum(laneSizes, ({ alerts }) => alerts),
   [METRIC.incidents]: ({ snapshot }) => incidentsOf(snapshot.open),
   [METRIC.pollAge]: ({ snapshot: { nowMs, poll } }) => poll?.lastAnswerMs && secondsSince(nowMs, poll.lastAnswerMs),
   [METRIC.providerFailing]: ({ snapshot }) => secondsSince(snapshot.nowMs, snapshot.provider.failing?.sinceMs),
@@ -41,14 +42,11 @@ const READ: Readonly<Partial<Record<MetricName, Read>>> = {
   [METRIC.redisUnwritten]: ({ snapshot }) => (snapshot.redis.unwritten === undefined ? 0 : 1),
   [METRIC.workers]: ({ workers }) => workers,
 };
-const GAUGES = Object.keys(READ) as MetricName[];
-/** A collector and a scrape may ask at the same time. */
+const GAUGES = Object.keys(READERS) as MetricName[];
+/** How long a reading is reused, since an exporter and a scrape may ask at the same time. */
 const FRESH_MS = 1_000;
 
-/**
- * Shows the state of the installation as gauges. Redis is read when they are exported or scraped, and then at most once a
- * second; never when nobody asks.
- */
+/** Exports the state of the installation as gauges. Reads Redis only for an export or a scrape, at most once a second. */
 export function startStateGauges({ settings, telemetry, log }: ProcessEnv, redis: RedisClient): Service {
   const read = createStateReader(redis, settings.SHARDS);
   const show = (state: InstallationState): readonly GaugeReading[] => {
@@ -76,46 +74,46 @@ export function startStateGauges({ settings, telemetry, log }: ProcessEnv, redis
 /** Reads the state of the installation. Rejects when Redis cannot be reached. */
 export function createStateReader(redis: RedisClient, shards: number): () => Promise<InstallationState> {
   const book = createBookStore(redis);
-  // Every message without an answer counts, however young.
+  // 0 ms: every message without an answer counts as overdue.
   const readSnapshot = createSnapshotReader(redis, shards, 0);
   const measure = createLaneMeasure(redis);
   return async () => {
     const stored = await book.read();
     const open = new Set([...stored.book].filter(([, { isOpen }]) => isOpen).map(([id]) => id));
-    const waiting = Promise.all(Array.from({ length: shards }, (_, shard) => measure(keysOf(shard))));
-    const nowMs = await waiting.then(([first]) => first?.nowMs ?? Date.now(), Date.now);
-    return standingAlone<InstallationState>({
+    const laneSizes = Promise.all(Array.from({ length: shards }, (_, shard) => measure(keysOf(shard))));
+    const nowMs = await laneSizes.then(([first]) => first?.nowMs ?? Date.now(), Date.now);
+    return readParts<InstallationState>({
       snapshot: readSnapshot({ nowMs, open }),
-      waiting,
-      undelivered: Promise.resolve([...stored.book.values()].filter((each) => !isUpToDate(each, stored)).length),
+      laneSizes,
+      incidentsToDeliver: Promise.resolve([...stored.book.values()].filter((each) => !isUpToDate(each, stored)).length),
       workers: countWorkers(redis, nowMs),
     });
   };
 }
 
-/** The gauges of a state; one that cannot be read keeps no other from being shown. Pure. */
+/** The gauges of a state. A gauge that cannot be read becomes a failure and blocks no other. Pure. */
 export function gaugesOf(state: InstallationState): { readings: GaugeReading[]; failures: WatchFailure[] } {
   const readings: GaugeReading[] = [];
   const failures: WatchFailure[] = [];
-  const show = ([metric, read]: [MetricName, Read]): void => {
+  const show = ([metric, read]: [MetricName, GaugeReader]): void => {
     const value = read(state);
     if (typeof value === 'number') readings.push({ metric, value });
     else readings.push(...(value ?? []));
   };
-  eachAlone(Object.entries(READ) as [MetricName, Read][], ([metric]) => metric, show, failures);
+  runEach(Object.entries(READERS) as [MetricName, GaugeReader][], ([metric]) => metric, show, failures);
   return { readings, failures };
 }
 
 function jobsOf(shards: readonly ShardSnapshot[]): GaugeReading[] {
   const counts = {
-    waiting: sum(shards, ({ jobsWaiting }) => jobsWaiting),
+    laneSizes: sum(shards, ({ jobsWaiting }) => jobsWaiting),
     active: sum(shards, ({ jobsActive }) => jobsActive),
     delayed: sum(shards, ({ jobsDelayed }) => jobsDelayed),
   };
   return Object.entries(counts).map(([state, value]) => ({ metric: METRIC.jobs, value, attributes: { state } }));
 }
 
-/** Every cause has its gauge at all times: one that disappears would look open for minutes after its end. */
+/** A gauge for each cause, also with 0 open incidents. A gauge that disappeared would keep its last value for minutes. */
 function incidentsOf(open: ReadonlySet<string>): GaugeReading[] {
   const causes = [...open].map((incident) => incident.split(':')[0]);
   return Object.keys(CAUSES).map((cause) => ({

@@ -8,11 +8,10 @@ import { deliveredOf } from '../alerts/next-sending.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /**
- * Deletes the oldest dead letters of each shard above a number, counted and logged without their content, but only once an
- * operator was notified that this begins. Until then, and while no alert can be sent, all stay.
+ * Creates the function that deletes the oldest dead letters of each shard above `lettersMax`, and logs each without its
+ * content. Deletes nothing before the operator was notified of the full shard, or while no alert can be sent.
  *
- * Contract: the returned function may be repeated and run by several processes at once. It rejects when Redis cannot be
- * reached.
+ * Contract: several processes may call the function at once, and repeat it. It rejects when Redis cannot be reached.
  */
 export function createLetterCap(redis: RedisClient, lettersMax: number, log: Logger) {
   const drop = bindDrop(redis);
@@ -20,16 +19,16 @@ export function createLetterCap(redis: RedisClient, lettersMax: number, log: Log
     now: Pick<Snapshot, 'shards' | 'alerting'>,
     stored: Pick<StoredBook, 'book' | 'delivered'>,
   ): Promise<void> => {
-    const over = now.shards.filter(({ deadLetters }) => deadLetters > lettersMax);
-    if (over.length === 0 || now.alerting.failing !== undefined || !isNotified(stored)) return;
-    for (const { shard } of over) {
+    const fullShards = now.shards.filter(({ deadLetters }) => deadLetters > lettersMax);
+    if (fullShards.length === 0 || now.alerting.failing !== undefined || !isNotified(stored)) return;
+    for (const { shard } of fullShards) {
       for (const record of await drop(keysOf(shard), lettersMax))
         log.warn({ shard, record }, 'the oldest dead letter was removed: there are too many');
     }
   };
 }
 
-/** Whether the operator was notified that a shard is full: that is a page, and a stage of its own. */
+/** Whether the operator was notified that a shard is full. A full shard has severity `page`, hence stage 2. */
 function isNotified({ book, delivered }: Pick<StoredBook, 'book' | 'delivered'>): boolean {
   const incident = book.get('dead-letters');
   return incident?.isOpen === true && incident.level === LETTERS_FULL && deliveredOf(incident, delivered).stage >= 2;

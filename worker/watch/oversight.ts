@@ -4,13 +4,13 @@ import { connectRedis } from '../../shared/redis/connection.ts';
 import { createChannels, startAlerter } from '../alerts/alerter.ts';
 import { startAlertmanager } from '../alerts/alertmanager.ts';
 import type { ProcessEnv } from '../shard-env.ts';
-import { type Probed, startEndpointProbe } from './endpoint-probe.ts';
+import { type ProbeCalls, startEndpointProbe } from './endpoint-probe.ts';
 import { startStateGauges } from './gauges.ts';
 import { readinessOf } from './readiness.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** Watches all shards and notifies the operator: one watchdog, one alerter and one probe of the endpoint per process. */
-export function startOversight(env: ProcessEnv, probed: Probed): Service & { readiness: readonly ReadinessPart[] } {
+/** Starts the services that watch all shards and notify the operator. Each process has one of each. */
+export function startOversight(env: ProcessEnv, calls: ProbeCalls): Service & { readiness: readonly ReadinessPart[] } {
   const { ALERTMANAGER_URL: url, TELEGRAM_WEBHOOK_URL: webhook } = env.settings;
   const channels = createChannels(env);
   const redis = connectRedis(env.redisAddress, 'impatient');
@@ -19,7 +19,7 @@ export function startOversight(env: ProcessEnv, probed: Probed): Service & { rea
     startAlerter(env, connectRedis(env.redisAddress, 'impatient'), channels),
     { name: 'redis', stop: async () => redis.disconnect() },
     watchdog,
-    startEndpointProbe(env, redis, probed, watchdog.book),
+    startEndpointProbe(env, redis, calls, watchdog.book),
     startStateGauges(env, redis),
     ...(url === undefined ? [] : [startAlertmanager(env, url, watchdog)]),
   ];

@@ -14,27 +14,27 @@ import type { ModelsInUse } from '../model/catalog.ts';
 import { providerTroubleOf } from '../model/errors/failure.ts';
 import type { Model, ModelResult } from '../model/port.ts';
 
-/** Calls that were not made, or that we aborted ourselves, show nothing about the endpoint. */
-const SILENT: ReadonlySet<FailureReason> = new Set(['aborted', 'paused']);
+/** Failures that prove nothing about the endpoint: calls that were not made, or that the gateway aborted. */
+const NOT_BY_ENDPOINT: ReadonlySet<FailureReason> = new Set(['aborted', 'paused']);
 const ANSWERS_EVERY_MS = 2_000;
 const FAILURES_EVERY_MS = 500;
 
 /**
- * The model; records for the whole installation what its real calls show about the endpoint. Even a refused request
- * shows that the endpoint is up. Contract: recording is best effort; it delays no call and never makes one fail.
+ * Wraps a model so that its calls record, for the whole installation, whether the endpoint works. Even a refused request
+ * proves that the endpoint is up. Contract: recording is best effort; it delays no call and never makes one fail.
  */
 export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, log: Logger): Model {
-  const note = bindProviderNote(redis, keys);
-  const notedMs = new Map<string, number>();
-  const write = (why: ProviderTrouble | '', status: string): void => {
+  const record = bindProviderNote(redis, keys);
+  const recordedMs = new Map<string, number>();
+  const recordAtPace = (why: ProviderTrouble | '', status: string): void => {
     const nowMs = performance.now();
     const everyMs = why === '' ? ANSWERS_EVERY_MS : FAILURES_EVERY_MS;
-    if (nowMs - (notedMs.get(why) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
-    // A change is recorded at once, however recent the last record is.
-    notedMs.clear();
-    notedMs.set(why, nowMs);
-    note(why, status).catch((error: Error) => {
-      notedMs.delete(why);
+    if (nowMs - (recordedMs.get(why) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
+    // Forget the other states, so that the next change is recorded at once.
+    recordedMs.clear();
+    recordedMs.set(why, nowMs);
+    record(why, status).catch((error: Error) => {
+      recordedMs.delete(why);
       log.debug({ err: error }, 'how the endpoint fares could not be noted');
     });
   };
@@ -44,29 +44,29 @@ export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, 
     async send(request, signal, onText) {
       const result = await model.send(request, signal, onText);
       const why = troubleOf(result);
-      if (why !== undefined) write(why, result.ok ? '' : String(result.failure.status ?? ''));
+      if (why !== undefined) recordAtPace(why, result.ok ? '' : String(result.failure.status ?? ''));
       return result;
     },
   };
 }
 
-/** `''` when the endpoint answered; `undefined` when the result shows nothing about it. */
+/** The trouble that a result proves; `''` if the endpoint answered, `undefined` if the result proves nothing about it. */
 function troubleOf(result: ModelResult): ProviderTrouble | '' | undefined {
   if (result.ok) return '';
   const { reason } = result.failure;
-  return SILENT.has(reason) ? undefined : (providerTroubleOf(reason) ?? '');
+  return NOT_BY_ENDPOINT.has(reason) ? undefined : (providerTroubleOf(reason) ?? '');
 }
 
 const RETRY_MS = 60_000;
 
 /**
- * Asks at the start and a few times a day where the models in use are in their lives, and keeps that for the watchdogs
- * of all workers. An endpoint that cannot be asked, or does not say, changes nothing.
+ * Asks the endpoint at the start and a few times a day for the life cycle of each model in use, and stores the answers for
+ * the watchdogs of all workers. If the endpoint cannot be reached or does not say, the stored values stay.
  */
 export function watchModelLives(ports: {
   redis: RedisClient;
   keys: Keys;
-  /** Where a model is in its life; `undefined` where its endpoint does not say. Contract: rejects when it cannot ask. */
+  /** The life cycle of a model; `undefined` if the endpoint does not say. Contract: rejects if the request fails. */
   ask(model: string, signal: AbortSignal): Promise<Lifecycle | undefined>;
   models: ModelsInUse;
   everyMs: number;

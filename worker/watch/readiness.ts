@@ -8,51 +8,48 @@ import { PROVIDER_SAID } from '../model/errors/failure.ts';
 import { colourOf, troublesOf } from './colour.ts';
 import { type Snapshot, sum } from './snapshot.ts';
 
-/** What a watchdog knows now. */
-export interface Watching {
-  /** What the last check saw; `undefined` before the first, and while it fails. */
+/** The present findings of a watchdog. */
+export interface WatchdogView {
+  /** The state at the last check; `undefined` before the first check, and while checks fail. */
   snapshot(): Snapshot | undefined;
-  /** The incidents, as they were last read or written. */
+  /** The book of incidents as last read or written. */
   book(): Book;
-  /**
-   * Trouble that is reported without the book: a shard, or all, take no writes; or the watchdog fails although Redis takes
-   * them.
-   */
+  /** Reporters of trouble outside the book: shards that take no writes, and a watchdog that fails although they do. */
   troubles: { redis: Trouble; watch: Trouble };
-  /** Which shards they are; `undefined` also where that is not known. */
+  /** The shards that take no writes; `undefined` if there are none, or if the check itself failed. */
   refusedWrites(): RefusedWritesError | undefined;
 }
 
 type Check = Awaited<ReturnType<ReadinessPart['check']>>;
 
 /**
- * The state of each thing that the gateway needs, in plain words, and since when; and that of the whole installation, as
- * the command line's `status` has it. Red is not ready, yellow is degraded. `staysReady`: something in between delivers
- * only to processes that are ready, so red is degraded too, or what a delivery would heal lasted for ever.
+ * The parts of `/readyz`: each dependency of the gateway with its state in words, and the installation's colour as in the
+ * command `status`. Red is not ready, yellow is degraded. With `staysReady` red is only degraded: a load balancer in front
+ * of a webhook delivers to ready processes only, and without deliveries red would never end.
  */
-export function readinessOf(watching: Watching, { staysReady }: { staysReady: boolean }): readonly ReadinessPart[] {
-  const { snapshot, troubles } = watching;
-  const part = (name: string, check: () => Check): ReadinessPart => ({ name, check: async () => checkedAlone(check) });
-  const ofSnapshot = (name: string, check: (now: Snapshot) => Check): ReadinessPart =>
+export function readinessOf(view: WatchdogView, { staysReady }: { staysReady: boolean }): readonly ReadinessPart[] {
+  const { snapshot, troubles } = view;
+  const part = (name: string, check: () => Check): ReadinessPart => ({ name, check: async () => safely(check) });
+  const snapshotPart = (name: string, check: (now: Snapshot) => Check): ReadinessPart =>
     part(name, () => {
       const now = snapshot();
       return now === undefined ? ready('not looked at yet') : check(now);
     });
   return [
-    part('redis server', () => redisCheck(snapshot(), troubles.redis.sinceMs(), watching.refusedWrites())),
+    part('redis server', () => redisCheck(snapshot(), troubles.redis.sinceMs(), view.refusedWrites())),
     part('watchdog', () => watchCheck(troubles.watch.sinceMs())),
-    ofSnapshot('provider', providerCheck),
-    ofSnapshot('telegram', telegramCheck),
-    ofSnapshot('alerts', alertsCheck),
-    ofSnapshot('installation', (now) => installationCheck(now, watching.book(), staysReady)),
+    snapshotPart('provider', providerCheck),
+    snapshotPart('telegram', telegramCheck),
+    snapshotPart('alerts', alertsCheck),
+    snapshotPart('installation', (now) => installationCheck(now, view.book(), staysReady)),
   ];
 }
 
 const ready = (detail: string): Check => ({ ready: true, detail });
 const degraded = (detail: string): Check => ({ ready: true, isDegraded: true, detail });
 
-/** What stands in Redis of a part may be unreadable. */
-function checkedAlone(check: () => Check): Check {
+/** Runs a check. Unreadable data in Redis makes only this part degraded. */
+function safely(check: () => Check): Check {
   try {
     return check();
   } catch (error) {
@@ -60,12 +57,12 @@ function checkedAlone(check: () => Check): Check {
   }
 }
 
-/** Whether this process notices anything. */
+/** Whether the watchdog of this process works. */
 function watchCheck(troubleSinceMs: number | undefined): Check {
   return troubleSinceMs === undefined ? ready('looks') : degraded(`fails since ${utcTime(troubleSinceMs)}`);
 }
 
-/** The colour of the installation, and why. */
+/** The colour of the installation, with the worst trouble as the reason. */
 function installationCheck(
   { nowMs, newest, shards }: Pick<Snapshot, 'nowMs' | 'newest' | 'shards'>,
   book: Book,
@@ -81,16 +78,16 @@ function installationCheck(
 }
 
 /**
- * What Redis reports about itself, or since when it takes no writes. Some shards that take none make a process no less
- * ready: it receives and answers for the others.
+ * The state of Redis, or since when it takes no writes. If only some shards refuse writes, the process stays ready, since
+ * it still serves the other shards.
  */
 export function redisCheck(
   now: Snapshot | undefined,
   troubleSinceMs: number | undefined,
-  refused?: RefusedWritesError,
+  refusedWrites?: RefusedWritesError,
 ): Check {
   if (troubleSinceMs !== undefined) {
-    const where = refused === undefined ? '' : refusingShards(refused);
+    const where = refusedWrites === undefined ? '' : refusingShards(refusedWrites);
     const detail = `takes no writes${where} since ${utcTime(troubleSinceMs)}`;
     return where === '' ? { ready: false, detail } : degraded(detail);
   }
@@ -101,7 +98,7 @@ export function redisCheck(
   return unwritten === undefined ? ready(detail) : degraded(`${detail}; cannot write its files (${unwritten})`);
 }
 
-/** How the last real model calls went. */
+/** The result of the latest model calls. */
 export function providerCheck({ provider: { failing, lastAnswerMs } }: Pick<Snapshot, 'provider'>): Check {
   if (failing !== undefined) {
     const { why, sinceMs, failures, status } = failing;
@@ -111,20 +108,20 @@ export function providerCheck({ provider: { failing, lastAnswerMs } }: Pick<Snap
   return ready(lastAnswerMs === undefined ? 'not asked yet' : `last answered ${utcTime(lastAnswerMs)}`);
 }
 
-/** How the last polls or webhook checks went. */
+/** The result of the latest polls or webhook checks. */
 export function telegramCheck({ poll, nowMs }: Pick<Snapshot, 'poll' | 'nowMs'>): Check {
   if (poll === undefined) return ready('nobody has received yet');
-  const answeredMs = poll.lastAnswerMs ?? 0;
-  const answered = answeredMs === 0 ? 'never answered' : `last answered ${utcTime(answeredMs)}`;
-  if ((poll.unauthorizedMs ?? 0) > answeredMs)
+  const lastAnswerMs = poll.lastAnswerMs ?? 0;
+  const lastAnswer = lastAnswerMs === 0 ? 'never answered' : `last answered ${utcTime(lastAnswerMs)}`;
+  if ((poll.unauthorizedMs ?? 0) > lastAnswerMs)
     return {
       ready: false,
-      detail: `does not accept the bot token (${utcTime(poll.unauthorizedMs ?? 0)}); ${answered}`,
+      detail: `does not accept the bot token (${utcTime(poll.unauthorizedMs ?? 0)}); ${lastAnswer}`,
     };
   const isConflict = nowMs - (poll.conflictMs ?? 0) < CONFLICT_RECENT_MS;
-  if (isConflict) return degraded(`another process receives too; ${answered}`);
-  const isFailing = (poll.otherMs ?? 0) > answeredMs;
-  return isFailing ? degraded(`${answered}; fails since then: ${poll.otherKind ?? 'unknown'}`) : ready(answered);
+  if (isConflict) return degraded(`another process receives too; ${lastAnswer}`);
+  const isFailing = (poll.otherMs ?? 0) > lastAnswerMs;
+  return isFailing ? degraded(`${lastAnswer}; fails since then: ${poll.otherKind ?? 'unknown'}`) : ready(lastAnswer);
 }
 
 /** Whether alerts reach the operator. */

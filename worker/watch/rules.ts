@@ -18,90 +18,85 @@ import { alertChannelAlert, watcherCondition } from '../alerts/causes/watch.ts';
 import type { Condition } from '../alerts/causes/words.ts';
 import { CAUSES } from '../alerts/causes.ts';
 import { incidentOf } from '../alerts/incident.ts';
-import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
+import { runEach, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ModelsInUse } from '../model/catalog.ts';
 import { type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
-/** What a rule looks at. */
-export interface Watch {
+/** The input of a rule. */
+export interface RuleInput {
   now: Snapshot;
-  /** What the previous check saw; `undefined` at the first. */
+  /** The snapshot of the previous check; `undefined` at the first check. */
   before: Snapshot | undefined;
-  /** When this process began to watch, by Redis' clock. */
+  /** When this process started to watch, by Redis' clock. */
   sinceMs: number;
   limits: RuleLimits;
 }
 
 export interface RuleLimits {
-  /** A message without an outcome is overdue after this. */
+  /** A message without an outcome is overdue after this time. */
   unansweredMs: number;
-  /** A poll without updates lasts 50 seconds, so silence means trouble only much later. */
+  /** The most time since the last successful poll. A poll without updates takes 50 seconds, so it is much longer. */
   pollAgeMs: number;
-  /** An endpoint that fails for this long is down; one that refuses our key twice is down at once. */
+  /** An endpoint that fails for this long is down. After two failures of `AT_ONCE` it is down at once. */
   providerDownMs: number;
-  /** A Telegram that does not answer for this long is away: shorter trouble passes unseen. */
+  /** Telegram counts as away after this time without an answer. Shorter trouble causes no alert. */
   telegramDownMs: number;
-  /** The limits of what all chats may spend. */
+  /** The budgets of all chats. */
   totals: readonly Limit[];
   /** The most dead letters of a shard. */
   deadLettersMax: number;
   /** The models that the settings name. */
   models: ModelsInUse;
-  /** The operator accepts a Redis that writes nothing to disk. */
+  /** Whether the operator accepts a Redis without persistence. */
   isVolatileAccepted: boolean;
 }
 
-/**
- * Longer than the pause of a poller after a conflict (10 s) or a refused token (60 s), so that it counts as lasting.
- */
+/** Longer than a poller's pause after a conflict (10 s) or a rejected token (60 s), so that repeats count as one condition. */
 const REFUSAL_RECENT_MS = 120_000;
-/** While messages wait for delivery, a send is attempted more often than this. */
+/** Longer than the time between two attempts to send while messages wait for delivery. */
 const SENDS_RECENT_MS = 120_000;
 const PROVIDER_FAILURES_MIN = 2;
 const ALERT_CHANNEL_MS = 120_000;
 const DEAD_LETTERS_MANY = 100;
-/** Time to choose another model. */
+/** How long before a model's retirement the operator is notified. */
 const RETIREMENT_AHEAD_MS = 30 * 24 * 3600_000;
 const AT_ONCE: ReadonlySet<ProviderTrouble> = new Set(['auth', 'billing', 'model']);
 
-/** What a check of the rules found, and which of them could not be checked. */
-export interface Checked {
+/** The result of a check: the conditions found, and the rules that failed. */
+export interface CheckResult {
   conditions: readonly Condition[];
   failures: readonly WatchFailure[];
 }
 
-/**
- * Every condition of a snapshot that an operator must be notified of; a rule that throws keeps no other from being
- * checked. Pure.
- */
-export function checkRules(watch: Watch): Checked {
+/** Checks all rules. A rule that throws becomes a failure; the others still run. Pure. */
+export function checkRules(input: RuleInput): CheckResult {
   const failures: WatchFailure[] = [];
   const conditions: Condition[] = [];
-  eachAlone(
+  runEach(
     Object.entries(RULES),
     ([cause]) => cause,
-    ([, rule]) => conditions.push(...rule(watch)),
+    ([, rule]) => conditions.push(...rule(input)),
     failures,
   );
   return { conditions, failures };
 }
 
-/** Like `checkRules`, with one more condition for the rules that threw. */
-export function conditionsOf(watch: Watch): Condition[] {
-  const { conditions, failures } = checkRules(watch);
+/** The conditions of `checkRules`, with a condition `watcher` for rules that threw. */
+export function conditionsOf(input: RuleInput): Condition[] {
+  const { conditions, failures } = checkRules(input);
   return failures.length === 0 ? [...conditions] : [...conditions, watcherCondition(failures)];
 }
 
-/** The rules, by the cause that each one finds. A rule that throws leaves its cause unchecked. */
-const RULES: Readonly<Partial<Record<Cause, (watch: Watch) => Condition[]>>> = {
+/** The rules by cause. */
+const RULES: Readonly<Partial<Record<Cause, (input: RuleInput) => Condition[]>>> = {
   unanswered,
   paused: resting,
   idle,
   provider: providerDown,
   'model-retires': retiringModels,
   telegram: telegramAway,
-  'no-poll': (watch) => notReceiving(watch, 'poller'),
-  'no-delivery': (watch) => notReceiving(watch, 'webhook'),
+  'no-poll': (input) => notReceiving(input, 'poller'),
+  'no-delivery': (input) => notReceiving(input, 'webhook'),
   conflict,
   token: refusedToken,
   memory: ({ now: { redis } }) => memoryConditions(redis),
@@ -111,42 +106,42 @@ const RULES: Readonly<Partial<Record<Cause, (watch: Watch) => Condition[]>>> = {
   'alert-channel': alertChannelDown,
 };
 
-/** One incident for any number of chats: the oldest message is named, the others are counted. */
-function unanswered({ now }: Watch): Condition[] {
-  const late = now.shards.map(({ overdue }) => overdue).filter(({ oldest }) => oldest !== undefined);
-  const [oldest] = late.flatMap((overdue) => overdue.oldest ?? []).sort((a, b) => a.acceptedMs - b.acceptedMs);
+/** One condition for any number of chats, with the oldest message by name and the others as a count. */
+function unanswered({ now }: RuleInput): Condition[] {
+  const overdueParts = now.shards.map(({ overdue }) => overdue).filter(({ oldest }) => oldest !== undefined);
+  const [oldest] = overdueParts.flatMap((overdue) => overdue.oldest ?? []).sort((a, b) => a.acceptedMs - b.acceptedMs);
   if (oldest === undefined) return [];
-  const messages = sum(late, (overdue) => overdue.messages);
-  const chats = sum(late, (overdue) => overdue.chats);
+  const messages = sum(overdueParts, (overdue) => overdue.messages);
+  const chats = sum(overdueParts, (overdue) => overdue.chats);
   const ageMs = now.nowMs - oldest.acceptedMs;
   return [unansweredAlert({ ...oldest, ageMs, messages, chats, waiting: waitingIn(now) })];
 }
 
-/** Messages that wait because an operator said so are no outage, and must not be forgotten. */
-function resting({ now }: Watch): Condition[] {
+/** Messages in paused chats: no outage, but an operator must not forget them. */
+function resting({ now }: RuleInput): Condition[] {
   const all = now.shards.flatMap((shard) => shard.resting ?? []);
   const messages = sum(all, (each) => each.messages);
   const chats = sum(all, (each) => each.chats);
   return all.length === 0 ? [] : [pausedAlert(messages, chats)];
 }
 
-/** Whether a condition is no trouble now: an operator wanted it, or it is only for information. */
-export function isIntended({ cause }: Condition): boolean {
+/** Whether a condition needs no operator now: it is a pause, or it has severity `info`. */
+export function isHarmless({ cause }: Condition): boolean {
   return cause === 'paused' || CAUSES[cause].severity === 'info';
 }
 
 /**
- * A worker takes a job within milliseconds: when two checks in a row see none active and the same one waiting, nobody
- * takes it. Two different ones are a busy shard that was seen twice between jobs.
+ * Shards whose jobs no worker takes: two checks in a row found no active job and the same next job. A worker takes a job
+ * within milliseconds; a different next job means that jobs ran between the checks.
  */
-function idle({ now, before }: Watch): Condition[] {
+function idle({ now, before }: RuleInput): Condition[] {
   const isIdle = (shard: ShardSnapshot | undefined): boolean =>
     shard !== undefined && shard.jobsWaiting > 0 && shard.jobsActive === 0;
   const wasIdle = ({ shard, nextJob }: ShardSnapshot, shards: readonly ShardSnapshot[] = []): boolean => {
     const earlier = shards.find((other) => other.shard === shard);
     return isIdle(earlier) && earlier?.nextJob === nextJob;
   };
-  // Another process may have opened it: its second check in a row counts as ours.
+  // If the incident is open, another process has already found two such checks in a row.
   const isKnown = now.open.has('idle');
   const stuck = now.shards.filter((shard) => isIdle(shard) && (isKnown || wasIdle(shard, before?.shards)));
   if (stuck.length === 0) return [];
@@ -155,7 +150,7 @@ function idle({ now, before }: Watch): Condition[] {
   return [idleAlert(jobs, shards)];
 }
 
-function providerDown({ now, limits }: Watch): Condition[] {
+function providerDown({ now, limits }: RuleInput): Condition[] {
   const { failing } = now.provider;
   if (failing === undefined) return [];
   const isLong = now.nowMs - failing.sinceMs >= limits.providerDownMs;
@@ -163,8 +158,8 @@ function providerDown({ now, limits }: Watch): Condition[] {
   return [providerAlert(failing, now.nowMs - failing.sinceMs, waitingIn(now))];
 }
 
-/** Models in use that are retired, or will be soon; the date can pass before the model is. */
-function retiringModels({ now, limits: { models } }: Watch): Condition[] {
+/** Models in use that are retired or will be soon. A model may still work after the announced date. */
+function retiringModels({ now, limits: { models } }: RuleInput): Condition[] {
   return [...models].flatMap(([model, settings]) => {
     const life = now.models.get(model);
     if (life === undefined || life.stage === 'active') return [];
@@ -173,15 +168,15 @@ function retiringModels({ now, limits: { models } }: Watch): Condition[] {
   });
 }
 
-function telegramAway({ now, limits }: Watch): Condition[] {
+function telegramAway({ now, limits }: RuleInput): Condition[] {
   const { away } = now.telegram;
   if (away === undefined || now.nowMs - away.sinceMs < limits.telegramDownMs) return [];
   if (now.nowMs - (away.lastMs ?? now.nowMs) > SENDS_RECENT_MS) return [];
   return [telegramAlert({ ...away, lastsMs: now.nowMs - away.sinceMs, waiting: waitingIn(now) })];
 }
 
-/** A gateway that was off for a night starts with an old heartbeat: it first gets time to receive. */
-function notReceiving({ now, sinceMs, limits }: Watch, as: Receiver): Condition[] {
+/** Receiving has stopped. After a start, when the last heartbeat may be old, the process first gets `pollAgeMs` to receive. */
+function notReceiving({ now, sinceMs, limits }: RuleInput, as: Receiver): Condition[] {
   if (now.poll === undefined || now.poll.receiver !== as) return [];
   const { unstoredSinceMs, unstoredMs = Number.NEGATIVE_INFINITY } = now.poll;
   if (unstoredSinceMs !== undefined && now.nowMs - unstoredMs < limits.pollAgeMs / 2) {
@@ -194,19 +189,19 @@ function notReceiving({ now, sinceMs, limits }: Watch, as: Receiver): Condition[
   return Math.min(ageMs, watchedMs) > limits.pollAgeMs ? [alert] : [];
 }
 
-function conflict({ now }: Watch): Condition[] {
+function conflict({ now }: RuleInput): Condition[] {
   const ageMs = now.nowMs - (now.poll?.conflictMs ?? Number.NEGATIVE_INFINITY);
   return now.poll && ageMs < REFUSAL_RECENT_MS ? [conflictAlert(now.poll.receiver, ageMs)] : [];
 }
 
-function refusedToken({ now }: Watch): Condition[] {
+function refusedToken({ now }: RuleInput): Condition[] {
   const refusedMs = now.poll?.unauthorizedMs ?? Number.NEGATIVE_INFINITY;
   const ageMs = now.nowMs - refusedMs;
   const isAccepted = (now.poll?.lastAnswerMs ?? Number.NEGATIVE_INFINITY) > refusedMs;
   return ageMs < REFUSAL_RECENT_MS && !isAccepted ? [tokenAlert(ageMs)] : [];
 }
 
-function manyDeadLetters({ now, limits: { deadLettersMax: max } }: Watch): Condition[] {
+function manyDeadLetters({ now, limits: { deadLettersMax: max } }: RuleInput): Condition[] {
   const letters = sum(now.shards, (shard) => shard.deadLetters);
   const fullest = Math.max(0, ...now.shards.map((shard) => shard.deadLetters));
   if (letters < DEAD_LETTERS_MANY && fullest < max * LETTERS_SHARE) return [];
@@ -214,14 +209,14 @@ function manyDeadLetters({ now, limits: { deadLettersMax: max } }: Watch): Condi
   return [deadLettersAlert({ letters, fullest, max, dropped })];
 }
 
-/** The webhook gets this incident at once, and the chat when it takes something again. */
-function alertChannelDown({ now }: Watch): Condition[] {
+/** The operator's chat accepts no alerts. The webhook gets this incident at once, the chat once it accepts messages again. */
+function alertChannelDown({ now }: RuleInput): Condition[] {
   const { failing } = now.alerting;
   if (failing === undefined || now.nowMs - failing.sinceMs < ALERT_CHANNEL_MS) return [];
   return [alertChannelAlert(now.nowMs - failing.sinceMs, failing.why)];
 }
 
-/** All messages without an answer. */
+/** The number of messages without an answer. */
 function waitingIn({ shards }: Snapshot): number {
   return sum(shards, ({ unanswered: messages }) => messages);
 }

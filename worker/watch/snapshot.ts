@@ -22,31 +22,31 @@ import {
 import { readSpent } from '../../shared/state/spending/budget.ts';
 import type { Limit, LimitUsage } from '../../shared/state/spending/limit.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/state/telegram/telegram.ts';
-import { standingAlone } from '../alerts/watch-failure.ts';
+import { readParts } from '../alerts/watch-failure.ts';
 import { viewJobs } from '../lane/job-view.ts';
-import type { Ended } from './colour.ts';
-import { createSightings, type Look, timesSeen } from './sightings.ts';
+import type { RecentOutcome } from './colour.ts';
+import { correctTimes, createSightings, type Look } from './sightings.ts';
 
 /** The state of the flow at one moment, by Redis' clock. */
 export interface Snapshot {
   nowMs: number;
-  /** The names of the incidents that are open. */
+  /** The names of the open incidents. */
   open: ReadonlySet<string>;
   shards: ShardSnapshot[];
-  /** `undefined` when nothing was ever received. */
+  /** `undefined` if the bot has never received anything. */
   poll: PollRecord | undefined;
   provider: ProviderRecord;
   models: ModelLives;
   telegram: TelegramSnapshot;
   alerting: AlertingRecord;
   redis: RedisState;
-  /** What is spent of the limits of all chats. */
+  /** The use of each budget of all chats. */
   spent: readonly LimitUsage[];
-  /** How the newest messages of all chats ended, the newest first. */
-  newest: readonly Ended[];
+  /** Outcomes of the newest messages of all chats, the newest first. */
+  newest: readonly RecentOutcome[];
 }
 
-/** Whether Telegram answers, and while it does not, what waits for it. */
+/** Whether Telegram is away, and the answers that wait for it. */
 interface TelegramSnapshot {
   away?: NonNullable<TelegramRecord['away']> & WaitingAnswers;
 }
@@ -54,11 +54,11 @@ interface TelegramSnapshot {
 /** The state of one shard. */
 export interface ShardSnapshot {
   shard: number;
-  /** What has waited too long. */
+  /** Messages that have waited too long, without those of paused chats. */
   overdue: Overdue;
-  /** What has waited too long because an operator has paused its chat; absent where nothing has. */
+  /** Messages of paused chats that have waited too long; absent if there are none. */
   resting?: Overdue;
-  /** All messages that have no outcome yet. */
+  /** The number of messages without an outcome. */
   unanswered: number;
   jobsWaiting: number;
   /** The waiting job that a worker takes next. */
@@ -66,21 +66,21 @@ export interface ShardSnapshot {
   jobsActive: number;
   jobsDelayed: number;
   deadLetters: number;
-  /** Those that nobody has replayed, removed or closed. */
+  /** Dead letters that no operator has closed. */
   openLetters: number;
-  /** How many were ever removed because there were too many. */
+  /** How many dead letters were ever removed because the shard was full. */
   lettersDropped: number;
 }
 
-/** The sum of a number of each. Pure. */
+/** Adds up one number of each item. Pure. */
 export function sum<T>(all: readonly T[], number: (each: T) => number): number {
   return all.reduce((total, each) => total + number(each), 0);
 }
 
 /**
- * A reader of the state of the flow for the given number of shards, in which a message is overdue after `unansweredMs`, with
- * what is spent of the given limits. What a part of it needs and cannot be read throws where it is used, so that it blinds
- * nobody for the rest. Contract: the reader rejects when Redis cannot be reached.
+ * Creates a reader of the state of the flow, in which a message is overdue after `unansweredMs`. `totals` are the budgets
+ * of all chats. If the data of one part is unreadable, only this part throws, when it is used. Contract: the reader rejects
+ * when Redis cannot be reached.
  */
 export function createSnapshotReader(
   redis: RedisClient,
@@ -89,21 +89,21 @@ export function createSnapshotReader(
   totals: readonly Limit[] = [],
 ) {
   const readOverdue = createOverdueReader(redis, unansweredMs);
-  const readTelegramNow = createTelegramReader(redis, shards);
+  const readTelegramState = createTelegramReader(redis, shards);
   const keys = keysOf(0);
   const lookAt = createSightings();
   return async ({ nowMs, open }: Pick<Snapshot, 'nowMs' | 'open'>): Promise<Snapshot> => {
     const look = lookAt(nowMs);
-    const timed = async <T extends object | undefined>(name: string, reading: Promise<T>): Promise<T> =>
-      timesSeen(name, await reading, look);
-    const snapshot = await standingAlone<Snapshot>({
+    const withCorrectTimes = async <T extends object | undefined>(name: string, reading: Promise<T>): Promise<T> =>
+      correctTimes(name, await reading, look);
+    const snapshot = await readParts<Snapshot>({
       nowMs: Promise.resolve(nowMs),
       open: Promise.resolve(open),
-      telegram: timed('telegram', readTelegramNow()),
-      poll: timed('poll', readHeartbeat(redis, keys)),
-      provider: timed('provider', readProvider(redis, keys)),
+      telegram: withCorrectTimes('telegram', readTelegramState()),
+      poll: withCorrectTimes('poll', readHeartbeat(redis, keys)),
+      provider: withCorrectTimes('provider', readProvider(redis, keys)),
       models: readModelLives(redis, keys),
-      alerting: timed('alerting', readAlerting(redis)),
+      alerting: withCorrectTimes('alerting', readAlerting(redis)),
       redis: readServers(redis),
       spent: readSpent(redis, totals, nowMs),
       newest: readNewestOutcomes(redis, shards),
@@ -116,7 +116,7 @@ export function createSnapshotReader(
   };
 }
 
-/** Reads whether Telegram is away, and only then what waits for it. */
+/** Creates a reader of Telegram's state. Only while Telegram is away, it counts the waiting answers. */
 function createTelegramReader(redis: RedisClient, shards: number): () => Promise<TelegramSnapshot> {
   const countAnswers = createAnswerCounter(redis, shards);
   return async () => {
@@ -134,7 +134,7 @@ async function readShard(
 ): Promise<ShardSnapshot> {
   const keys = keysOf(shard);
   const jobs = viewJobs(redis, keys);
-  const [unanswered, late, counts, nextJob, letters, openLetters] = await Promise.all([
+  const [unanswered, tallies, counts, nextJob, letters, openLetters] = await Promise.all([
     countUnanswered(redis, keys),
     readOverdue(keys, look, nowMs),
     jobs.counts(),
@@ -145,8 +145,8 @@ async function readShard(
   return {
     shard,
     unanswered,
-    overdue: late.overdue,
-    ...(late.resting.messages > 0 && { resting: late.resting }),
+    overdue: tallies.overdue,
+    ...(tallies.resting.messages > 0 && { resting: tallies.resting }),
     jobsWaiting: counts.waiting,
     ...(nextJob !== undefined && { nextJob }),
     jobsActive: counts.active,
@@ -157,11 +157,11 @@ async function readShard(
   };
 }
 
-/** Enough to find ten messages that asked the model behind commands and merged ones. */
+/** Records to read of each shard: enough to find ten that the model answered among commands and merged messages. */
 const READ_MAX = 40;
 
-/** How the newest messages of all shards ended, the newest first. Rejects when Redis cannot be reached. */
-async function readNewestOutcomes(redis: RedisClient, shards: number): Promise<Ended[]> {
+/** Reads the outcomes of the newest messages of all shards, the newest first. Rejects when Redis cannot be reached. */
+async function readNewestOutcomes(redis: RedisClient, shards: number): Promise<RecentOutcome[]> {
   const all = await newestOutcomes(
     redis,
     Array.from({ length: shards }, (_, shard) => keysOf(shard)),

@@ -15,60 +15,60 @@ import { isAboutData } from '../alerts/watch-failure.ts';
 import { modelsInUse } from '../model/catalog.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 import { createBookKeeper } from './book-keeper.ts';
-import { createDeadMan, type DeadMan, isPolled, mayPing } from './dead-man.ts';
+import { createDeadMan, type DeadMan, isReceiving, mayPing } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
-import type { Watching } from './readiness.ts';
+import type { WatchdogView } from './readiness.ts';
 import { checkRules, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
-/** With very many lanes a look takes seconds: the next one begins after ten times as long. */
-const LOOK_SHARE = 10;
+/** With very many lanes a check takes seconds. The next one begins only after ten times its duration. */
+const CHECK_PAUSE_FACTOR = 10;
 const LEAVE_MS = 1_000;
 
-/** What the last check saw. */
-interface Seen {
+/** The watchdog's findings so far. */
+interface Findings {
   last?: Snapshot | undefined;
   book: Book;
-  /** Why some shards, or all, take no writes. */
+  /** The error that says which shards take no writes. */
   refusedWrites?: RefusedWritesError | undefined;
-  /** Whether a look has seen the receiver work since the start of this process. */
-  hasBegun?: true;
+  /** Whether a check has found the receiver working since the start of this process. */
+  hasReceived?: true;
 }
 
 /**
- * Keeps the book of incidents: enters alerts as they arrive, and regularly checks the state for what is missing
- * (answers, running jobs, polls, an endpoint that answers, room in Redis). The book is kept in Redis, one for the whole
- * installation: several watchdogs may run side by side, and any of them closes what another opened. A failed check is
- * logged and repeated; when Redis takes no writes for long, the operator is notified without it.
+ * Maintains the book of incidents: enters alerts as they arrive, and regularly checks the state for troubles such as
+ * overdue messages, idle workers, missing polls, a failing endpoint or a full Redis. Redis holds one book for the whole
+ * installation, so several watchdogs may run side by side, and each can close an incident of another. A failed check is
+ * logged and repeated. If Redis takes no writes for long, the watchdog notifies the operator without the book.
  *
- * The dead-man's switch is pinged only if all checks work, every shard takes writes, no condition holds (except those that
- * an operator's pause explains) and messages are received. A single overdue message also stops the pings, because for a bot
- * with one user it is an outage.
+ * The watchdog pings the dead-man's switch only if all checks work, every shard takes writes, messages are received, and no
+ * condition holds beside pauses and `info`. A single overdue message stops the pings: for a bot with one user it is an
+ * outage.
  */
-export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Channels): Service & Watching {
+export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Channels): Service & WatchdogView {
   const { settings, log, limits } = env;
   const troubles = watchTroubles(env, channels);
-  const seen: Seen = { book: new Map() };
+  const findings: Findings = { book: new Map() };
   const deadMan = settings.DEADMAN_URL === undefined ? undefined : createDeadMan(settings.DEADMAN_URL, limits, log);
-  const { processName: name, running, cache: cached } = env;
-  const self = { name, running, cached, exportTrouble: env.telemetry.exportTrouble };
-  const list = openWorkerList(redis, self, uncleanEndAlert);
-  const look = createLook(env, redis, deadMan, seen, list, reportsClock(redis, name));
+  const { processName: name, running, cache } = env;
+  const self = { name, running, cached: cache, exportTrouble: env.telemetry.exportTrouble };
+  const workerList = openWorkerList(redis, self, uncleanEndAlert);
+  const runCheck = createCheck(env, redis, deadMan, findings, workerList, createClockReport(redis, name));
   const loop = runLoop({
     name: 'watchdog',
-    // The first check waits, so that work left over from the last run can be done first.
+    // The first check waits, so that the worker can first finish work from before the start.
     firstAfterMs: limits.alertEveryMs,
     async round(signal) {
-      seen.refusedWrites = await findRefusedWrites(redis, settings.SHARDS, troubles.redis.sinceMs() !== undefined);
+      findings.refusedWrites = await findRefusedWrites(redis, settings.SHARDS, troubles.redis.sinceMs() !== undefined);
       try {
-        // A round that reads only alerts proves nothing about a check of the state.
-        if (await look()) troubles.watch.worked();
-        if (seen.refusedWrites === undefined) troubles.redis.worked();
-        else if (!signal.aborted) troubles.redis.failed(seen.refusedWrites);
+        // A round that only enters alerts does not prove that checks of the state work.
+        if (await runCheck()) troubles.watch.worked();
+        if (findings.refusedWrites === undefined) troubles.redis.worked();
+        else if (!signal.aborted) troubles.redis.failed(findings.refusedWrites);
         return limits.alertEveryMs;
       } catch (error) {
-        seen.last = undefined;
-        if (!signal.aborted) attribute(seen.refusedWrites ?? error, troubles);
+        findings.last = undefined;
+        if (!signal.aborted) reportTrouble(findings.refusedWrites ?? error, troubles);
         throw error;
       }
     },
@@ -77,15 +77,17 @@ export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Cha
   });
   return {
     name: loop.name,
-    snapshot: () => seen.last,
-    book: () => seen.book,
-    refusedWrites: () => seen.refusedWrites,
+    snapshot: () => findings.last,
+    book: () => findings.book,
+    refusedWrites: () => findings.refusedWrites,
     troubles,
     async stop() {
-      const stopped = loop.stop();
-      // The process leaves after the last round: a sign of life after it would look like a crash.
-      const left = stopped.then(() => list.leave()).catch(() => {});
-      await within(left, LEAVE_MS);
+      // First the loop: a sign of life after `leave` would look like a crash.
+      const leaving = loop
+        .stop()
+        .then(() => workerList.leave())
+        .catch(() => {});
+      await within(leaving, LEAVE_MS);
       await deadMan?.stop();
     },
   };
@@ -93,7 +95,9 @@ export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Cha
 
 function ruleLimitsOf({ settings, limits: { pollAgeMs, providerDownMs, telegramDownMs } }: ProcessEnv): RuleLimits {
   return {
-    ...{ pollAgeMs, providerDownMs, telegramDownMs },
+    pollAgeMs,
+    providerDownMs,
+    telegramDownMs,
     unansweredMs: settings.UNANSWERED_ALERT_MS,
     totals: totalsOf(settings),
     deadLettersMax: settings.DEAD_LETTERS_MAX,
@@ -102,16 +106,16 @@ function ruleLimitsOf({ settings, limits: { pollAgeMs, providerDownMs, telegramD
   };
 }
 
-/** By how much the clock of this process is ahead of Redis' at least, by when Redis was asked and answered; below 0 it is behind. */
-export function clockAheadMs(askedMs: number, redisMs: number, answeredMs: number): number {
-  return redisMs < askedMs ? askedMs - redisMs : Math.min(0, answeredMs - redisMs);
+/** The least difference of this process's clock to Redis', from the times around a request to Redis. Negative means behind. */
+export function clockAheadMs(requestMs: number, redisMs: number, responseMs: number): number {
+  return redisMs < requestMs ? requestMs - redisMs : Math.min(0, responseMs - redisMs);
 }
 
 const CLOCK_OFF_MS = 1_000;
 const CLOCK_REPORT_EVERY_MS = 60_000;
 
-/** Alerts the operator of a clock that differs from that of Redis, once a minute at most. */
-function reportsClock(redis: RedisClient, name: string): (aheadMs: number) => Promise<void> {
+/** Creates the function that alerts the operator of a difference between the clocks, at most once a minute. */
+function createClockReport(redis: RedisClient, name: string): (aheadMs: number) => Promise<void> {
   let reportedMs = Number.NEGATIVE_INFINITY;
   return async (aheadMs) => {
     if (Math.abs(aheadMs) < CLOCK_OFF_MS || performance.now() - reportedMs < CLOCK_REPORT_EVERY_MS) return;
@@ -120,21 +124,21 @@ function reportsClock(redis: RedisClient, name: string): (aheadMs: number) => Pr
   };
 }
 
-/** Errors about data are trouble of the watchdog, and not of Redis. */
-function attribute(error: unknown, { redis, watch }: Watching['troubles']): void {
+/** Reports an error as trouble of the watchdog if bad data or a bug caused it, otherwise as trouble of Redis. */
+function reportTrouble(error: unknown, { redis, watch }: WatchdogView['troubles']): void {
   if (isAboutData(error)) {
     redis.worked();
     watch.failed(error);
   } else redis.failed(error);
 }
 
-/** Enters queued alerts into the book; when a check of the state is due, also what is missing. Returns whether one was. */
-function createLook(
+/** Creates the round: enters queued alerts into the book and, when due, checks the state. Returns whether it checked. */
+function createCheck(
   env: ProcessEnv,
   redis: RedisClient,
   deadMan: DeadMan | undefined,
-  seen: Seen,
-  list: ReturnType<typeof openWorkerList>,
+  findings: Findings,
+  workerList: ReturnType<typeof openWorkerList>,
   reportClock: (aheadMs: number) => Promise<void>,
 ): () => Promise<boolean> {
   const { settings, log } = env;
@@ -145,36 +149,36 @@ function createLook(
   const capLetters = createLetterCap(redis, limits.deadLettersMax, log);
   const keepBook = createBookKeeper(redis, store, settings.SHARDS, log);
   let sinceMs: number | undefined;
-  let nextLookMs = performance.now() + everyMs;
+  let nextCheckMs = performance.now() + everyMs;
   return async () => {
-    const begunMs = performance.now();
-    const isLook = begunMs >= nextLookMs;
-    if (isLook) nextLookMs = begunMs + everyMs;
-    const askedMs = Date.now();
-    const nowMs = await list.show();
-    await reportClock(clockAheadMs(askedMs, nowMs, Date.now()));
-    if (isLook) await list.strikeEnded(nowMs);
+    const startMs = performance.now();
+    const isCheckDue = startMs >= nextCheckMs;
+    if (isCheckDue) nextCheckMs = startMs + everyMs;
+    const requestMs = Date.now();
+    const nowMs = await workerList.show();
+    await reportClock(clockAheadMs(requestMs, nowMs, Date.now()));
+    if (isCheckDue) await workerList.strikeEnded(nowMs);
     sinceMs ??= nowMs;
     const stored = await store.read();
-    const now = isLook ? await readSnapshot({ nowMs, open: openIn(stored.book) }) : undefined;
-    if (now) nextLookMs = Math.max(nextLookMs, begunMs + LOOK_SHARE * (performance.now() - begunMs));
-    const watch = now && { now, before: seen.last, sinceMs, limits };
-    const checked = watch && checkRules(watch);
-    const kept = await keepBook(stored, nowMs, checked);
-    seen.book = kept.book;
-    // Parts of a snapshot that cannot be read throw where they are used; the book names them.
-    if (now && kept.isWhole) await capLetters(now, stored);
-    if (seen.refusedWrites === undefined && kept.isWhole && checked && mayPing(watch, checked)) deadMan?.ping();
-    seen.last = now ?? seen.last;
-    if (watch && kept.isWhole && !seen.hasBegun && isPolled(watch)) {
+    const now = isCheckDue ? await readSnapshot({ nowMs, open: openIncidents(stored.book) }) : undefined;
+    if (now) nextCheckMs = Math.max(nextCheckMs, startMs + CHECK_PAUSE_FACTOR * (performance.now() - startMs));
+    const input = now && { now, before: findings.last, sinceMs, limits };
+    const check = input && checkRules(input);
+    const result = await keepBook(stored, nowMs, check);
+    findings.book = result.book;
+    // Only with every part of the snapshot readable.
+    if (now && result.isWhole) await capLetters(now, stored);
+    if (findings.refusedWrites === undefined && result.isWhole && check && mayPing(input, check)) deadMan?.ping();
+    findings.last = now ?? findings.last;
+    if (input && result.isWhole && !findings.hasReceived && isReceiving(input)) {
       await endStart(redis);
-      seen.hasBegun = true;
+      findings.hasReceived = true;
     }
     return now !== undefined;
   };
 }
 
-/** The names of the incidents that are open, as the rules look at them. */
-function openIn(book: Book): ReadonlySet<string> {
+/** The names of the open incidents. */
+function openIncidents(book: Book): ReadonlySet<string> {
   return new Set([...book].filter(([, { isOpen }]) => isOpen).map(([name]) => name));
 }

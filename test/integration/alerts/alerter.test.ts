@@ -8,7 +8,7 @@ import { deliveryTurn } from '../../../shared/state/incident/delivery.ts';
 import { startAlerter } from '../../../worker/alerts/alerter.ts';
 import { enter } from '../../../worker/alerts/book.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
-import type { AlertChannel, Channels, Sent } from '../../../worker/alerts/channel.ts';
+import type { AlertChannel, Channels, SendResult } from '../../../worker/alerts/channel.ts';
 import { isUpToDate } from '../../../worker/alerts/next-sending.ts';
 import { webhookChannel } from '../../../worker/alerts/webhook.ts';
 import { cleanUps } from '../../fixture/clean-ups.ts';
@@ -62,17 +62,17 @@ function alertOf(n: number): Alert {
 const over = (n: number): Alert => ({ ...alertOf(n), isOver: true, text: `Resolved: the server ${n} is up again.` });
 
 /** What a channel says that took nothing. */
-const refusing = (part: Partial<Extract<Sent, { ok: false }>> = {}): Sent => ({
+const refusing = (part: Partial<Extract<SendResult, { ok: false }>> = {}): SendResult => ({
   ...{ ok: false, why: 'unknown: 502', ...part },
 });
 
 /** An operator's chat of which a test says what it answers. */
-function chat(answer: (sends: number) => Sent = () => ({ ok: true })) {
+function chat(answer: (sends: number) => SendResult = () => ({ ok: true })) {
   const taken: string[] = [];
   const replies: [replyTo: number, text: string][] = [];
   const edits: [messageId: number, text: string][] = [];
   let sends = 0;
-  let editing: Sent = { ok: true };
+  let editing: SendResult = { ok: true };
   const telegram = (): AlertChannel => ({
     async send(text, { replyTo } = {}) {
       sends += 1;
@@ -87,7 +87,7 @@ function chat(answer: (sends: number) => Sent = () => ({ ok: true })) {
       return editing;
     },
   });
-  const failEdits = (failure: Sent): void => {
+  const failEdits = (failure: SendResult): void => {
     editing = failure;
   };
   return { taken, replies, edits, telegram, failEdits, sends: () => sends };

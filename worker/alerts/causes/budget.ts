@@ -1,7 +1,7 @@
 import { type LimitUsage, percentOf, spentInWords } from '../../../shared/state/spending/limit.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** Causes that concern the budget of all chats. */
+/** Causes about the budget of all chats. */
 export const BUDGET = {
   budget: {
     severity: 'info',
@@ -20,13 +20,13 @@ export const BUDGET = {
   },
 } satisfies Rules;
 
-/** From which shares of a budget on the operator is notified, in percent; each is a level. */
+/** Shares of a budget, in percent, from which on the operator is notified; each is a level. */
 const BUDGET_LEVELS = [
   { from: 80, words: 'nearly used up' },
   { from: 50, words: 'half used up' },
 ];
 
-/** A budget of all chats that is half or nearly used up, and one that is: then messages are refused. */
+/** Conditions for a budget of all chats that is half, nearly or fully used up. A fully used one makes messages refused. */
 export function budgetConditions(spent: LimitUsage): Condition[] {
   const { limit, isUsedUp, againMs } = spent;
   const percent = percentOf(spent);
@@ -36,8 +36,8 @@ export function budgetConditions(spent: LimitUsage): Condition[] {
   const share = `${percent} %, ${spentInWords(spent)}`;
   const until = `until ${new Date(againMs).toISOString().slice(0, 10)}, 00:00 UTC`;
   const about = { key: limit.setting, level: `${level.from} %` };
-  const ahead: Condition = { ...about, cause: 'budget', text: `${name} is ${level.words}: ${share}.` };
-  if (!isUsedUp) return [ahead];
+  const warning: Condition = { ...about, cause: 'budget', text: `${name} is ${level.words}: ${share}.` };
+  if (!isUsedUp) return [warning];
   const text = `${name} is used up: messages are refused ${until}. ${share}.`;
-  return [ahead, { cause: 'over-budget', key: limit.setting, text }];
+  return [warning, { cause: 'over-budget', key: limit.setting, text }];
 }

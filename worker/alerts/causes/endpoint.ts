@@ -6,10 +6,10 @@ import { dayOfRetirement } from '../../model/catalog.ts';
 import { PROVIDER_SAID } from '../../model/errors/failure.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** What to do once the endpoint takes requests again. */
+/** The last step of several todos, once the endpoint accepts requests again. */
 const REPLAY = 'then press “Replay failed”, or run "npm run cli -- dead replay --all --since 2h".';
 
-/** Causes that concern the model endpoint, and the models that it knows. */
+/** Causes about the model endpoint and its models. */
 export const ENDPOINT = {
   provider: {
     severity: 'page',
@@ -61,23 +61,23 @@ export const ENDPOINT = {
   },
 } satisfies Rules;
 
-/** A model endpoint that does not answer; the level says how it fails. */
+/** The condition that the model endpoint does not answer; its level is the kind of failure. */
 export function providerAlert(
   failing: { why: ProviderTrouble; status: string; failures: number; sinceMs: number },
   lastsMs: number,
   waiting: number,
 ): Condition {
   const { why, status, failures, sinceMs } = failing;
-  const seen = `${counted(failures, 'call')} failed in ${inSeconds(lastsMs)} and none went through`;
+  const callsInWords = `${counted(failures, 'call')} failed in ${inSeconds(lastsMs)} and none went through`;
   return {
     cause: 'provider',
-    text: `The model endpoint ${PROVIDER_SAID[why]}: ${seen} (status ${status === '' ? 'none' : status}); waiting: ${counted(waiting, 'message')}.`,
+    text: `The model endpoint ${PROVIDER_SAID[why]}: ${callsInWords} (status ${status === '' ? 'none' : status}); waiting: ${counted(waiting, 'message')}.`,
     level: why,
     sinceMs,
   };
 }
 
-/** The endpoint refuses even a request without a conversation: no chat is to blame. One incident for all chats. */
+/** The alert that the endpoint refuses even a request without a conversation. One incident for all chats. */
 export function fixedPartsAlert(turn: Turn, why: string, status: number | undefined): Alert {
   return {
     cause: 'fixed-parts',
@@ -86,29 +86,29 @@ export function fixedPartsAlert(turn: Turn, why: string, status: number | undefi
   };
 }
 
-/** The end of the above. */
+/** The alert that ends the incident of `fixedPartsAlert`. */
 export function fixedPartsTakenAlert(): Alert {
   return { cause: 'fixed-parts', isOver: true, text: 'Resolved: the endpoint takes requests again.' };
 }
 
-/** The level at which a model is retired, and no longer only to be. */
+/** The level of a model whose retirement has happened. */
 const RETIRED = 'retired';
 
-/** A model in use that its provider retires, or has retired; one incident for each model and date. */
+/** The condition that the provider retires, or has retired, a model in use; one incident for each model and date. */
 export function retirementCondition(model: string, settings: readonly string[], life: Lifecycle): Condition {
   const day = life.retiresAtMs === undefined ? undefined : dayOfRetirement(life.retiresAtMs);
   const about = { cause: 'model-retires' as const, key: day === undefined ? model : `${model} ${day}` };
-  const named = `The model ${model} (${settings.join(', ')})`;
-  if (life.stage === 'retired') return { ...about, level: RETIRED, text: `${named} is retired: calls of it fail.` };
-  return { ...about, text: `${named} is to be retired; the day that is announced is ${day}. Then calls of it fail.` };
+  const subject = `The model ${model} (${settings.join(', ')})`;
+  if (life.stage === 'retired') return { ...about, level: RETIRED, text: `${subject} is retired: calls of it fail.` };
+  return { ...about, text: `${subject} is to be retired; the day that is announced is ${day}. Then calls of it fail.` };
 }
 
-/** A model that chats chose, and that the endpoint does not know although it answers by another one. */
-export function modelGoneAlert(turn: Turn, gone: string, now: string): Alert {
+/** The alert that the endpoint no longer knows a model that chats chose, although it answers with another model. */
+export function modelGoneAlert(turn: Turn, goneModel: string, newModel: string): Alert {
   return {
     cause: 'model-gone',
-    key: gone,
+    key: goneModel,
     ...whereOf(turn),
-    text: `The endpoint does not know the model ${gone} any more. The chats that had chosen it go on with ${now}, and their users were notified.`,
+    text: `The endpoint does not know the model ${goneModel} any more. The chats that had chosen it go on with ${newModel}, and their users were notified.`,
   };
 }

@@ -2,7 +2,7 @@ import { inSeconds } from '../../../shared/base/text.ts';
 import type { Receiver } from '../../../shared/state/process/receiver.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** Causes that concern the way of messages from Telegram to us. */
+/** Causes about receiving messages from Telegram. */
 export const RECEIVING = {
   'no-poll': {
     severity: 'page',
@@ -43,7 +43,7 @@ export const RECEIVING = {
   },
 } satisfies Rules;
 
-/** No process polls Telegram, or no check finds a healthy webhook: Telegram reports trouble, or cannot be asked. */
+/** The condition that no poll succeeds, or that no check finds a healthy webhook. */
 export function notReceivingAlert(as: Receiver, ageMs: number, lastFailure: string | undefined): Condition {
   const isWebhook = as === 'webhook';
   const what = isWebhook ? 'The webhook shows no sign of life' : 'No poll has succeeded';
@@ -52,21 +52,21 @@ export function notReceivingAlert(as: Receiver, ageMs: number, lastFailure: stri
   return { cause: isWebhook ? 'no-delivery' : 'no-poll', text };
 }
 
-/** Updates come, and some of them cannot be stored. */
+/** The condition that updates arrive but some of them cannot be stored. */
 export function unstoredAlert(as: Receiver, ageMs: number): Condition {
   const text = `Messages arrive and cannot be stored, for ${inSeconds(ageMs)}: they stay with Telegram, which keeps them for 24 hours. The log has the error.`;
   return { cause: as === 'webhook' ? 'no-delivery' : 'no-poll', text };
 }
 
-/** A second receiver of the bot's messages: one that polls, or that has removed or replaced our webhook. */
+/** The condition that another process receives the bot's messages: it polls, or has removed or replaced the webhook. */
 export function conflictAlert(as: Receiver, ageMs: number): Condition {
   const ago = `${inSeconds(ageMs)} ago`;
-  const taken = `Our webhook was removed or replaced (${ago}): another process receives with the same token. It was set again. Messages may have been taken by the other one.`;
-  const refused = `Telegram refuses our polls (409, ${ago}): another process polls with the same token, or a webhook is set. Messages may be taken by the other one.`;
-  return { cause: 'conflict', text: as === 'webhook' ? taken : refused };
+  const webhookText = `Our webhook was removed or replaced (${ago}): another process receives with the same token. It was set again. Messages may have been taken by the other one.`;
+  const pollingText = `Telegram refuses our polls (409, ${ago}): another process polls with the same token, or a webhook is set. Messages may be taken by the other one.`;
+  return { cause: 'conflict', text: as === 'webhook' ? webhookText : pollingText };
 }
 
-/** A bot token that Telegram rejects. */
+/** The condition that Telegram rejects the bot token. */
 export function tokenAlert(ageMs: number): Condition {
   return {
     cause: 'token',

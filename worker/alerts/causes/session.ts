@@ -5,7 +5,7 @@ import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { Rules } from './words.ts';
 
-/** Causes that concern the length, or the state, of a conversation. */
+/** Causes about the length or the state of a conversation. */
 export const SESSION = {
   'fresh-session': {
     severity: 'info',
@@ -40,17 +40,17 @@ export const SESSION = {
   },
 } satisfies Rules;
 
-/** Stage 2 of a recovery. */
-export function freshSessionAlert(turn: Turn, entries: number, to: string): Alert {
+/** The alert that a recovery moved a chat to a fresh session (stage `fresh`). */
+export function freshSessionAlert(turn: Turn, records: number, newSession: string): Alert {
   return {
     cause: 'fresh-session',
     ...whereOf(turn),
-    line: `Chat ${turn.chat}: ${counted(entries, 'entry', 'entries')} stay in ${turn.session}; now ${to}. Trace ${traceIdOf(turn.traceparent)}`,
+    line: `Chat ${turn.chat}: ${counted(records, 'entry', 'entries')} stay in ${turn.session}; now ${newSession}. Trace ${traceIdOf(turn.traceparent)}`,
     text: 'A conversation did not fit the model, even compacted: its chat goes on in a fresh session, and the message is answered there. The old session stays readable.',
   };
 }
 
-/** A history that the model rejects, whatever the error says: a fresh session that was answered in proves it. */
+/** The alert that the model rejects a chat's history, as proven by an answer in a fresh session. */
 export function historyRefusedAlert(about: {
   chat: ChatKey;
   entry: EntryId;
@@ -68,7 +68,7 @@ export function historyRefusedAlert(about: {
   };
 }
 
-/** A session log with lines that cannot be read. */
+/** The alert that a session log has unreadable records. */
 export function tornAlert(turn: Turn, records: number): Alert {
   return {
     cause: 'torn-session',
@@ -78,12 +78,12 @@ export function tornAlert(turn: Turn, records: number): Alert {
   };
 }
 
-/** A window that the operator states, and that the endpoint does not take. Notified once for all chats. */
-export function windowAlert(turn: Turn, model: string, stated: number, taken: number): Alert {
+/** The alert that the endpoint accepts less than `CONTEXT_WINDOW_TOKENS`. One incident for each model. */
+export function windowAlert(turn: Turn, model: string, settingTokens: number, endpointTokens: number): Alert {
   return {
     cause: 'window',
     key: model,
     ...whereOf(turn),
-    text: `The endpoint says that ${model} takes ${taken} tokens, but CONTEXT_WINDOW_TOKENS is ${stated}. The setting stays in force; messages are recovered for the smaller window.`,
+    text: `The endpoint says that ${model} takes ${endpointTokens} tokens, but CONTEXT_WINDOW_TOKENS is ${settingTokens}. The setting stays in force; messages are recovered for the smaller window.`,
   };
 }

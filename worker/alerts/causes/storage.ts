@@ -3,7 +3,7 @@ import { evictionInWords, wordsOf } from '../../../shared/redis/keeping.ts';
 import type { RedisState } from '../../../shared/redis/server-state.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** Causes that concern Redis, the blob store, and the messages that they hold. */
+/** Causes about Redis, the blob store and the messages in them. */
 export const STORAGE = {
   ledger: {
     severity: 'page',
@@ -51,12 +51,15 @@ export const STORAGE = {
   },
 } satisfies Rules;
 
-/** The share of its memory from which on a Redis is nearly full. */
+/** The share of `maxmemory` from which on Redis is nearly full. */
 const MEMORY_SHARE = 0.8;
-/** The share from which on people get no answers within minutes. */
+/** The share from which on Redis counts as full: users may get no answers within minutes. */
 const FULL_SHARE = 0.95;
 
-/** A Redis that evicts, as a start refuses: it became one by hand or by a failover; or one that is nearly full. Pure. */
+/**
+ * Conditions for a Redis that evicts data or is nearly full. The gateway does not start with an evicting Redis, so a
+ * person or a failover must have changed the policy since. Pure.
+ */
 export function memoryConditions({ evicts, usedBytes, maxBytes }: RedisState): Condition[] {
   if (evicts !== undefined) return [{ cause: 'memory', text: evictionInWords(evicts), level: evicts }];
   if (maxBytes === 0 || usedBytes <= maxBytes * MEMORY_SHARE) return [];
@@ -65,7 +68,7 @@ export function memoryConditions({ evicts, usedBytes, maxBytes }: RedisState): C
   return [{ cause: 'memory', text, level: usedBytes > maxBytes * FULL_SHARE ? 'full' : 'nearly full' }];
 }
 
-/** A Redis that cannot write its files, or keeps none although nobody accepts that. Pure. */
+/** Conditions for a Redis that cannot write its files, or that has no persistence although the settings require it. Pure. */
 export function fileConditions({ unwritten, isOnDisk }: RedisState, isVolatileAccepted: boolean): Condition[] {
   if (unwritten !== undefined) {
     const text = `Redis cannot write its files (${unwritten}): what it accepted since is lost if it ends now.`;
@@ -75,7 +78,7 @@ export function fileConditions({ unwritten, isOnDisk }: RedisState, isVolatileAc
   return [{ cause: 'persistence', text: wordsOf('volatile'), level: 'volatile' }];
 }
 
-/** A store of files and archives that takes or gives nothing just now, as one process sees it. */
+/** The alert that one process cannot read or write the blob store. */
 export function blobStoreAlert(why: string, process: string): Alert {
   return {
     cause: 'blob-store',
@@ -84,7 +87,7 @@ export function blobStoreAlert(why: string, process: string): Alert {
   };
 }
 
-/** A process with a store of its own: what the others put is not there. */
+/** The alert that a process uses another blob store than the rest of the installation. */
 export function otherBlobStoreAlert(process: string): Alert {
   return {
     cause: 'blob-store',

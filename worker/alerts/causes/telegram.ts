@@ -4,7 +4,7 @@ import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** Causes that concern the way of a reply to its chat, and long waits on it. */
+/** Causes about delivering replies, and about long waits for Telegram or the model. */
 export const TELEGRAM = {
   telegram: {
     severity: 'page',
@@ -44,7 +44,7 @@ export const TELEGRAM = {
   },
 } satisfies Rules;
 
-/** A conclusion that Telegram rejects: only the operator can be notified. */
+/** The alert that Telegram rejects a reply, so that the user gets nothing. */
 export function undeliverableAlert(turn: Turn, why: string): Alert {
   return {
     cause: 'undeliverable',
@@ -53,7 +53,7 @@ export function undeliverableAlert(turn: Turn, why: string): Alert {
   };
 }
 
-/** A finished reply that nobody refused, and that could not be delivered all the same. */
+/** The alert that a finished reply was not delivered, although Telegram did not refuse it. */
 export function undeliveredAlert(turn: Turn, why: string): Alert {
   return {
     cause: 'undeliverable',
@@ -62,19 +62,19 @@ export function undeliveredAlert(turn: Turn, why: string): Alert {
   };
 }
 
-/** A finished reply that has waited for a Telegram that is away for as long as it may. */
+/** The alert that a finished reply has waited as long as it may for Telegram to answer. */
 export function telegramAwayAlert(turn: Turn, waitedMs: number, { kind, description }: TelegramFailure): Alert {
-  const waited = counted(Math.round(waitedMs / 60_000), 'minute');
+  const duration = counted(Math.round(waitedMs / 60_000), 'minute');
   return {
     cause: 'telegram',
     ...whereOf(turn),
-    text: `A finished reply has waited ${waited} for Telegram: its user knows nothing of it (${kind}: ${description}). It is kept as a dead letter.`,
+    text: `A finished reply has waited ${duration} for Telegram: its user knows nothing of it (${kind}: ${description}). It is kept as a dead letter.`,
   };
 }
 
-/** Telegram, or the model endpoint, asks for a wait that people notice. */
-export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', askedMs: number): Alert {
-  const wait = counted(Math.round(askedMs / 60_000), 'minute');
+/** The alert that Telegram or the model endpoint asks for a wait that users notice. */
+export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', waitMs: number): Alert {
+  const wait = counted(Math.round(waitMs / 60_000), 'minute');
   const text =
     asker === 'telegram'
       ? `Telegram asks to leave a chat alone for ${wait}. That is obeyed: nothing is sent there until then.`
@@ -87,7 +87,7 @@ export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', askedMs: 
   };
 }
 
-/** A Telegram that does not answer. `answers` of all that waits are finished. */
+/** The condition that Telegram does not answer. `waiting` counts all waiting messages, `answers` the finished answers. */
 export function telegramAlert(away: {
   sinceMs: number;
   lastsMs: number;
@@ -97,18 +97,18 @@ export function telegramAlert(away: {
   waiting: number;
 }): Condition {
   const { sinceMs, lastsMs, why, answers, chats, waiting } = away;
-  const finished = `${counted(answers, 'finished answer')} of ${counted(chats, 'chat')}`;
-  const further = counted(Math.max(0, waiting - answers), 'further message');
+  const answersInWords = `${counted(answers, 'finished answer')} of ${counted(chats, 'chat')}`;
+  const othersInWords = counted(Math.max(0, waiting - answers), 'further message');
   return {
     cause: 'telegram',
-    text: `Telegram has not answered for ${inSeconds(lastsMs)} (${why}). Waiting: ${finished}, and ${further}, for which the model is not asked meanwhile.`,
+    text: `Telegram has not answered for ${inSeconds(lastsMs)} (${why}). Waiting: ${answersInWords}, and ${othersInWords}, for which the model is not asked meanwhile.`,
     messages: answers,
     chats,
     sinceMs,
   };
 }
 
-/** A part whose repeat got no word from Telegram either. */
+/** The alert that Telegram confirmed neither the first send of a part nor its repeat. */
 export function unsureAlert(turn: Turn): Alert {
   return {
     cause: 'unsure',

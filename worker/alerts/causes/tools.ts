@@ -4,7 +4,7 @@ import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { Rules } from './words.ts';
 
-/** Causes that concern tools, and the servers that they come from. */
+/** Causes about tools and their servers. */
 export const TOOLS = {
   'tool-refused': { severity: 'attention', title: "The model's API refuses a tool", endsBy: 'fact' },
   'tools-omitted': {
@@ -26,7 +26,7 @@ const TOOLS_NAMED_MAX = 10;
 const SERVER_CHARS_MAX = 80;
 const TOOL_CHARS_MAX = 64;
 
-/** A tool that the model's API rejects. Notified once for all chats. */
+/** The alert that the model's API rejects a tool. One incident for each tool. */
 export function refusedToolAlert(turn: Turn, tool: string): Alert {
   return {
     cause: 'tool-refused',
@@ -37,35 +37,36 @@ export function refusedToolAlert(turn: Turn, tool: string): Alert {
 }
 
 /**
- * Tools that the model is not shown, since it would refuse every message with them. A server's words are a stranger's:
- * of a name only what cannot be a link, a mention or a command stands here, and the reason only in the log.
+ * The alert that tools are left out of requests, since the model's API would refuse every request with them. Tool names
+ * come from a foreign server, so each character that could form a link, a mention or a command becomes `_`. Only the log
+ * has the reasons.
  */
-export function omittedToolsAlert(server: string, omitted: readonly { tool: string; why: string }[]): Alert {
+export function omittedToolsAlert(server: string, tools: readonly { tool: string; why: string }[]): Alert {
   const prefix = `${server}__`;
-  const names = omitted
+  const names = tools
     .slice(0, TOOLS_NAMED_MAX)
     .map(({ tool }) => (tool.startsWith(prefix) ? tool.slice(prefix.length) : tool))
     .map((tool) => clip(tool.replaceAll(/[^A-Za-z0-9_-]/g, '_'), TOOL_CHARS_MAX) || '(no name)');
-  const more = omitted.length > names.length ? ` and ${omitted.length - names.length} more` : '';
-  const digest = createHash('sha256').update(JSON.stringify(omitted)).digest('hex').slice(0, 16);
+  const more = tools.length > names.length ? ` and ${tools.length - names.length} more` : '';
+  const digest = createHash('sha256').update(JSON.stringify(tools)).digest('hex').slice(0, 16);
   return {
     cause: 'tools-omitted',
     key: server,
     level: digest,
-    text: `The MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} has ${counted(omitted.length, 'tool')} that chats go on without: ${names.join(', ')}${more}.`,
+    text: `The MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} has ${counted(tools.length, 'tool')} that chats go on without: ${names.join(', ')}${more}.`,
   };
 }
 
 /**
- * A tool server that does not answer, that was cut off for a broken bound, or that is up again. What a server says of its
- * own trouble may be anything, so only the log quotes it; the words for a bound are ours.
+ * The alert that a tool server is down, was cut off for exceeding a limit, or is up again. The server's own error text may
+ * be anything, so only the log quotes it; `exceededLimit` is a text of Spillway.
  */
-export function toolServerAlert(server: string, isUp: boolean, broken: string | undefined): Alert {
+export function toolServerAlert(server: string, isUp: boolean, exceededLimit: string | undefined): Alert {
   const name = JSON.stringify(clip(server, SERVER_CHARS_MAX));
   const about = { cause: 'tool-server' as const, key: server };
   if (isUp) return { ...about, isOver: true, text: `Resolved: the MCP server ${name} is up again.` };
-  if (broken !== undefined) {
-    const text = `The MCP server ${name} was cut off: ${broken}. It is started again with growing waits; "limits" in MCP_CONFIG sets other bounds.`;
+  if (exceededLimit !== undefined) {
+    const text = `The MCP server ${name} was cut off: ${exceededLimit}. It is started again with growing waits; "limits" in MCP_CONFIG sets other bounds.`;
     return { ...about, text };
   }
   return { ...about, text: `The MCP server ${name} is down; the log and "npm run cli -- check" say why.` };

@@ -6,10 +6,10 @@ import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../../model/errors/failure.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** The causes that leave people without answers. */
-const NO_ANSWERS = ['provider', 'fixed-parts', 'telegram', 'token', 'memory', 'persistence', 'blob-store'] as const;
+/** Causes that leave users without answers. */
+const OUTAGES = ['provider', 'fixed-parts', 'telegram', 'token', 'memory', 'persistence', 'blob-store'] as const;
 
-/** Causes that concern messages without an answer: they wait, or failed, and what is kept of them. */
+/** Causes about messages without an answer: waiting or failed messages, and dead letters. */
 export const UNANSWERED = {
   unanswered: {
     severity: 'page',
@@ -17,7 +17,7 @@ export const UNANSWERED = {
     todo: '/status says what holds them up, /message and the entry below where the oldest one is.',
     endsBy: 'watch',
     end: 'messages are answered again.',
-    follows: [...NO_ANSWERS, 'idle'],
+    follows: [...OUTAGES, 'idle'],
     acts: ['retry', 'pause', 'cancel'],
   },
   paused: {
@@ -42,7 +42,7 @@ export const UNANSWERED = {
     todo: '/dead names them, “Replay failed” puts them back.',
     endsBy: 'quiet',
     end: 'no more messages are given up.',
-    follows: NO_ANSWERS,
+    follows: OUTAGES,
     acts: ['replay', 'close'],
   },
   failed: {
@@ -51,7 +51,7 @@ export const UNANSWERED = {
     todo: '/dead names them, “Replay failed” puts them back.',
     endsBy: 'quiet',
     end: 'no more messages fail.',
-    follows: NO_ANSWERS,
+    follows: OUTAGES,
     acts: ['replay', 'close'],
   },
   undecodable: {
@@ -68,19 +68,19 @@ export const UNANSWERED = {
     todo: '/dead names them; “Replay failed” puts all of them back, "npm run cli -- dead purge <id>" removes one.',
     endsBy: 'watch',
     end: 'the pile of dead letters is small again.',
-    follows: [...NO_ANSWERS, 'gave-up', 'failed'],
+    follows: [...OUTAGES, 'gave-up', 'failed'],
     acts: ['replay'],
     levels: { 'nearly full': { follows: [] }, full: { severity: 'page', follows: [] } },
   },
 } satisfies Rules;
 
-/** A recovery that ended without an answer. */
+/** The alert that a recovery ended without an answer. */
 export function gaveUpAlert(turn: Turn, reason: string, fault: 'size' | 'message' | 'output'): Alert {
-  const tried = turn.stage === 'none' || turn.stage === 'compacted' ? '' : ', even in a fresh session';
+  const extent = turn.stage === 'none' || turn.stage === 'compacted' ? '' : ', even in a fresh session';
   const what =
     fault === 'size'
-      ? `the request does not fit the model${tried} (${reason}). Check the size of the system prompt and the model's window`
-      : `the model rejects it${tried} (${reason}). It was removed from its conversation`;
+      ? `the request does not fit the model${extent} (${reason}). Check the size of the system prompt and the model's window`
+      : `the model rejects it${extent} (${reason}). It was removed from its conversation`;
   const cause = fault === 'output' ? `its thinking used up all the output, three times (${reason})` : what;
   return {
     cause: 'gave-up',
@@ -89,7 +89,7 @@ export function gaveUpAlert(turn: Turn, reason: string, fault: 'size' | 'message
   };
 }
 
-/** A message that failed. A failure that the endpoint gives to everyone belongs to the endpoint's incident. */
+/** The alert that a message failed. A failure of the endpoint for all chats counts for the incident of the endpoint. */
 export function failedAlert(turn: Turn, reason: string, detail: string): Alert {
   const trouble = providerTroubleOf(reason as FailureReason);
   const why = trouble === undefined ? '' : `: the model endpoint ${PROVIDER_SAID[trouble]}`;
@@ -100,7 +100,7 @@ export function failedAlert(turn: Turn, reason: string, detail: string): Alert {
   };
 }
 
-/** A message that failed without a turn that could end it: something in the code or in Redis throws on each try. */
+/** The alert that a message failed and no turn could end it, since each attempt throws because of a bug or damaged data. */
 export function unendedAlert(where: Place & { traceparent: string }, detail: string): Alert {
   return {
     cause: 'failed',
@@ -109,7 +109,7 @@ export function unendedAlert(where: Place & { traceparent: string }, detail: str
   };
 }
 
-/** An entry of the stream that names no chat. */
+/** The alert that an entry of the stream names no chat. */
 export function undecodableAlert(entry: EntryId): Alert {
   return {
     cause: 'undecodable',
@@ -119,16 +119,13 @@ export function undecodableAlert(entry: EntryId): Alert {
   };
 }
 
-/** The level at which a shard has as many dead letters as it may, and the oldest begin to go. */
+/** The level of a shard with the most dead letters that it may have. Each new one removes the oldest. */
 export const LETTERS_FULL = 'full';
 
-/** The share of the most dead letters at which the operator is warned. */
+/** The share of a shard's limit of dead letters from which on the operator is warned. */
 export const LETTERS_SHARE = 0.8;
 
-/**
- * Failed messages that no operator has handled. `fullest` is the largest number of a shard, `max` the most that it may
- * have.
- */
+/** The condition that dead letters pile up. `fullest` is the number in the fullest shard, `max` the limit of a shard. */
 export function deadLettersAlert(pile: { letters: number; fullest: number; max: number; dropped: number }): Condition {
   const { letters, fullest, max, dropped } = pile;
   const [level, more] =
@@ -143,8 +140,8 @@ export function deadLettersAlert(pile: { letters: number; fullest: number; max: 
   return { cause: 'dead-letters', level, text: `${text} ${fill}`, messages: letters };
 }
 
-/** Messages that have no outcome for too long. Chat and trace are those of the oldest one. */
-export function unansweredAlert(seen: {
+/** The condition that messages have waited too long for an outcome. `chat`, `entry` and `traceId` belong to the oldest one. */
+export function unansweredAlert(backlog: {
   chat: ChatKey;
   entry: EntryId;
   traceId: string;
@@ -154,10 +151,11 @@ export function unansweredAlert(seen: {
   chats: number;
   waiting: number;
 }): Condition {
-  const { chat, entry, traceId, acceptedMs, ageMs, messages, chats, waiting } = seen;
+  const { chat, entry, traceId, acceptedMs, ageMs, messages, chats, waiting } = backlog;
   return {
     cause: 'unanswered',
-    ...{ chat, entry },
+    chat,
+    entry,
     text: `The oldest message has waited ${inSeconds(ageMs)}; waiting in all: ${counted(waiting, 'message')}.`,
     traceId,
     messages,
@@ -166,21 +164,21 @@ export function unansweredAlert(seen: {
   };
 }
 
-function messagesOf(messages: number, chats: number): string {
+function extentInWords(messages: number, chats: number): string {
   return `${counted(messages, 'message')} of ${counted(chats, 'chat')}`;
 }
 
-/** Messages of chats that an operator has paused. */
+/** The condition that messages wait in paused chats. */
 export function pausedAlert(messages: number, chats: number): Condition {
   return {
     cause: 'paused',
-    text: `Waiting because an operator has paused them: ${messagesOf(messages, chats)}.`,
+    text: `Waiting because an operator has paused them: ${extentInWords(messages, chats)}.`,
     messages,
     chats,
   };
 }
 
-/** Jobs that no worker runs. */
+/** The condition that jobs wait and no worker runs any. */
 export function idleAlert(jobsWaiting: number, shards: readonly number[]): Condition {
   return {
     cause: 'idle',

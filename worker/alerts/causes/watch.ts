@@ -7,7 +7,7 @@ import type { UncleanEnd } from '../../../shared/state/process/workers.ts';
 import type { WatchFailure } from '../watch-failure.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** Causes that concern those who run and watch: processes, the watch itself, and other versions of it. */
+/** Causes about the gateway itself: its processes, their clocks, the watch, the alerts, and data of other versions. */
 export const WATCH = {
   'unclean-end': {
     severity: 'attention',
@@ -48,34 +48,34 @@ export const WATCH = {
 
 const WHERE_CHARS_MAX = 600;
 
-/** A worker process that was killed, ran out of memory or stood still. */
+/** The alert that a worker process was killed, ran out of memory or froze. */
 export function uncleanEndAlert(end: UncleanEnd): Alert {
   const { host, pid } = hostAndPid(end.name);
-  const seen = utcTime(end.seenMs);
+  const lastSeen = utcTime(end.seenMs);
   const turns = (JSON.parse(end.turns) as [EntryId, ChatKey][]).map(([entry, chat]) => `chat ${chat}, entry ${entry}`);
   const why = end.where
     ? `its event loop stood still: ${clip(end.where, WHERE_CHARS_MAX)}`
     : 'killed, out of memory, or its machine went away';
-  const running = turns.length === 0 ? 'it answered nothing' : `it answered ${turns.join('; ')}`;
+  const activity = turns.length === 0 ? 'it answered nothing' : `it answered ${turns.join('; ')}`;
   return {
     cause: 'unclean-end',
-    line: `Process ${pid} on ${host}, last seen ${seen}: ${running}`,
+    line: `Process ${pid} on ${host}, last seen ${lastSeen}: ${activity}`,
     text: `A process ended without a goodbye (${why}). What it was answering runs again.`,
   };
 }
 
-/** A process whose clock differs from that of Redis; below 0 it is behind. */
+/** The alert that a process's clock differs from the clock of Redis. A negative `aheadMs` means behind. */
 export function clockAlert(name: string, aheadMs: number): Alert {
   const { host, pid } = hostAndPid(name);
-  const is = `${inSeconds(Math.abs(aheadMs))} ${aheadMs < 0 ? 'behind' : 'ahead of'}`;
+  const difference = `${inSeconds(Math.abs(aheadMs))} ${aheadMs < 0 ? 'behind' : 'ahead of'}`;
   return {
     cause: 'clock',
     key: host,
-    text: `The clock of process ${pid} on ${host} is ${is} that of Redis. Messages that are tried again may be tried too early, or some seconds late.`,
+    text: `The clock of process ${pid} on ${host} is ${difference} that of Redis. Messages that are tried again may be tried too early, or some seconds late.`,
   };
 }
 
-/** A channel that takes no alerts. */
+/** The condition that the operator's chat accepts no alerts. */
 export function alertChannelAlert(lastsMs: number, why: string): Condition {
   return {
     cause: 'alert-channel',
@@ -83,19 +83,19 @@ export function alertChannelAlert(lastsMs: number, why: string): Condition {
   };
 }
 
-/** The incident of a watch of which parts fail; only the log has the errors, since they may quote data. */
-export function watcherCondition(failed: readonly WatchFailure[]): Condition {
-  const what = [...new Set(failed.map((failure) => failure.what))].sort().join(', ');
-  const kinds = [...new Set(failed.map(({ error }) => (error instanceof Error ? error.name : 'unknown')))].join(', ');
+/** The condition that parts of the watch fail. Only the log has the errors, since they may quote data. */
+export function watcherCondition(failures: readonly WatchFailure[]): Condition {
+  const failedParts = [...new Set(failures.map((failure) => failure.what))].sort().join(', ');
+  const kinds = [...new Set(failures.map(({ error }) => (error instanceof Error ? error.name : 'unknown')))].join(', ');
   return {
     cause: 'watcher',
-    level: what,
-    text: `A part of the watch fails: "${what}" goes unnoticed (${kinds}).`,
+    level: failedParts,
+    text: `A part of the watch fails: "${failedParts}" goes unnoticed (${kinds}).`,
   };
 }
 
-/** Messages in lanes that only another version can read. */
-export function leftLanesAlert(messages: number): Alert {
+/** The alert that lanes hold messages that only another version can read. */
+export function unreadableLanesAlert(messages: number): Alert {
   return {
     cause: 'other-version',
     key: 'lanes',

@@ -1,5 +1,6 @@
 import type { Alert, Cause, Severity } from '../../../shared/flow/alert.ts';
-/** The texts around the message about an incident. The alert itself says what happened. */
+
+/** Texts of a message about an incident, beside the text of the alert itself. */
 export const ALERT_WORDS = {
   /** Alerts of a single process. */
   redisWrites: { title: 'Redis takes no writes', over: 'Redis takes writes again' },
@@ -10,66 +11,66 @@ export const ALERT_WORDS = {
 
   done: (result: string, by: string, at: string) => `${result} · by ${by}, ${at}`,
   links: { trace: 'Trace', runbook: 'Runbook', console: 'Console' },
-  /** What operators may do about an incident by a button under its message, and what stands on the button. */
+  /** Labels of the action buttons under a message about an incident. */
   acts: {
-    /** Puts back what has failed since the incident began. */
+    /** Replays messages that have failed since the incident began. */
     replay: 'Replay failed',
-    /** The same, where answers were finished and are only delivered. */
+    /** Replays messages with a finished answer, which only has to be delivered. */
     deliver: 'Deliver again',
-    /** Tries the message that has waited longest. */
+    /** Retries the oldest waiting message. */
     retry: 'Try again now',
-    /** Asks the endpoint whether it answers, and tries what waits. */
+    /** Probes the endpoint, and retries all waiting messages if it answers. */
     probe: 'Try again now',
-    /** Tries all that waits. */
+    /** Retries all waiting messages. */
     promote: 'Try again now',
-    /** The chat of the message that has waited longest, whose name follows. */
+    /** Pauses the chat of the oldest waiting message; the label ends with the chat's name. */
     pause: 'Pause chat',
     'pause-all': 'Pause every chat',
     /** Ends every pause. */
     'resume-all': 'Resume',
-    /** The message that has waited longest. */
+    /** Cancels the oldest waiting message. */
     cancel: 'Cancel message',
     close: 'Close',
   },
 };
 
-/** An act that operators may do about an incident by a button. */
+/** The name of an action that a button under an incident offers. */
 export type ActName = keyof (typeof ALERT_WORDS)['acts'];
 
-/** How incidents of a cause behave, and what operators read about them. */
+/** The behaviour of incidents of one cause, and their texts. */
 export interface CauseRow {
   severity: Severity;
   /** The incident in a few words. */
   title: string;
-  /** What the operator does about it; empty where the incident says it itself. */
+  /** Advice to the operator; absent if the alert's text already has it. */
   todo?: string;
   /**
-   * What ends it: the `watch` sees that its condition is gone; an alert says so (`alert`); no further occurrence for a
-   * while (`quiet`); nothing can (`fact`): it stays true, so it is forgotten silently.
+   * The event that ends an incident. `watch`: a check finds the condition gone. `alert`: an alert reports the end.
+   * `quiet`: no occurrence for a while. `fact`: the incident never ends, and is removed silently after a week.
    */
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
-  /** How its end reads, behind "Resolved:"; absent for a fact, and where the alert that ends it says it. */
+  /** Text of the end, after "Resolved:"; absent for a fact. */
   end?: string;
-  /** The causes that it follows from: while an incident of one of these is open, it is a line in the message about that. */
+  /** Possible root causes. While an incident of one of them is open, this one is only a line in its message. */
   follows?: readonly Cause[];
   /**
-   * What operators may do about it by a button, the likeliest first: six at most, so that a phone shows them all. Where
-   * nothing is stated, an incident can be closed that the watch does not end.
+   * Actions on the buttons, the likeliest first; at most six, so that a phone shows them all. Default: none for
+   * `endsBy: 'watch'`, otherwise `close`.
    */
   acts?: readonly ActName[];
-  /** Whether its message names each occurrence: the user was not notified, or a conversation was left. */
+  /** Whether the message lists each occurrence, e.g. because each of them needs a look. */
   namesEach?: true;
-  /** What differs at a level of the trouble. */
+  /** Overrides for each level of the trouble. */
   levels?: Readonly<Record<string, Partial<Pick<CauseRow, 'severity' | 'title' | 'todo' | 'follows'>>>>;
 }
 
 /** Rows of some causes. */
 export type Rules = Readonly<Partial<Record<Cause, CauseRow>>>;
 
-/** A lasting condition. Counts are current values. */
+/** A lasting condition that a check found. Counts are present values. */
 export interface Condition extends Alert {
   messages?: number;
   chats?: number;
-  /** When it really began, by Redis' clock; absent when unknown. */
+  /** When the trouble itself began, by Redis' clock; absent if unknown. */
   sinceMs?: number;
 }

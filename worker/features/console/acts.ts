@@ -5,7 +5,7 @@ import { parseChatKey } from '../../../shared/redis/keys.ts';
 import { UnknownNameError } from '../../../shared/state/lane/dead-letters.ts';
 import { EVERY_CHAT } from '../../../shared/state/lane/stops.ts';
 import { findFor, runAct, titleOf } from '../../operator/act.ts';
-import { actNamed } from '../../operator/acts.ts';
+import { findAct } from '../../operator/acts.ts';
 import { questionHtml } from './pages/acts.ts';
 import { HOME, type Html } from './pages/layout.ts';
 import { type ConsoleParts, cookieOptions, fieldOf, show, showProblem, type Visit, type VisitEnv } from './visit.ts';
@@ -26,10 +26,10 @@ async function serveAct(visit: Visit, { source, log }: ConsoleParts, target: str
   const verb = visit.req.param('verb') ?? '';
   const back = pageAfter(verb, target);
   try {
-    const act = actNamed(verb);
+    const act = findAct(verb);
     const subject = await findFor(source, act, target);
     if (!isClick) {
-      const [title, text] = [titleOf(act, subject), (await act.asks?.(source, subject)) ?? ''];
+      const [title, text] = [titleOf(act, subject), (await act.warningFor?.(source, subject)) ?? ''];
       const body = questionHtml({ title, text, target, back }, visit.get('formKey') ?? '');
       return show(visit, { title: `${title}?`, body });
     }

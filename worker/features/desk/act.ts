@@ -18,50 +18,52 @@ import { everyChat, findChat } from '../../operator/subjects.ts';
 import { readChat } from '../../report/chat.ts';
 import { readAllPauses } from '../../report/in-flight.ts';
 import type { DeskCall, DeskHandler, DeskReply } from './feature.ts';
-import { chatIn, chatWanted } from './looks.ts';
+import { askForChat, chatIn } from './looks.ts';
 import { rowsFor } from './offers.ts';
 
-/** The data of a button under an alert. */
+/** The parsed command of a button under an alert. */
 interface Press {
   name: ActName;
-  /** A message, a chat, or nothing. */
+  /** A message or a chat; empty if the action needs none. */
   target: string;
-  /** When the question was sent; absent if the button is not the "Yes" of a question. */
+  /** Time of the question; absent if the button is not the "Yes" of a question. */
   questionMs: number | undefined;
 }
 
-const PRESSED = /^([\w-]{10}) ([a-z-]{2,12})(?: (-?\d[\d.-]*))?(?: yes-([0-9a-z]{1,9}))?$/;
+const PRESS_PATTERN = /^([\w-]{10}) ([a-z-]{2,12})(?: (-?\d[\d.-]*))?(?: yes-([0-9a-z]{1,9}))?$/;
 const BY_CHARS_MAX = 40;
 const QUESTION_LASTS_MS = 600_000;
-/** A reply later than this after the press says when the press was. */
+/** After a longer wait, the reply mentions the time of the press. */
 const LATE_MS = 120_000;
 
-const OVER = 'That alert is over or has changed, so nothing was done. /incidents shows how it is now.';
-const CUT =
+const OUTDATED = 'That alert is over or has changed, so nothing was done. /incidents shows how it is now.';
+/** For a press that runs again: its first run may have changed something before a crash. */
+const OUTDATED_AFTER_CRASH =
   'That alert is over or has changed. What you pressed may have been done before that: /incidents and /status show how it is now.';
 const TOO_LATE = 'That question is more than ten minutes old, so nothing was done. Press under the alert again.';
 
-/** `/desk do …`, which older versions sent. */
+/** `/desk do …`, from buttons of older versions. */
 export const oldButton: DeskHandler = () => ({
   text: 'This button is of an older version, so nothing was done. /incidents shows how it is now.',
 });
 
 /** `/desk back`: the "Back" of a question. */
-export const takeBack: DeskHandler = () => ({ text: 'Nothing was done.', isAnswered: true });
+export const dismissQuestion: DeskHandler = () => ({ text: 'Nothing was done.', isAnswered: true });
 
 /**
  * `/desk act <opening> <act> [<message>|<chat>] [yes-<time of the question>]`: a button under an alert. Presses run one
- * after another in one lane. The result is noted in the incident. A press that runs again after a crash replies with its
- * note, or completes the act if there is none.
+ * after another in one lane, and store their result in the incident. A press that runs again after a crash replies with
+ * the stored result, or completes the action if there is none.
  */
 export const pressButton: DeskHandler = async (call) => {
   const { attempts, entry } = call.context.turn;
-  const [, opening = '', name = '', target = '', questionS] = PRESSED.exec(call.words.join(' ')) ?? [];
+  const [, opening = '', name = '', target = '', questionS] = PRESS_PATTERN.exec(call.words.join(' ')) ?? [];
   if (!isAct(name)) return { text: 'This version does not know that button. Nothing was done.' };
   const incident = await readOpening(call.source.redis, opening);
   const note = incident?.acts?.[name];
-  if (note?.entry === entry) return notedReply(call, `${note.result}.`, note.atMs);
-  if (incident === undefined || !actsOf(incident).includes(name)) return { text: attempts > 1 ? CUT : OVER };
+  if (note?.entry === entry) return resultReply(call, `${note.result}.`, note.atMs);
+  if (incident === undefined || !actsOf(incident).includes(name))
+    return { text: attempts > 1 ? OUTDATED_AFTER_CRASH : OUTDATED };
   const questionMs = questionS === undefined ? undefined : Number.parseInt(questionS, 36) * 1_000;
   if (questionMs !== undefined && msOf(entry) - questionMs > QUESTION_LASTS_MS)
     return { text: TOO_LATE, isAnswered: true };
@@ -79,21 +81,21 @@ async function runPress(call: DeskCall, incident: Incident, press: Press): Promi
   const { entry } = call.context.turn;
   const act: Act = ACTS[name];
   const subject = await subjectOf(call, incident, press);
-  const warning = questionMs === undefined ? await act.asks?.(call.source, subject) : undefined;
+  const warning = questionMs === undefined ? await act.warningFor?.(call.source, subject) : undefined;
   if (warning !== undefined) return questionReply(call, act, `${titleOf(act, subject)}? ${warning}`);
-  const { effect, text } = await runHere(call, act, subject, `a button of ${incidentOf(incident)}`);
+  const { effect, text } = await runAsOperator(call, act, subject, `a button of ${incidentOf(incident)}`);
   const note = incident.acts?.[name];
   if (effect !== 'done' && note?.result !== undefined)
     return { text: `${text}. ${note.by} did that at ${utcTime(note.atMs)}: ${note.result}.` };
   const atMs = await serverTimeMs(call.source.redis);
   await noteAct(call.source.redis, incident, name, { by: clip(call.by, BY_CHARS_MAX), atMs, entry, result: text });
-  return notedReply(call, `${text}.`, atMs);
+  return resultReply(call, `${text}.`, atMs);
 }
 
 async function subjectOf(call: DeskCall, incident: Incident, press: Press): Promise<Subject> {
   const { name } = press;
   if (name === 'close') {
-    const subject: IncidentSubject = { id: incidentOf(incident), called: 'The incident', incident };
+    const subject: IncidentSubject = { id: incidentOf(incident), title: 'The incident', incident };
     return subject;
   }
   if (name === 'probe') {
@@ -106,7 +108,7 @@ async function subjectOf(call: DeskCall, incident: Incident, press: Press): Prom
   return findFor(call.source, ACTS[name], targetOf(incident, press, pressedMs, call.source.shards));
 }
 
-/** The name of the subject, as the act's `find` reads it. */
+/** The name of the subject for the action's `find`. */
 function targetOf({ waiting, ...incident }: Incident, { name, target }: Press, pressedMs: number, shards: number) {
   if (name === 'pause-all') return EVERY_CHAT;
   if (name === 'resume-all') return `${pressedMs}`;
@@ -115,7 +117,7 @@ function targetOf({ waiting, ...incident }: Incident, { name, target }: Press, p
     return `${sinceMs}..${untilMs}`;
   }
   if (target !== waiting?.entry) return target;
-  // Several shards may have an entry of this id.
+  // With the shard, since several shards may have the same entry id.
   return `${shardOf(parseChatKey(waiting.chat)?.chatId ?? 0, shards)}/${target}`;
 }
 
@@ -126,13 +128,13 @@ async function questionReply({ source, words }: DeskCall, act: Act, text: string
   return { text, buttons: [[button, { text: 'Back', command: '/desk back' }]] };
 }
 
-/** The reply with the noted result of an act. If the press waited long, the reply says when it was. */
-function notedReply({ context: { turn } }: DeskCall, text: string, doneMs: number): DeskReply {
+/** The reply with the stored result of an action. After a long wait, the reply mentions the time of the press. */
+function resultReply({ context: { turn } }: DeskCall, text: string, doneMs: number): DeskReply {
   turn.env.reach('act noted');
   const pressedMs = turn.message.ok ? turn.message.value.sentAtMs : doneMs;
   if (doneMs - pressedMs < LATE_MS) return { text };
-  const late = `You pressed at ${utcTime(pressedMs)}; it was done ${inSeconds(doneMs - pressedMs)} later.`;
-  return { text: `${text} ${late}` };
+  const delayText = `You pressed at ${utcTime(pressedMs)}; it was done ${inSeconds(doneMs - pressedMs)} later.`;
+  return { text: `${text} ${delayText}` };
 }
 
 /** `/pause <chat> [why]`, `/pause all [why]`. */
@@ -140,26 +142,31 @@ export const pauseChat: DeskHandler = async (call) => {
   const chat = chatIn(call.words);
   if (chat !== undefined && (await readChat(call.source, chat)) === undefined)
     return { text: `Nothing is known of a chat ${chat}. /status and /incidents name those that are in trouble.` };
-  return runTyped(call, 'pause');
+  return runOnChat(call, 'pause');
 };
 
 /** `/resume <chat>`, `/resume all`. */
 export const resumeChat: DeskHandler = async (call) => {
   const chats = (await readAllPauses(call.source)).map(({ chat }) => wordFor(chat));
-  return runTyped(call, 'resume', chats);
+  return runOnChat(call, 'resume', chats);
 };
 
-/** Runs an act on the chat that the first word names; without one, the reply offers chats. */
-async function runTyped(call: DeskCall, name: 'pause' | 'resume', chats?: readonly string[]) {
+/** Runs an action on the chat in the first word. Without a chat, the reply offers some. */
+async function runOnChat(call: DeskCall, name: 'pause' | 'resume', chats?: readonly string[]) {
   const [word = '', ...why] = call.words;
   const chat = word.toLowerCase() === 'all' || word === EVERY_CHAT ? EVERY_CHAT : chatIn(call.words);
-  if (chat === undefined) return chatWanted(call, name, chats);
-  const { text, left = [] } = await runHere(call, ACTS[name], await findChat(call.source, chat), why.join(' '));
-  return { text: `${text}.`, buttons: rowsFor(left.map((each) => `/resume ${wordFor(each)}`)) };
+  if (chat === undefined) return askForChat(call, name, chats);
+  const { text, remainingPauses = [] } = await runAsOperator(
+    call,
+    ACTS[name],
+    await findChat(call.source, chat),
+    why.join(' '),
+  );
+  return { text: `${text}.`, buttons: rowsFor(remainingPauses.map((each) => `/resume ${wordFor(each)}`)) };
 }
 
-/** Runs an act for an operator. The message that asks for the act makes a repeated run recognisable. */
-function runHere(call: DeskCall, act: Act, subject: Subject, why: string): Promise<Result> {
+/** Runs an action for the operator. A repeated run is recognised by the entry of the operator's message. */
+function runAsOperator(call: DeskCall, act: Act, subject: Subject, why: string): Promise<Result> {
   const { reach } = call.context.turn.env;
   const { entry } = call.context.turn;
   return runAct({ ...call.source, reach }, act, subject, { by: `${call.by} (${call.id})`, why, entry });

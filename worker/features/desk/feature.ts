@@ -2,52 +2,52 @@ import type { Block, Inline } from '../../../shared/flow/reply.ts';
 import type { Button } from '../../../shared/telegram/messages.ts';
 import { type CommandContext, type CommandHandler, laidOut, replied } from '../../command/command.ts';
 import type { Feature } from '../../feature.ts';
-import type { ReportGround } from '../../report/report.ts';
+import type { ReportContext } from '../../report/report.ts';
 import { plainLine } from '../memory/memory.ts';
-import { oldButton, pauseChat, pressButton, resumeChat, takeBack } from './act.ts';
+import { dismissQuestion, oldButton, pauseChat, pressButton, resumeChat } from './act.ts';
 import { help } from './help.ts';
-import { LOOKS } from './looks.ts';
+import { REPORT_HANDLERS } from './looks.ts';
 
-/** A command of an operator. */
+/** A command of an operator in the chat of alerts. */
 export interface DeskCall {
-  /** The words behind the command. */
+  /** The words after the command. */
   words: readonly string[];
-  /** The operator's first name, or else the id. */
+  /** The operator's first name; without a name, the id. */
   by: string;
   /** The operator's id. Several people may have the same first name. */
   id: number;
   context: CommandContext;
-  /** The source of reports and acts. */
-  source: ReportGround;
+  /** The source of reports and actions. */
+  source: ReportContext;
 }
 
 /** The reply to an operator. */
 export type DeskReply = {
   buttons?: readonly (readonly Button[])[];
-  /** Removes the buttons under the message that was pressed. */
+  /** Whether to remove the buttons under the message of the pressed button. */
   isAnswered?: true;
 } & ({ text: string | readonly Inline[] } | { blocks: readonly Block[] });
 
-/** Carries out one command. Contract: rejects when Redis cannot be reached; may run again from the start after a crash. */
+/** Handles one command. Contract: rejects when Redis cannot be reached; may run again from the start after a crash. */
 export type DeskHandler = (call: DeskCall) => DeskReply | Promise<DeskReply>;
 
 const HANDLERS: Readonly<Record<string, DeskHandler>> = {
-  ...LOOKS,
+  ...REPORT_HANDLERS,
   help,
   act: pressButton,
-  back: takeBack,
+  back: dismissQuestion,
   do: oldButton,
   pause: pauseChat,
   resume: resumeChat,
 };
 
-/** Answers all that operators type or press in the chat of alerts. Contract: as `DeskHandler`. */
+/** Answers commands and presses of operators in the chat of alerts. Contract: as `DeskHandler`. */
 const desk: CommandHandler = async (context) => {
   const { message } = context.turn;
   const { redis, settings } = context.turn.env;
   const [word = '', ...words] = context.argument.split(' ');
   const { id = 0, name = '' } = message.ok ? message.value.from : {};
-  // A button of another version may send an unknown word.
+  // Buttons of other versions may send unknown words.
   const handle = (Object.hasOwn(HANDLERS, word) && HANDLERS[word]) || help;
   const source = { redis, settings, shards: settings.SHARDS };
   const reply = await handle({ words, by: plainLine(name) || `${id}`, id, context, source });

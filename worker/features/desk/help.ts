@@ -4,14 +4,14 @@ import { DESK_MENU } from '../../../shared/telegram/commands.ts';
 import { helpOf } from '../../command/help.ts';
 import type { DeskCall, DeskHandler } from './feature.ts';
 
-/** `/help`: the commands of operators, and those of the chat itself if it is a conversation. */
+/** `/help`: the commands of operators, and the usual ones if the bot also answers messages in this chat. */
 export const help: DeskHandler = async (call) => {
   const lines = Object.entries(DESK_MENU).map(([word, description]) => `/${word} ${description}`);
-  const own = (await isConversation(call)) ? ['', await helpOf(call.context)] : [];
-  return { text: ['Operators can ask here:', ...lines, ...own].join('\n') };
+  const conversationHelp = (await isConversation(call)) ? ['', await helpOf(call.context)] : [];
+  return { text: ['Operators can ask here:', ...lines, ...conversationHelp].join('\n') };
 };
 
-/** Whether the chat of alerts is also one in which the bot answers messages. */
+/** Whether the bot also answers messages in the chat of alerts. */
 export async function isConversation({ context: { turn } }: DeskCall): Promise<boolean> {
   const { redis, settings } = turn.env;
   const ids = await allowedNow(redis, settings.TELEGRAM_ALLOWED_IDS)();

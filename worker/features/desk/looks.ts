@@ -9,73 +9,75 @@ import { REPORTS, type ReportRule } from '../../report/reports.ts';
 import type { DeskCall, DeskHandler, DeskReply } from './feature.ts';
 import { isConversation } from './help.ts';
 import { commandsFor, reportButtons, rowsFor } from './offers.ts';
-import { onPhone, worded } from './phone.ts';
+import { inlinesOfText, phoneBlocks } from './phone.ts';
 
 const CHATS_MAX = 8;
 const WORD_CHARS_MAX = 40;
 
-/** The handlers of the commands that show a report, by command. */
-export const LOOKS: Readonly<Record<string, DeskHandler>> = {
+/** Handlers of the commands that show reports, by command. */
+export const REPORT_HANDLERS: Readonly<Record<string, DeskHandler>> = {
   ...Object.fromEntries(
-    Object.values<ReportRule>(REPORTS).flatMap((rule) => (rule.typed ? [[rule.typed.word, look(rule)]] : [])),
+    Object.values<ReportRule>(REPORTS).flatMap((rule) =>
+      rule.chatCommand ? [[rule.chatCommand.word, handlerOf(rule)]] : [],
+    ),
   ),
-  status: withConversation(look(REPORTS.status)),
+  status: withConversation(handlerOf(REPORTS.status)),
 };
 
-/** Shows a report, with buttons for its acts and for the reports that it names. */
-function look({ args = [], options = {}, typed, read }: ReportRule): DeskHandler {
+/** The handler that shows a report, with buttons for its actions and for the reports that it links to. */
+function handlerOf({ args = [], options = {}, chatCommand, read }: ReportRule): DeskHandler {
   return async (call) => {
     const [word] = call.words;
-    const option = typed?.option;
+    const option = chatCommand?.option;
     const words = option === undefined ? call.words.slice(0, 1) : [];
     const isOption = option !== undefined && word !== undefined;
-    const given = isOption ? { [option]: word } : {};
+    const values = isOption ? { [option]: word } : {};
     const problem = isOption ? optionProblem(option, word, options[option]) : wordsProblem(args, words);
-    if (problem !== undefined && (args[0] ?? option) === 'chat') return chatWanted(call, typed?.word ?? '');
+    if (problem !== undefined && (args[0] ?? option) === 'chat') return askForChat(call, chatCommand?.word ?? '');
     if (problem !== undefined) return { text: problem || `Name ${ARGUMENTS.message.expected}.` };
     const { entry, lane } = call.context.turn;
     try {
-      const { report } = await (await read())(call.source, { words, options: given, own: { entry, lane } });
-      return { blocks: onPhone(report), buttons: reportButtons(report) };
+      const { report } = await (await read())(call.source, { words, options: values, caller: { entry, lane } });
+      return { blocks: phoneBlocks(report), buttons: reportButtons(report) };
     } catch (error) {
       if (error instanceof UnknownName)
-        return { text: worded(error.message), buttons: rowsFor(error.choices.flatMap(commandsFor)) };
-      if (error instanceof UnusableSetting) return { text: worded(error.message) };
+        return { text: inlinesOfText(error.message), buttons: rowsFor(error.choices.flatMap(commandsFor)) };
+      if (error instanceof UnusableSetting) return { text: inlinesOfText(error.message) };
       throw error;
     }
   };
 }
 
-/** Adds the state of the conversation where the chat is one. */
+/** Adds the state of the conversation if the bot also answers messages in this chat. */
 function withConversation(handler: DeskHandler): DeskHandler {
   return async (call) => {
     const reply = await handler(call);
     if (!('blocks' in reply) || !(await isConversation(call))) return reply;
-    const own = await statusOf(call.context);
+    const conversationStatus = await statusOf(call.context);
     const title = { type: 'bold', inlines: [plain('This conversation')] } as const;
-    return { ...reply, blocks: [...reply.blocks, paragraph(title, plain(`\n${own}`))] };
+    return { ...reply, blocks: [...reply.blocks, paragraph(title, plain(`\n${conversationStatus}`))] };
   };
 }
 
-/** The chat that the first word names. */
+/** The chat in the first word. */
 export function chatIn([word = '']: readonly string[]): ChatKey | undefined {
   return parseChatKey(word)?.chat;
 }
 
-/** The reply when a chat must be named. It offers `chats`, by default those of the open incidents. */
-export async function chatWanted(
+/** The reply that asks for a chat. Offers buttons for `chats`, by default the chats of open incidents. */
+export async function askForChat(
   { source, words: [word = ''] }: DeskCall,
   verb: string,
   chats?: readonly string[],
 ): Promise<DeskReply> {
-  const wrong = word === '' ? '' : `“${clip(word, WORD_CHARS_MAX)}” is not the number of a chat. `;
-  const all: Record<string, string> = {
+  const problemText = word === '' ? '' : `“${clip(word, WORD_CHARS_MAX)}” is not the number of a chat. `;
+  const hints: Record<string, string> = {
     pause: ' /pause all stops every chat.',
     resume: ' /resume all ends that of every chat.',
   };
   const commands = (chats ?? (await chatsInTrouble(source))).map((each) => `/${verb} ${each}`);
   return {
-    text: `${wrong}Name a chat by its number, as alerts have it, such as /${verb} 1001 or, for a topic, /${verb} -1001.7.${all[verb] ?? ''}`,
+    text: `${problemText}Name a chat by its number, as alerts have it, such as /${verb} 1001 or, for a topic, /${verb} -1001.7.${hints[verb] ?? ''}`,
     buttons: rowsFor(commands),
   };
 }

@@ -11,41 +11,43 @@ const MESSAGES_MAX = 2;
 /** The first characters of a trace id, enough to tell two traces apart. */
 const TRACE_CHARS = 8;
 const CLI_COMMAND =
-  /^(?<verb>status|incidents|message|chat|audit|pause|resume|dead)(?<list> list)?(?: (?:--chat )?(?<of>\S+))?$/;
+  /^(?<verb>status|incidents|message|chat|audit|pause|resume|dead)(?<list> list)?(?: (?:--chat )?(?<target>\S+))?$/;
 
-/** The chat command for a command line such as `dead list --chat 7`; `undefined` if the chat has no such command. Pure. */
+/** Translates a command line such as `dead list --chat 7` to a chat command; `undefined` if there is none. Pure. */
 export function chatCommandFor(cliCommand: string): string | undefined {
-  const { verb = '', list, of } = CLI_COMMAND.exec(cliCommand)?.groups ?? {};
+  const { verb = '', list, target } = CLI_COMMAND.exec(cliCommand)?.groups ?? {};
   if (verb === '' || (verb === 'dead') !== (list !== undefined)) return undefined;
-  const isOfAll = verb === 'pause' || verb === 'resume';
-  return [`/${verb}`, of ?? (isOfAll ? 'all' : '')].join(' ').trim();
+  const canBeForAll = verb === 'pause' || verb === 'resume';
+  return [`/${verb}`, target ?? (canBeForAll ? 'all' : '')].join(' ').trim();
 }
 
-/** A button that sends a chat command; none if the command is too long for a button. */
+/** The button that sends a chat command; no button if the command is too long. */
 function buttonFor(chatCommand: string): Button[] {
-  const [verb = '', ...of] = chatCommand.slice(1).split(' ');
+  const [verb = '', ...target] = chatCommand.slice(1).split(' ');
   const label = verb === 'dead' ? 'Dead letters' : `${verb.charAt(0).toUpperCase()}${verb.slice(1)}`;
-  const text = TRACE_NAME.test(of.join()) ? `Trace ${of.join().slice(0, TRACE_CHARS)}` : [label, ...of].join(' ');
+  const text = TRACE_NAME.test(target.join())
+    ? `Trace ${target.join().slice(0, TRACE_CHARS)}`
+    : [label, ...target].join(' ');
   const command = `/desk ${chatCommand.slice(1)}`;
   return command.length <= DATA_BYTES_MAX ? [{ text, command }] : [];
 }
 
-/** Rows of buttons that send these chat commands. A message has its own row, because its name is long. Pure. */
+/** Rows of buttons that send these chat commands. Each message gets its own row, because its name is long. Pure. */
 export function rowsFor(chatCommands: readonly string[]): readonly (readonly Button[])[] {
   const all = [...new Set(chatCommands)].flatMap(buttonFor);
-  const isOfMessage = ({ command }: Button) => command.startsWith('/desk message');
-  const messages = all.filter(isOfMessage).slice(0, MESSAGES_MAX);
-  const others = all.filter((each) => !isOfMessage(each)).slice(0, BUTTONS_MAX - messages.length);
+  const isForMessage = ({ command }: Button) => command.startsWith('/desk message');
+  const messages = all.filter(isForMessage).slice(0, MESSAGES_MAX);
+  const others = all.filter((each) => !isForMessage(each)).slice(0, BUTTONS_MAX - messages.length);
   return [...inRows(others, 2), ...inRows(messages, 1)];
 }
 
-/** Buttons for the acts of a report, and for the reports that it names. Pure. */
+/** Buttons for the actions of a report, and for the reports that it links to. Pure. */
 export function reportButtons(report: Report): readonly (readonly Button[])[] {
   const acts = (report.actions ?? []).flatMap(({ command = '' }) => chatCommandFor(command) ?? []);
   return rowsFor([...acts, ...namesIn(report).flatMap(commandsFor)]);
 }
 
-/** The chat command that shows the report of this name; none if the chat cannot show it. Pure. */
+/** The chat command that shows a linked report; none if the chat cannot show the report. Pure. */
 export function commandsFor({ of, id, text }: Name): string[] {
   if (of === 'message') return ENTRY_NAME.test(id) || TRACE_NAME.test(id) ? [`/message ${id}`] : [];
   if (of === 'dead') return text === 0 ? [] : [`/dead ${id}`.trim()];

@@ -23,20 +23,20 @@ const STEPS_SHOWN = 20;
 const WORDS_CHARS_MAX = 300;
 /** An entry with or without its shard, or a trace. */
 const ID = /\b(?:\d{1,5}\/)?\d{13}-\d{1,10}\b|\b[\da-f]{32}\b/g;
-/** Cells without a value are left out. */
+/** Cells without a value. */
 const NO_VALUE = /^(?:–|none|)$/;
 const CLI_CALL = /"npm run cli -- ([^"]+)"/g;
 
 type Line = readonly Inline[];
 
 /**
- * A report as blocks for a phone: rows in place of columns, ids that a tap copies, long lists folded. Texts of messages
- * (`Section.quote`) are left out. Bounded, and pure.
+ * Renders a report as blocks for a phone: table rows as lines, ids that a tap copies, long lists folded and cut. Leaves out
+ * users' texts (`Section.quote`). Pure.
  */
-export function onPhone({ title, nowMs, verdict, sections }: Report): Block[] {
+export function phoneBlocks({ title, nowMs, verdict, sections }: Report): Block[] {
   return [
-    ...(title === undefined ? [] : [lined([[bold(...inlinesOf(title, nowMs))]])]),
-    ...(verdict === undefined ? [] : [lined(verdictLines(verdict, nowMs))]),
+    ...(title === undefined ? [] : [joinLines([[bold(...inlinesOf(title, nowMs))]])]),
+    ...(verdict === undefined ? [] : [joinLines(verdictLines(verdict, nowMs))]),
     ...sections.flatMap((section) => sectionBlocks(section, nowMs)),
   ];
 }
@@ -50,31 +50,32 @@ function verdictLines({ tone, word, reason, more = [] }: Verdict, nowMs: number)
 function sectionBlocks(section: Section, nowMs: number): Block[] {
   const { title, empty, intro = empty, facts = [], table, timeline, items = [], more } = section;
   const { columns = [], rows = [] } = table ?? {};
-  const folded = [
+  const foldedLines = [
     ...rows.slice(0, ROWS_SHOWN).map((cells) => rowLine(columns, cells, nowMs)),
     ...(timeline === undefined ? [] : stepLines(timeline)),
   ];
   const shownItems = items.slice(0, ITEMS_SHOWN).map((item) => itemLines(item, nowMs));
-  const left = Math.max(0, more?.count ?? 0) + Math.max(0, rows.length - ROWS_SHOWN) + items.length - shownItems.length;
-  const others = more === undefined ? `${left} more` : counted(left, `more ${more.noun}`);
-  const tail = left === 0 ? [] : [[plain(`and ${others}`)]];
-  const heading = named(title, intro === undefined ? [] : inlinesOf(intro, nowMs));
+  const hiddenCount =
+    Math.max(0, more?.count ?? 0) + Math.max(0, rows.length - ROWS_SHOWN) + items.length - shownItems.length;
+  const moreText = more === undefined ? `${hiddenCount} more` : counted(hiddenCount, `more ${more.noun}`);
+  const tail = hiddenCount === 0 ? [] : [[plain(`and ${moreText}`)]];
+  const heading = withTitle(title, intro === undefined ? [] : inlinesOf(intro, nowMs));
   const head = [...(heading.length === 0 ? [] : [heading]), ...facts.map((fact) => factLine(fact, nowMs))];
-  if (folded.length > 0) return [{ type: 'quote', blocks: [lined([...head, ...folded, ...tail])] }];
-  return [head, ...shownItems, tail].filter((lines) => lines.length > 0).map(lined);
+  if (foldedLines.length > 0) return [{ type: 'quote', blocks: [joinLines([...head, ...foldedLines, ...tail])] }];
+  return [head, ...shownItems, tail].filter((lines) => lines.length > 0).map(joinLines);
 }
 
-function named(title: string | undefined, rest: Line): Line {
+function withTitle(title: string | undefined, rest: Line): Line {
   if (title === undefined) return rest;
   return rest.length === 0 ? [bold(plain(title))] : [bold(plain(title)), plain(' '), ...rest];
 }
 
 function factLine({ name, value, note, tone }: Fact, nowMs: number): Line {
-  const beside = note === undefined ? [] : [plain('; '), ...inlinesOf(note, nowMs)];
-  return [plain(MARKS[tone ?? 'plain']), bold(plain(name)), plain(' '), ...inlinesOf(value, nowMs), ...beside];
+  const noteInlines = note === undefined ? [] : [plain('; '), ...inlinesOf(note, nowMs)];
+  return [plain(MARKS[tone ?? 'plain']), bold(plain(name)), plain(' '), ...inlinesOf(value, nowMs), ...noteInlines];
 }
 
-/** Writes a row as one line. Each cell but the first stands behind the name of its column. */
+/** A table row as one line. Each cell but the first follows the name of its column. */
 function rowLine(columns: readonly string[], cells: readonly Text[], nowMs: number): Line {
   return cells.flatMap((cell, at): Line => {
     if (at === 0) return [plain('• '), ...inlinesOf(cell, nowMs)];
@@ -83,13 +84,15 @@ function rowLine(columns: readonly string[], cells: readonly Text[], nowMs: numb
   });
 }
 
-/** The first step and the newest ones. */
+/** The first step and the newest steps. */
 function stepLines({ steps, fromMs }: NonNullable<Section['timeline']>): Line[] {
   const lines = steps.map(({ atMs, text }): Line => {
-    return [plain(atMs === undefined ? '• ' : `+${inWords(atMs - fromMs)} `), ...worded(text)];
+    return [plain(atMs === undefined ? '• ' : `+${inWords(atMs - fromMs)} `), ...inlinesOfText(text)];
   });
-  const cut = lines.length - STEPS_SHOWN;
-  return cut <= 0 ? lines : [...lines.slice(0, 1), [plain(`… ${cut} more …`)], ...lines.slice(cut + 1)];
+  const hiddenSteps = lines.length - STEPS_SHOWN;
+  return hiddenSteps <= 0
+    ? lines
+    : [...lines.slice(0, 1), [plain(`… ${hiddenSteps} more …`)], ...lines.slice(hiddenSteps + 1)];
 }
 
 function itemLines({ title, tone, severity, lines }: Item, nowMs: number): Line[] {
@@ -100,7 +103,7 @@ function itemLines({ title, tone, severity, lines }: Item, nowMs: number): Line[
 
 function inlinesOf(text: Text, nowMs: number): Inline[] {
   return piecesOf(text).flatMap((piece) => {
-    if (typeof piece !== 'object') return worded(String(piece));
+    if (typeof piece !== 'object') return inlinesOfText(String(piece));
     if ('atMs' in piece) return [plain(`${inWords(nowMs - piece.atMs)} ago`)];
     if ('letter' in piece) return [code(piece.letter)];
     if ('href' in piece) return [code(piece.text)];
@@ -108,25 +111,25 @@ function inlinesOf(text: Text, nowMs: number): Inline[] {
   });
 }
 
-/** A text on one line, with chat commands in place of command lines, and with ids that a tap copies. */
-export function worded(text: string): Inline[] {
-  const [, before = '', words = '', after = ''] = /^(\s*)(.*?)(\s*)$/s.exec(text) ?? [];
-  const typed = words.replaceAll(
+/** A text on one line. Command lines become chat commands, and ids become inlines that a tap copies. */
+export function inlinesOfText(text: string): Inline[] {
+  const [, leading = '', words = '', trailing = ''] = /^(\s*)(.*?)(\s*)$/s.exec(text) ?? [];
+  const withChatCommands = words.replaceAll(
     CLI_CALL,
     (_, command: string) => chatCommandFor(command) ?? `"${command}" on the command line`,
   );
-  const line = clip(plainLine(typed), WORDS_CHARS_MAX);
+  const line = clip(plainLine(withChatCommands), WORDS_CHARS_MAX);
   const inlines: Inline[] = [];
   let end = 0;
   for (const match of line.matchAll(ID)) {
     inlines.push(plain(line.slice(end, match.index)), code(match[0]));
     end = match.index + match[0].length;
   }
-  const all = [plain(before), ...inlines, plain(line.slice(end)), plain(after)];
+  const all = [plain(leading), ...inlines, plain(line.slice(end)), plain(trailing)];
   return all.filter((inline) => !('text' in inline) || inline.text !== '');
 }
 
-function lined(lines: readonly Line[]): Block {
+function joinLines(lines: readonly Line[]): Block {
   return paragraph(...lines.flatMap((line, at) => (at === 0 ? line : [plain('\n'), ...line])));
 }
 

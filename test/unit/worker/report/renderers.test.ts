@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { html } from 'hono/html';
 import { textOf } from '../../../../worker/cli/text.ts';
 import { reportHtml } from '../../../../worker/features/console/pages/report.ts';
-import { onPhone } from '../../../../worker/features/desk/phone.ts';
+import { phoneBlocks } from '../../../../worker/features/desk/phone.ts';
 import { withEntities } from '../../../../worker/reply/format/entities.ts';
 import type { Report } from '../../../../worker/report/report.ts';
 
@@ -35,7 +35,11 @@ const REPORT: Report = {
 const READING = { nowMs: NOW_MS, formKey: 'the-key', runbook: () => html`` };
 
 test('all three renderings of a report have every word of it', async () => {
-  const renderings = [textOf(REPORT), String(await reportHtml(REPORT, READING)), withEntities(onPhone(REPORT)).text];
+  const renderings = [
+    textOf(REPORT),
+    String(await reportHtml(REPORT, READING)),
+    withEntities(phoneBlocks(REPORT)).text,
+  ];
   const head = ['Title of ', '-100.7', 'Reason.', 'Tile', '5 s ago', 'Part', 'away', 'Intro', '1-0', '1/5-0'];
   const others = ['2 more rows', 'Needs attention', 'Item', 'Line', '+9 s', 'Ended', 'Quote', 'Nothing', 'None here.'];
   for (const word of [...head, ...others])

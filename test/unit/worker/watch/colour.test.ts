@@ -1,18 +1,24 @@
 import { expect, test } from '@jest/globals';
 import type { Cause } from '../../../../shared/flow/alert.ts';
 import { CAUSES } from '../../../../worker/alerts/causes.ts';
-import { colourOf, type Ended, type Judged, type Seen, troublesOf } from '../../../../worker/watch/colour.ts';
+import {
+  colourOf,
+  type FlowState,
+  type ProcessState,
+  type RecentOutcome,
+  troublesOf,
+} from '../../../../worker/watch/colour.ts';
 
 const NOW = 1_800_000_000_000;
 const MINUTE = 60_000;
-const WELL: Judged = { nowMs: NOW, conditions: [], incidents: [], newest: [], openLetters: 0 };
-const SEEN: Seen = { workers: 1, takesWrites: true, imbalance: undefined, pauses: [], isStarting: false };
+const WELL: FlowState = { nowMs: NOW, conditions: [], incidents: [], newest: [], openLetters: 0 };
+const SEEN: ProcessState = { workers: 1, takesWrites: true, imbalance: undefined, pauses: [], isStarting: false };
 
-function incident(cause: string, part: Partial<Judged['incidents'][number]> = {}): Judged['incidents'][number] {
+function incident(cause: string, part: Partial<FlowState['incidents'][number]> = {}): FlowState['incidents'][number] {
   return { cause: cause as Cause, isOpen: true, lastMs: NOW, latest: `It is ${cause}.`, ...part };
 }
 
-function newest(outcomes: string, agoMs = 1_000): Ended[] {
+function newest(outcomes: string, agoMs = 1_000): RecentOutcome[] {
   return [...outcomes].map((each) => ({
     outcome: each === 'f' ? 'failed' : each === 'c' ? 'command' : 'answered',
     ...(each === 'f' && { reason: 'network' }),
@@ -20,7 +26,7 @@ function newest(outcomes: string, agoMs = 1_000): Ended[] {
   }));
 }
 
-function colour(judged: Partial<Judged>, seen: Partial<Seen> = {}) {
+function colour(judged: Partial<FlowState>, seen: Partial<ProcessState> = {}) {
   const troubles = troublesOf({ ...WELL, ...judged }, { ...SEEN, ...seen });
   return colourOf(troubles, seen.isStarting);
 }
@@ -42,7 +48,7 @@ test('what cannot end is as severe as it was for ten minutes, yellow for a day, 
   expect(colours).toEqual(['red', 'yellow', 'yellow', 'green']);
 });
 
-test.each<[string, string, Partial<Seen>]>([
+test.each<[string, string, Partial<ProcessState>]>([
   ['redis-writes', 'red', { takesWrites: false }],
   ['redis-writes', 'red', { takesWrites: false, workers: 0 }],
   ['worker', 'red', { workers: 0 }],

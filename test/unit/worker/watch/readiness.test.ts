@@ -10,7 +10,7 @@ import {
   readinessOf,
   redisCheck,
   telegramCheck,
-  type Watching,
+  type WatchdogView,
 } from '../../../../worker/watch/readiness.ts';
 import type { Snapshot } from '../../../../worker/watch/snapshot.ts';
 import { snapshot } from '../../../fixture/snapshot.ts';
@@ -73,7 +73,7 @@ test('readyz is 200 and degraded at yellow, and 503 at red and when Redis takes 
     snapshot: () => now,
     book: () => book,
     refusedWrites: () => refused,
-    troubles: { redis: { sinceMs: () => troubleMs }, watch: { sinceMs: () => blindMs } } as Watching['troubles'],
+    troubles: { redis: { sinceMs: () => troubleMs }, watch: { sinceMs: () => blindMs } } as WatchdogView['troubles'],
   };
   const parts = readinessOf(watching, { staysReady: false });
   const health = await serveHealth({ host: '127.0.0.1', port: 0, log: createLogger('silent'), parts });

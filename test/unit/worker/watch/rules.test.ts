@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { Lifecycle } from '../../../../shared/state/provider/provider.ts';
 import { nextPeriodMs } from '../../../../shared/state/spending/limit.ts';
-import { isPolled, mayPing } from '../../../../worker/watch/dead-man.ts';
-import { checkRules, conditionsOf, isIntended } from '../../../../worker/watch/rules.ts';
+import { isReceiving, mayPing } from '../../../../worker/watch/dead-man.ts';
+import { checkRules, conditionsOf, isHarmless } from '../../../../worker/watch/rules.ts';
 import type { Snapshot } from '../../../../worker/watch/snapshot.ts';
 import { LIMITS, NOW, ofPoll, ofShard, overdue, QUIET, snapshot } from '../../../fixture/snapshot.ts';
 
@@ -141,7 +141,7 @@ test.each<[string, Lifecycle, object[]]>([
   const seen = found(snapshot({ models: new Map([['claude-1', life]]) }));
   expect(seen).toMatchObject(conditions);
   expect(seen).toHaveLength(conditions.length);
-  expect(seen.every(isIntended)).toBe(true);
+  expect(seen.every(isHarmless)).toBe(true);
   expect(found(snapshot({ models: new Map([['claude-2', life]]) }))).toEqual([]);
 });
 
@@ -163,7 +163,7 @@ test.each([
   ]);
   expect(conditions[0]?.level).toBe(level);
   if (words !== undefined) expect(conditions.at(-1)?.text).toContain(words);
-  expect(conditions.map(isIntended)).toEqual([true, false].slice(0, conditions.length));
+  expect(conditions.map(isHarmless)).toEqual([true, false].slice(0, conditions.length));
 });
 
 /** A snapshot of which one part cannot be read. */
@@ -193,7 +193,7 @@ test.each<[keyof Snapshot, string[]]>([
 
 const resting = { messages: 5, chats: 1 };
 
-test.each<[string, isPolled: boolean, isWell: boolean, Snapshot]>([
+test.each<[string, isReceiving: boolean, isWell: boolean, Snapshot]>([
   ['a healthy flow', true, true, snapshot()],
   ['a paused chat', true, true, ofShard({ resting })],
   ['a paused chat beside a stuck one', true, false, ofShard({ resting, overdue: overdue(70_000, 1, 1) })],
@@ -202,5 +202,5 @@ test.each<[string, isPolled: boolean, isWell: boolean, Snapshot]>([
   ['a first poll without an answer', false, false, first(0)],
 ])('of %s: whether Telegram is polled is %s, and whether all is well is %s', (_, polled, well, now) => {
   const watch = watchOf(now);
-  expect([isPolled(watch), mayPing(watch, checkRules(watch))]).toEqual([polled, well]);
+  expect([isReceiving(watch), mayPing(watch, checkRules(watch))]).toEqual([polled, well]);
 });

@@ -1,7 +1,7 @@
 import type { MessageEntity } from '@grammyjs/types';
 import { expect, test } from '@jest/globals';
 import { reportButtons } from '../../../../../worker/features/desk/offers.ts';
-import { onPhone } from '../../../../../worker/features/desk/phone.ts';
+import { phoneBlocks } from '../../../../../worker/features/desk/phone.ts';
 import { withEntities } from '../../../../../worker/reply/format/entities.ts';
 import { entityParts } from '../../../../../worker/reply/format/layout.ts';
 import { chatName, type Fact, messageName, type Report, type Section } from '../../../../../worker/report/report.ts';
@@ -12,7 +12,7 @@ const ENTRY = '1700000000000-0';
 
 const report = (part: Partial<Report>): Report => ({ nowMs: NOW_MS, sections: [], ...part });
 const ofSections = (...sections: Section[]) => report({ sections });
-const shown = (one: Report) => withEntities(onPhone(one));
+const shown = (one: Report) => withEntities(phoneBlocks(one));
 const textOf = (one: Report) => shown(one).text;
 /** What is marked so. */
 const marked = (one: Report, type: MessageEntity['type']) => {
@@ -101,7 +101,7 @@ test('whatever a report holds, each of its messages fits, and there are not many
     8,
     (n): Section => ({ title: `T${n}`, table: { columns: many(7, () => 'Column'), rows }, facts: [] }),
   );
-  const parts = entityParts(onPhone(ofSections(...sections)));
+  const parts = entityParts(phoneBlocks(ofSections(...sections)));
   expect(parts.length).toBeLessThan(100);
   for (const part of parts) {
     const { text, entities } = withEntities(part.blocks);
