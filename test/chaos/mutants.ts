@@ -82,13 +82,13 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   ]),
   mutant('I8', 'claude-refuses-key', 'the operator hears nothing of what opens', [
     'worker/alerts/next-sending.ts',
-    'if (!isSent && (stage <= before.stage',
-    'if (!isSent && (stage <= 2',
+    'if (!hasMessage && (stage <= before.stage',
+    'if (!hasMessage && (stage <= 2',
   ]),
   mutant('I8', 'alerts-refused', 'an alert that nobody took is dropped', [
     'worker/alerts/alerter.ts',
-    'round.record = failedAt(channels, record, sent, nowMs);',
-    'round.record = failedAt(channels, record, sent, nowMs); round.changed.set(incidentOf(next.incident), { ...next.after, stage: 3 });',
+    'round.record = withFailure(channels, record, result, nowMs);',
+    'round.record = withFailure(channels, record, result, nowMs); round.changed.set(incidentOf(next.incident), { ...next.after, stage: 3 });',
   ]),
   mutant('I8', 'redis-flushed', 'data that Redis lost is not noticed', [
     'shared/state/message/inbox.ts',

@@ -118,8 +118,8 @@ const WATCHERS = [
   ]),
   mutant('I8', 'state-unreadable', 'a rule that throws ends the look', [
     'worker/alerts/watch-failure.ts',
-    'failed.push({ what: nameOf(one), error });',
-    'throw failed.length > 1e9 ? nameOf(one) : error;',
+    'failures.push({ what: nameOf(one), error });',
+    'throw failures.length > 1e9 ? nameOf(one) : error;',
   ]),
   mutant('I8', 'state-unreadable', 'what cannot be read ends the look', [
     'worker/alerts/watch-failure.ts',
@@ -133,8 +133,8 @@ const WATCHERS = [
   ]),
   mutant('I8', 'redis-clock-back', 'the rate of alerts is held against a clock that stepped back', [
     'worker/alerts/alerter.ts',
-    'ofNow(begun.record, nowMs)',
-    'begun.record',
+    'withoutFutureTimes(leaseStart.record, nowMs)',
+    'leaseStart.record',
   ]),
   mutant('I8', 'pause-busy', 'a pause hides every chat', [
     'shared/state/lane/overdue.lua',
