@@ -63,7 +63,7 @@ function portsOf(file: string, terminal: Terminal): SetupPorts {
     },
     tryModel: async (values) => {
       const settings = settingsIn(values, ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'MODEL']);
-      const [finding] = await checkModel({ settings, stated: askWindow(settings) });
+      const [finding] = await checkModel({ settings, window: askWindow(settings) });
       return finding;
     },
     isReceived: (values) =>

@@ -4,12 +4,13 @@ import { type Act, findFor, type Result, runAct, type Subject } from '../operato
 import { ACTS } from '../operator/acts.ts';
 import { findLetterSubject, selectLetters } from '../operator/subjects.ts';
 import { filterOf } from '../report/arguments.ts';
+import type { ReportContext } from '../report/report.ts';
 import { UsageError } from './terminal.ts';
-import { type Call, type Ground, type RunVerb, show, withRedis } from './verb.ts';
+import { type Call, type RunVerb, show, withRedis } from './verb.ts';
 
 const DAY_MS = 24 * 3600_000;
 
-/** Cancels one message, or all that a chat waits for. */
+/** Cancels one message, or all messages of a chat. */
 export const cancel = verbOf(ACTS.cancel, ([target], { kind }) => ({ target, result: kind }));
 
 export const retry = verbOf(ACTS.retry, (_, { kind, details }, { id }) => ({ entry: id, kind, ...details }));
@@ -18,48 +19,58 @@ export const pause = verbOf(ACTS.pause, (_, { kind }, { id }) => ({ chat: id, re
 
 export const resume = verbOf(ACTS.resume, (_, { kind }, { id }) => ({ chat: id, result: kind }));
 
-/** Lets somebody in or out, or prints who is in; the exit code is 1 when there was nothing to take back. */
+/** Allows an id, removes it, or prints the allowed ids. The exit code is 1 if there was nothing to remove. */
 export async function allow(call: Call): Promise<number> {
   const { options, terminal, words } = call;
-  const isIn = options.remove === undefined;
+  const isAllowing = options.remove === undefined;
   const [id] = words;
-  if (!isIn && id === undefined) throw new UsageError(`--remove needs an id.\n\n${call.help}`);
+  if (!isAllowing && id === undefined) throw new UsageError(`--remove needs an id.\n\n${call.help}`);
   if (id === undefined) return show('allow', call);
-  return withRedis(terminal, async (ground) => {
-    const base = ground.settings.TELEGRAM_ALLOWED_IDS;
+  return withRedis(terminal, async (context) => {
+    const base = context.settings.TELEGRAM_ALLOWED_IDS;
     const isSet = base === 'everyone' || base.has(Number(id));
-    const result = await runHere(call, ground, isIn ? ACTS.allow : ACTS.disallow, { id, title: id, isSet });
+    const result = await runFromTerminal(call, context, isAllowing ? ACTS.allow : ACTS.disallow, {
+      id,
+      title: id,
+      isSet,
+    });
     const isDone = result.kind === 'allowed' || result.kind === 'removed';
-    call.print({ id: Number(id), isIn, isSet, isDone }, () => `${result.text}.`);
+    call.print({ id: Number(id), isIn: isAllowing, isSet, isDone }, () => `${result.text}.`);
     return result.effect === 'failed' ? 1 : 0;
   });
 }
 
-/** Puts letters back; the exit code is 1 when one names no chat. */
+/** Puts dead letters back. The exit code is 1 if one of them names no chat. */
 export async function replay(call: Call): Promise<number> {
   const { options, words } = call;
   if ((words.length === 0) === (options.all === undefined)) throw new UsageError(call.help);
-  return onLetters(call, ACTS.replay, { withoutDesk: true });
+  return runOnLetters(call, ACTS.replay, { withoutDesk: true });
 }
 
 export async function purge(call: Call): Promise<number> {
   const { options, words } = call;
-  const ways = [words.length > 0, options.before !== undefined, options.all !== undefined].filter(Boolean);
-  if (ways.length !== 1) throw new UsageError(call.help);
+  const selections = [words.length > 0, options.before !== undefined, options.all !== undefined].filter(Boolean);
+  if (selections.length !== 1) throw new UsageError(call.help);
   if (options.all && !options.yes) throw new UsageError('purge --all removes every dead letter for good: add --yes.');
-  return onLetters(call, ACTS.purge, options.before ? { untilMs: Date.now() - Number(options.before) * DAY_MS } : {});
+  return runOnLetters(
+    call,
+    ACTS.purge,
+    options.before ? { untilMs: Date.now() - Number(options.before) * DAY_MS } : {},
+  );
 }
 
-/** Does an act to the letter that is named, or to all that the filters mean. */
-async function onLetters(call: Call, act: typeof ACTS.purge, more: LetterFilter): Promise<number> {
+/** Runs an action on the named dead letter, or on all that match the filters. */
+async function runOnLetters(call: Call, act: typeof ACTS.purge, extraFilter: LetterFilter): Promise<number> {
   const [id] = call.words;
   const filter = filterOf(call.options, Date.now());
-  // Where one letter is named, no filter is taken.
+  // A named letter excludes filters.
   if (id !== undefined && Object.keys(filter).length > 0) throw new UsageError(call.help);
-  return withRedis(call.terminal, async (ground) => {
+  return withRedis(call.terminal, async (context) => {
     const subject =
-      id === undefined ? await selectLetters(ground, { ...filter, ...more }) : await findLetterSubject(ground, id);
-    const { text, details = {} } = await runHere(call, ground, act, subject);
+      id === undefined
+        ? await selectLetters(context, { ...filter, ...extraFilter })
+        : await findLetterSubject(context, id);
+    const { text, details = {} } = await runFromTerminal(call, context, act, subject);
     call.print(details, () => `${text}.`);
     return Number(details.chatless) > 0 ? 1 : 0;
   });
@@ -67,20 +78,25 @@ async function onLetters(call: Call, act: typeof ACTS.purge, more: LetterFilter)
 
 type Json = (words: readonly string[], result: Result, subject: Subject) => object;
 
-/** A verb that does one act to what its first word names; without one, to every chat. The exit code is 1 when it cannot. */
+/** A verb that runs an action on the subject in its first word, by default on every chat. The exit code is 1 if it fails. */
 function verbOf(act: Act, jsonOf: Json): RunVerb {
   return (call) =>
-    withRedis(call.terminal, async (ground) => {
-      const subject = await findFor(ground, act, call.words[0] ?? EVERY_CHAT);
-      const result = await runHere(call, ground, act, subject);
+    withRedis(call.terminal, async (context) => {
+      const subject = await findFor(context, act, call.words[0] ?? EVERY_CHAT);
+      const result = await runFromTerminal(call, context, act, subject);
       call.print(jsonOf(call.words, result, subject), () => `${result.text}.`);
       return result.effect === 'failed' ? 1 : 0;
     });
 }
 
-/** Runs an act for whoever sits at this machine; each part of a long one is a line. */
-export function runHere<S extends Subject>(call: Call, ground: Ground, act: Act<S>, subject: S): Promise<Result> {
+/** Runs an action for the user of this machine. Prints a line for each part of a long action. */
+export function runFromTerminal<S extends Subject>(
+  call: Call,
+  context: ReportContext,
+  act: Act<S>,
+  subject: S,
+): Promise<Result> {
   const { terminal, isJson, attribution } = call;
   const onPart = (text: string) => (isJson ? undefined : terminal.line(text));
-  return runAct({ ...ground, onPart }, act, subject, attribution);
+  return runAct({ ...context, onPart }, act, subject, attribution);
 }

@@ -7,7 +7,7 @@ import { askLifecycle, openClient } from '../model/claude/endpoint.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/errors/failure.ts';
 import { wordRequest } from '../model/port.ts';
 import { type Fixed, fixedTokens, roomProblem, unpricedModels } from '../setting-files.ts';
-import { advised, type Finding, failed, fine, type Ground, type StatedWindow } from './finding.ts';
+import { type CheckContext, type EndpointWindow, type Finding, failed, passed, withAdvice } from './finding.ts';
 
 const ASK_TIMEOUT_MS = 10_000;
 const DAY_MS = 24 * 3600_000;
@@ -16,8 +16,8 @@ const CALL_DEADLINE_MS = 30_000;
 const clientOf = ({ ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL }: Settings) =>
   openClient({ apiKey, baseURL });
 
-/** Asks for the window. Never rejects. */
-export async function askWindow(settings: Settings): Promise<StatedWindow> {
+/** Asks the endpoint for the window of `MODEL`. Never rejects. */
+export async function askWindow(settings: Settings): Promise<EndpointWindow> {
   const client = await clientOf(settings);
   try {
     const { max_input_tokens: tokens } = await client.models.retrieve(settings.MODEL, {}, { timeout: ASK_TIMEOUT_MS });
@@ -27,17 +27,17 @@ export async function askWindow(settings: Settings): Promise<StatedWindow> {
   }
 }
 
-/** Says what window the endpoint states, and makes one call of a few tokens: its description of itself proves no call. */
-export async function checkModel({ settings, stated }: Pick<Ground, 'settings' | 'stated'>): Promise<[Finding]> {
-  const { isKnown, tokens } = await stated;
+/** Reports the window that the endpoint states, and makes one call of a few tokens to prove that calls work. */
+export async function checkModel({ settings, window }: Pick<CheckContext, 'settings' | 'window'>): Promise<[Finding]> {
+  const { isKnown, tokens } = await window;
   const problem = await callProblem(settings);
-  const window = isKnown ? `window ${tokens ?? 'not stated'} tokens` : 'the endpoint does not say what it is';
-  const detail = `${settings.MODEL}, ${window}; ${problem ?? 'a call of a few tokens went through'}`;
+  const windowText = isKnown ? `window ${tokens ?? 'not stated'} tokens` : 'the endpoint does not say what it is';
+  const detail = `${settings.MODEL}, ${windowText}; ${problem ?? 'a call of a few tokens went through'}`;
   if (problem !== undefined) return [failed('model', detail)];
-  const { CONTEXT_WINDOW_TOKENS: set } = settings;
-  if (set === undefined || tokens === undefined || tokens >= set) return [fine('model', detail)];
+  const { CONTEXT_WINDOW_TOKENS: setTokens } = settings;
+  if (setTokens === undefined || tokens === undefined || tokens >= setTokens) return [passed('model', detail)];
   const risk = `wins, so requests above ${tokens} may be refused; lower it or remove it`;
-  return [advised('model', `${detail}; CONTEXT_WINDOW_TOKENS is ${set} and ${risk}`)];
+  return [withAdvice('model', `${detail}; CONTEXT_WINDOW_TOKENS is ${setTokens} and ${risk}`)];
 }
 
 const SETTING_OF: Readonly<Record<string, string>> = {
@@ -64,48 +64,49 @@ async function callProblem(settings: Settings): Promise<string | undefined> {
   return `the endpoint at ${settings.ANTHROPIC_BASE_URL} ${why} (${reason}, status ${status})${advice}`;
 }
 
-/** Checks that what every request holds leaves room for a first message, in the window that the endpoint states. */
-export async function checkRoom({ settings, stated }: Ground, fixed: Fixed): Promise<Finding> {
-  const { tokens } = await stated;
-  const problem = roomProblem(settings, fixed, tokens ?? windowTokensOf(settings.MODEL));
+/** Checks that the fixed parts of requests leave room for a first message, in the window that the endpoint states. */
+export async function checkRoom({ settings, window }: CheckContext, fixedParts: Fixed): Promise<Finding> {
+  const { tokens } = await window;
+  const problem = roomProblem(settings, fixedParts, tokens ?? windowTokensOf(settings.MODEL));
   if (problem !== undefined) return failed('room', problem);
-  return fine('room', `the system prompt and the tools take about ${fixedTokens(settings, fixed)} tokens`);
+  return passed('room', `the system prompt and the tools take about ${fixedTokens(settings, fixedParts)} tokens`);
 }
 
-/** Asks how long each model lives that a setting names. A retired one fails every call, so it fails the check. */
-export async function checkLives({ settings }: Ground): Promise<Finding[]> {
+/** Asks for the life cycle of each model in the settings. A retired model fails the check, since every call of it fails. */
+export async function checkLives({ settings }: CheckContext): Promise<Finding[]> {
   const client = await clientOf(settings);
   return Promise.all(
     [...modelsInUse(settings)].map(async ([model, names]) => {
       const life = await askLifecycle(client, model).catch(() => undefined);
-      const [part, named] = [`lifecycle of ${model}`, names.join(', ')];
-      if (life === undefined) return fine(part, `${named}; the endpoint does not say`);
+      const [part, settingNames] = [`lifecycle of ${model}`, names.join(', ')];
+      if (life === undefined) return passed(part, `${settingNames}; the endpoint does not say`);
       const { stage, retiresAtMs } = life;
-      if (stage === 'active') return fine(part, `${named}; active`);
-      if (stage === 'retired') return failed(part, `${named}; retired, calls of it fail; name another model`);
-      if (retiresAtMs === undefined) return advised(part, `${named}; deprecated, no date of its retirement is stated`);
+      if (stage === 'active') return passed(part, `${settingNames}; active`);
+      if (stage === 'retired') return failed(part, `${settingNames}; retired, calls of it fail; name another model`);
+      if (retiresAtMs === undefined)
+        return withAdvice(part, `${settingNames}; deprecated, no date of its retirement is stated`);
       const days = Math.ceil((retiresAtMs - Date.now()) / DAY_MS);
       const when = days > 0 ? `in ${counted(days, 'day')}` : 'which has passed';
-      return advised(part, `${named}; deprecated, to be retired on ${dayOfRetirement(retiresAtMs)}, ${when}`);
+      return withAdvice(part, `${settingNames}; deprecated, to be retired on ${dayOfRetirement(retiresAtMs)}, ${when}`);
     }),
   );
 }
 
-/** Names the limits of the cost, and the models whose cost no limit in money can count. */
-export function checkMoney({ settings, files: { prices } }: Ground): Finding[] {
+/** Lists the limits of spending, and the models without a price, which no limit in money can count. */
+export function checkMoney({ settings, files: { prices } }: CheckContext): Finding[] {
   const limits = limitsOf(settings);
-  const named = limits.map(({ setting }) => setting);
-  const ofGuests = limitsOf(settings, {}, { isGuest: true }).filter(({ setting }) => !named.includes(setting));
-  const stated = [...limits.map(inWords), ...ofGuests.map((limit) => `${inWords(limit)} for guests`)].join(', ');
-  const unpriced = unpricedModels(settings, prices);
-  const advice: string[] = stated === '' ? [] : [stated];
+  const names = limits.map(({ setting }) => setting);
+  const guestLimits = limitsOf(settings, {}, { isGuest: true }).filter(({ setting }) => !names.includes(setting));
+  const limitsText = [...limits.map(inWords), ...guestLimits.map((limit) => `${inWords(limit)} for guests`)].join(', ');
+  const modelsWithoutPrice = unpricedModels(settings, prices);
+  const advice: string[] = limitsText === '' ? [] : [limitsText];
   if (limits.length === 0) advice.push('nothing limits what may be spent; set TOTAL_DAILY_USD');
-  if (unpriced.length > 0 && !limits.some(({ unit }) => unit === 'tokens'))
+  if (modelsWithoutPrice.length > 0 && !limits.some(({ unit }) => unit === 'tokens'))
     advice.push(
-      `no price is known of ${unpriced.join(', ')}, so what they cost counts in no limit; name their prices in MODEL_PRICES_FILE, or set TOTAL_DAILY_TOKENS and CHAT_DAILY_TOKENS`,
+      `no price is known of ${modelsWithoutPrice.join(', ')}, so what they cost counts in no limit; name their prices in MODEL_PRICES_FILE, or set TOTAL_DAILY_TOKENS and CHAT_DAILY_TOKENS`,
     );
   const isFine = advice.length <= 1 && limits.length > 0;
-  return [isFine ? fine('money', stated) : advised('money', advice.join('; '))];
+  return [isFine ? passed('money', limitsText) : withAdvice('money', advice.join('; '))];
 }
 
 function inWords({ setting, unit, max }: Limit): string {

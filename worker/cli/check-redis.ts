@@ -12,41 +12,41 @@ import { countWorkers } from '../../shared/state/process/workers.ts';
 import { stateOf } from '../report/words.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
 import { createSnapshotReader, sum } from '../watch/snapshot.ts';
-import { advised, type Finding, failed, fine, type Ground, type ReachedRedis } from './finding.ts';
+import { type CheckContext, type Finding, failed, passed, type RedisToCheck, withAdvice } from './finding.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
 
 /**
- * Finds the Redis that a start would use. A private one that has data and does not run is started for the check. `stop` ends
- * the connection, and a server that was started.
+ * Connects to the Redis that a start would use. Starts a private server that has data and does not run. `stop` ends the
+ * connection, and a server that the check started.
  */
-export async function reachRedis(settings: Settings): Promise<{ reached: ReachedRedis; stop: () => Promise<void> }> {
+export async function openRedis(settings: Settings): Promise<{ redis: RedisToCheck; stop: () => Promise<void> }> {
   const address = redisAddressOf(settings);
   if (address !== undefined) return connect(address, '', async () => undefined);
-  const without = (finding: Finding) => ({ reached: { finding }, stop: async () => undefined });
-  const found = await lookForOwnServer();
-  if (!found.ok) return without(failed('redis', found.problem));
-  const { pid, command, hasData } = found;
-  if (pid === undefined && !hasData) return without(fine('redis', `a private server will be started (${command})`));
-  const provided = await provideOwnRedis(settings);
-  if (!provided.ok) return without(failed('redis', provided.problem));
-  const words =
+  const without = (finding: Finding) => ({ redis: { finding }, stop: async () => undefined });
+  const actual = await lookForOwnServer();
+  if (!actual.ok) return without(failed('redis', actual.problem));
+  const { pid, command, hasData } = actual;
+  if (pid === undefined && !hasData) return without(passed('redis', `a private server will be started (${command})`));
+  const server = await provideOwnRedis(settings);
+  if (!server.ok) return without(failed('redis', server.problem));
+  const description =
     pid === undefined ? 'a private server, started for this check' : `a private server runs (process ${pid})`;
-  return connect(provided.url, `${words}; `, () => provided.stop());
+  return connect(server.url, `${description}; `, () => server.stop());
 }
 
-async function connect(address: RedisAddress, words: string, stopServer: () => Promise<void>) {
+async function connect(address: RedisAddress, description: string, stopServer: () => Promise<void>) {
   const client = connectRedis(address, 'patient');
   const stop = async () => {
     client.disconnect();
     await stopServer();
   };
   const problem = await untilReady(client, REDIS_DEADLINE_MS).catch((error: Error) => error.message);
-  const reached = problem === undefined ? { client, words } : { finding: failed('redis', problem) };
-  return { reached, stop };
+  const redis = problem === undefined ? { client, description } : { finding: failed('redis', problem) };
+  return { redis, stop };
 }
 
-/** Works on the Redis at an address. Rejects when it cannot be reached. */
+/** Runs work on the Redis at an address. Rejects when this Redis cannot be reached. */
 export async function askRedis<T>(address: RedisAddress, work: (redis: RedisClient) => Promise<T>): Promise<T> {
   const redis = connectRedis(address, 'patient');
   try {
@@ -57,34 +57,35 @@ export async function askRedis<T>(address: RedisAddress, work: (redis: RedisClie
   }
 }
 
-/** Checks Redis, and reports what a running gateway has recorded in it. */
-export async function checkRedis({ settings, redis: reached }: Ground): Promise<Finding[]> {
-  if (reached.client === undefined) return [reached.finding];
-  const { client: redis, words } = reached;
+/** Checks Redis, and reports the state that a running gateway has stored in it. */
+export async function checkRedis({ settings, redis: connection }: CheckContext): Promise<Finding[]> {
+  if (connection.client === undefined) return [connection.finding];
+  const { client: redis, description } = connection;
   try {
     const { SHARDS, REDIS_ACCEPT } = settings;
     const { refusal, risks } = await readKeeping(redis, REDIS_ACCEPT);
-    const wrong = refusal ?? (await shardsProblem(redis, SHARDS)) ?? (await writeProblem(redis, SHARDS));
-    if (wrong !== undefined) return [failed('redis', wrong)];
-    const [server, ...others] = await recordedIn(redis, settings, words);
-    const advice = risks.map((risk) => advised('redis', wordsOf(risk)));
+    const problem = refusal ?? (await shardsProblem(redis, SHARDS)) ?? (await writeProblem(redis, SHARDS));
+    if (problem !== undefined) return [failed('redis', problem)];
+    const [server, ...others] = await gatewayFindings(redis, settings, description);
+    const advice = risks.map((risk) => withAdvice('redis', wordsOf(risk)));
     return [...(server ? [server] : []), ...advice, await checkSettings(redis), ...others];
   } catch (error) {
     return [failed('redis', (error as Error).message)];
   }
 }
 
-/** A server can answer and still refuse writes: a replica, a full one, one without a disk. */
+/** The problem of a Redis that answers and refuses writes, such as a replica or a full Redis. */
 async function writeProblem(redis: RedisClient, shards: number): Promise<string | undefined> {
-  const answer = findRefusedWrites(redis, shards).then((refused) => refused?.message ?? 'none');
+  const answer = findRefusedWrites(redis, shards).then((error) => error?.message ?? 'none');
   const refusal = await within(answer, REDIS_DEADLINE_MS);
   return refusal === 'none' ? undefined : `answers, but takes no writes: ${refusal ?? 'a write got no answer'}`;
 }
 
-async function recordedIn(
+/** Findings about Redis and about the running gateway. */
+async function gatewayFindings(
   redis: RedisClient,
   { SHARDS, UNANSWERED_ALERT_MS }: Settings,
-  words: string,
+  description: string,
 ): Promise<Finding[]> {
   const nowMs = await serverTimeMs(redis);
   const now = await createSnapshotReader(redis, SHARDS, UNANSWERED_ALERT_MS)({ nowMs, open: new Set() });
@@ -93,16 +94,20 @@ async function recordedIn(
   const waiting = sum(now.shards, ({ unanswered }) => unanswered);
   const masters = serversOf(redis).length;
   const running = `${counted(workers, 'process', 'processes')}; ${counted(waiting, 'message')} waiting`;
-  const ofGateway = [
+  const connectionFindings = [
     finding("gateway's calls of the model", providerCheck(now)),
     finding("gateway's polls", telegramCheck(now)),
     finding("gateway's alerts", alertsCheck(now)),
   ];
   return [
-    finding('redis', redisCheck(now, undefined), `${words}${masters === 1 ? '' : `a cluster of ${masters} masters; `}`),
-    fine('worker', workers === 0 ? 'none runs now' : running),
-    ...(allowed.length === 0 ? [] : [fine('allowed ids', `${allowed.join(', ')} besides TELEGRAM_ALLOWED_IDS`)]),
-    ...(workers === 0 ? [] : ofGateway),
+    finding(
+      'redis',
+      redisCheck(now, undefined),
+      `${description}${masters === 1 ? '' : `a cluster of ${masters} masters; `}`,
+    ),
+    passed('worker', workers === 0 ? 'none runs now' : running),
+    ...(allowed.length === 0 ? [] : [passed('allowed ids', `${allowed.join(', ')} besides TELEGRAM_ALLOWED_IDS`)]),
+    ...(workers === 0 ? [] : connectionFindings),
   ];
 }
 
@@ -113,27 +118,27 @@ function finding(part: string, check: Parameters<typeof stateOf>[0], before = ''
 
 type Server = ReturnType<typeof serversOf>[number];
 
-/** Compares the settings of every server with the recommended ones. What differs is advice: somebody may have reasons. */
+/** Compares the settings of every server with the recommended ones. Differences are advice, not failures. */
 async function checkSettings(redis: RedisClient): Promise<Finding> {
   const servers = serversOf(redis);
   const isCluster = servers.length > 1 || /cluster_enabled:1/.test((await servers[0]?.info('cluster')) ?? '');
   const advice = (await Promise.all(servers.map((server) => differences(server, isCluster)))).flat();
-  if (advice.length === 0) return fine('redis settings', 'as recommended');
-  return advised('redis settings', [...new Set(advice)].join('; '));
+  if (advice.length === 0) return passed('redis settings', 'as recommended');
+  return withAdvice('redis settings', [...new Set(advice)].join('; '));
 }
 
-/** The settings of a server that differ, each with its risk and its cure, and those that it keeps to itself. */
+/** The settings of a server that differ, each with risk and remedy, and the settings that the server does not reveal. */
 async function differences(server: Server, isCluster: boolean): Promise<string[]> {
   const hasReplicas = /connected_slaves:[1-9]/.test(await server.info('replication'));
-  const different: string[] = [];
-  const hidden: string[] = [];
+  const advice: string[] = [];
+  const unknownSettings: string[] = [];
   for (const { name, value, of, isMet, risk } of REDIS_SETTINGS) {
     if (!(of === 'all' || (of === 'cluster' ? isCluster : hasReplicas))) continue;
-    const [, found] = (await server.config('GET', name).catch(() => [])) as string[];
-    if (found === undefined) hidden.push(`${name} ${value}`);
-    else if (!isMet(found))
-      different.push(`${name} is ${found}: ${risk}; CONFIG SET ${name} ${value}, and put it into redis.conf`);
+    const [, actual] = (await server.config('GET', name).catch(() => [])) as string[];
+    if (actual === undefined) unknownSettings.push(`${name} ${value}`);
+    else if (!isMet(actual))
+      advice.push(`${name} is ${actual}: ${risk}; CONFIG SET ${name} ${value}, and put it into redis.conf`);
   }
-  if (hidden.length === 0) return different;
-  return [...different, `the server does not tell some settings; make sure that it has ${hidden.join(', ')}`];
+  if (unknownSettings.length === 0) return advice;
+  return [...advice, `the server does not tell some settings; make sure that it has ${unknownSettings.join(', ')}`];
 }

@@ -2,31 +2,33 @@ import type { Settings } from '../../shared/base/settings.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { SettingFiles } from '../setting-files.ts';
 
+/** The result of a check about one part. */
 export interface Finding {
   part: string;
   ok: boolean;
-  /** All works, and something should be otherwise. */
+  /** Whether the part works and `detail` has advice. */
   isAdvice?: true;
   /** Text for the operator; never a secret. */
   detail: string;
 }
 
-export const fine = (part: string, detail: string): Finding => ({ part, ok: true, detail });
-export const advised = (part: string, detail: string): Finding => ({ part, ok: true, isAdvice: true, detail });
+export const passed = (part: string, detail: string): Finding => ({ part, ok: true, detail });
+export const withAdvice = (part: string, detail: string): Finding => ({ part, ok: true, isAdvice: true, detail });
 export const failed = (part: string, detail: string): Finding => ({ part, ok: false, detail });
 
-export interface Ground {
+/** The settings and connections that the checks use. */
+export interface CheckContext {
   settings: Settings;
   files: SettingFiles;
-  redis: ReachedRedis;
-  stated: Promise<StatedWindow>;
+  redis: RedisToCheck;
+  window: Promise<EndpointWindow>;
 }
 
-/** The Redis of a check, with a description of the server before it is asked anything; or else why there is none. */
-export type ReachedRedis = { client: RedisClient; words: string } | { client?: undefined; finding: Finding };
+/** The connection to Redis with a description of the server, or the finding that says why there is no connection. */
+export type RedisToCheck = { client: RedisClient; description: string } | { client?: undefined; finding: Finding };
 
-/** The window that the endpoint states, if any; whether it says anything at all. */
-export interface StatedWindow {
+/** The window of `MODEL` as the endpoint states it. `isKnown`: whether the endpoint describes the model at all. */
+export interface EndpointWindow {
   isKnown: boolean;
   tokens?: number;
 }

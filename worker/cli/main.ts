@@ -1,23 +1,23 @@
 import { readOwnSettings } from '../../shared/base/settings.ts';
 import { runVerb } from './verbs.ts';
 
-let isRead = true;
+let hasReader = true;
 
-/** A reader that leaves early, as `head` does, is no failure, and what a verb changes is not cut off by it. */
+/** Ignores a closed pipe: a reader that ends early, as `head` does, must not interrupt a verb's changes. */
 function onWriteError(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }
 
 process.stdout.on('error', (error) => {
   onWriteError(error);
-  isRead = false;
+  hasReader = false;
 });
 process.stderr.on('error', onWriteError);
 
 process.exitCode = await runVerb(process.argv.slice(2), {
   readConfig: readOwnSettings,
   input: process.stdin,
-  isRead: () => isRead,
+  hasReader: () => hasReader,
   line: (text) => void process.stdout.write(`${text}\n`),
   note: (text) => void process.stderr.write(`${text}\n`),
 });

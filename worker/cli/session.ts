@@ -14,25 +14,26 @@ import { FEATURES } from '../features.ts';
 import { createMediaStore } from '../media/store.ts';
 import { ACTS } from '../operator/acts.ts';
 import type { StoredChat } from '../operator/sessions.ts';
+import type { ReportContext } from '../report/report.ts';
 import { exportLine, parseLines, readSession } from '../session/transfer.ts';
-import { runHere } from './act.ts';
+import { runFromTerminal } from './act.ts';
 import { UsageError } from './terminal.ts';
-import { type Call, type Ground, withRedis } from './verb.ts';
+import { type Call, withRedis } from './verb.ts';
 
 const REWRITE_MS = 60_000;
 
-/** The chat whose session a verb is about, and what stores it. */
-interface SessionGround extends Ground, StoredChat {
+/** The chat of the verb, with its stores. */
+interface SessionContext extends ReportContext, StoredChat {
   store: BlobStore | undefined;
   shard: number;
 }
 
-function withChat({ words, terminal }: Call, work: (ground: SessionGround) => Promise<number>): Promise<number> {
+function withChat({ words, terminal }: Call, work: (context: SessionContext) => Promise<number>): Promise<number> {
   const { chat, chatId } = parseChatKey(words[0] ?? '') as NonNullable<ReturnType<typeof parseChatKey>>;
-  return withRedis(terminal, (ground) => {
-    const shard = shardOf(chatId, ground.shards);
+  return withRedis(terminal, (context) => {
+    const shard = shardOf(chatId, context.shards);
     const subject = { id: chat, title: `Chat ${chat}`, chat, keys: keysOf(shard) };
-    return work({ ...ground, ...subject, shard, store: openBlobStore(ground.settings.BLOB_URL) });
+    return work({ ...context, ...subject, shard, store: openBlobStore(context.settings.BLOB_URL) });
   });
 }
 
@@ -40,16 +41,16 @@ export async function importAll(call: Call): Promise<number> {
   const { words, terminal } = call;
   const [, file] = words;
   if (file !== undefined) await access(file).catch(() => Promise.reject(new UsageError(`${file} cannot be read.`)));
-  return withChat(call, async (ground) => {
+  return withChat(call, async (context) => {
     const input = file === undefined ? terminal.input : createReadStream(file);
     const records = await parseLines(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }));
-    let shownAtMs = Date.now();
+    let lastNoteMs = Date.now();
     const onProgress = (done: number, bytes: number) => {
-      if (Date.now() - shownAtMs < 500 && done < records.length) return;
-      shownAtMs = Date.now();
+      if (Date.now() - lastNoteMs < 500 && done < records.length) return;
+      lastNoteMs = Date.now();
       terminal.note(`${done} of ${records.length} records, ${(bytes / 1e6).toFixed(1)} MB`);
     };
-    const { details, text } = await runHere(call, ground, ACTS.import, { ...ground, records, onProgress });
+    const { details, text } = await runFromTerminal(call, context, ACTS.import, { ...context, records, onProgress });
     call.print(details, () => `${text}.`);
     return 0;
   });
@@ -62,7 +63,7 @@ export async function exportAll(call: Call): Promise<number> {
     const onUnreadable = (segment: number) =>
       terminal.note(`segment ${segment} of the archive is damaged and left out`);
     for await (const record of readSession({ redis, keys, blobs: store?.blobsOf(shard) }, id, onUnreadable)) {
-      if (!terminal.isRead()) break;
+      if (!terminal.hasReader()) break;
       const text = exportLine(record);
       if (text !== undefined) terminal.line(text);
     }
@@ -71,34 +72,34 @@ export async function exportAll(call: Call): Promise<number> {
 }
 
 export async function reset(call: Call): Promise<number> {
-  return withChat(call, async (ground) => {
-    const parent = await boundSession(ground);
-    const { details, text } = await runHere(call, ground, ACTS.reset, { ...ground, parent });
-    call.print({ chat: ground.chat, ...details }, () => `${text}.`);
+  return withChat(call, async (context) => {
+    const parent = await boundSession(context);
+    const { details, text } = await runFromTerminal(call, context, ACTS.reset, { ...context, parent });
+    call.print({ chat: context.chat, ...details }, () => `${text}.`);
     return 0;
   });
 }
 
-/** Erases all of the chat; the exit code is 1 while messages of it wait, or when a person in a terminal says no. */
+/** Erases all data of a chat. The exit code is 1 while its messages wait, or after a "no" in the terminal. */
 export async function forget(call: Call): Promise<number> {
   if (call.options.yes === undefined && !(await isConfirmed(call))) return 1;
-  return withChat(call, async (ground) => {
-    const { redis, settings, store, shard, keys, ...rest } = ground;
-    const noted = await boundStoreId(redis);
-    // With another store the bytes would stay, although the chat is called erased.
-    if (noted !== undefined && noted !== (await store?.readId()))
+  return withChat(call, async (context) => {
+    const { redis, settings, store, shard, keys, ...rest } = context;
+    const storeIdInRedis = await boundStoreId(redis);
+    // With another store, the files would stay although the report says "erased".
+    if (storeIdInRedis !== undefined && storeIdInRedis !== (await store?.readId()))
       throw new Error('BLOB_URL is not the store that the data in Redis refers to. Nothing was erased.');
-    // A group that became a supergroup has its conversation there.
+    // The conversation of a group that became a supergroup belongs to the new id.
     const chat = (await readChatFields(redis, keys, rest.chat))?.movedTo ?? rest.chat;
     const source = { redis, keys, blobs: store?.blobsOf(shard) };
-    // The store only erases here, so its retention has no effect.
+    // `retentionDays` has no effect, since the store only erases here.
     const archive = createChatArchive(
       source,
       createMediaStore({ ...source, retentionDays: 1 }),
       FEATURES.flatMap(({ changesToErase }) => changesToErase ?? []),
     );
     const subject = { id: chat, title: `Chat ${chat}`, chat, keys, archive };
-    const { details, effect, text } = await runHere(call, ground, ACTS.forget, subject);
+    const { details, effect, text } = await runFromTerminal(call, context, ACTS.forget, subject);
     const isPrivate = redisAddressOf(settings) === undefined;
     await removeErasedText(redis, keys, isPrivate, AbortSignal.timeout(REWRITE_MS)).catch(() =>
       call.terminal.note('The erased text is still in the files of the private Redis. A gateway that runs removes it.'),
@@ -108,7 +109,7 @@ export async function forget(call: Call): Promise<number> {
   });
 }
 
-/** Asks the person in the terminal. Throws `UsageError` where there is none. */
+/** Asks the user for a "yes". Throws `UsageError` if the input is no terminal. */
 async function isConfirmed({ terminal, words }: Call): Promise<boolean> {
   const { input } = terminal;
   if (!('isTTY' in input) || !input.isTTY) throw new UsageError('session forget erases a chat for good: add --yes.');
@@ -121,7 +122,11 @@ async function isConfirmed({ terminal, words }: Call): Promise<boolean> {
   return isYes;
 }
 
-async function boundSession({ redis, keys, chat }: Pick<SessionGround, 'redis' | 'keys' | 'chat'>): Promise<SessionId> {
+async function boundSession({
+  redis,
+  keys,
+  chat,
+}: Pick<SessionContext, 'redis' | 'keys' | 'chat'>): Promise<SessionId> {
   const session = await sessionOf(redis, keys, chat);
   if (session === undefined) throw new Error(`Chat ${chat} has no session yet.`);
   return session;

@@ -1,19 +1,19 @@
 import type { Role, SettingsReading } from '../../shared/base/settings.ts';
 
-/** The process that runs a verb, as the verb sees it. */
+/** The parts of the process that a verb uses. */
 export interface Terminal {
-  /** The settings as a role needs them. Contract: never throws; says what is wrong with unusable ones. */
+  /** Reads the settings for a role. Contract: never throws; returns the problems of unusable settings. */
   readConfig(role: Role): SettingsReading;
   readonly input: NodeJS.ReadableStream;
-  /** Whether somebody still reads the result. A verb that only reads ends when nobody does. */
-  isRead(): boolean;
+  /** Whether standard output still has a reader. Without a reader, a verb that changes nothing may end. */
+  hasReader(): boolean;
   /** Writes a line of the result, to standard output. */
   line(text: string): void;
   /** Writes a line about progress or a problem, to standard error. */
   note(text: string): void;
 }
 
-/** Invalid arguments, or an invalid configuration. The message says what was expected. */
+/** The error for invalid arguments or settings. The message says what was expected. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

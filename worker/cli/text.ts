@@ -3,7 +3,7 @@ import { utcTime } from '../../shared/base/wall-time.ts';
 import { type Item, type Piece, piecesOf, type Report, type Section, type Text } from '../report/report.ts';
 import { inWords } from '../report/words.ts';
 
-/** A report as lines for a terminal. Pure. */
+/** Renders a report as text for a terminal. Pure. */
 export function textOf({ title, nowMs, verdict, sections, actions = [] }: Report): string {
   const word = verdict?.word === undefined ? '' : `${verdict.word.toUpperCase()}  `;
   const commands = actions.flatMap(({ command }) => command ?? []);
@@ -46,11 +46,11 @@ function itemLines({ title, severity, lines }: Item, plain: (text: Text) => stri
 }
 
 function tableLines({ columns, rows }: NonNullable<Section['table']>, nowMs: number): string[] {
-  const exact = (cell: Text) => {
+  const exactCell = (cell: Text) => {
     const isMoment = typeof cell === 'object' && 'atMs' in cell;
     return plainText(cell, nowMs) + (isMoment ? ` (${utcTime(cell.atMs)})` : '');
   };
-  const lines = [columns, ...rows.map((cells) => cells.map(exact))];
+  const lines = [columns, ...rows.map((cells) => cells.map(exactCell))];
   const widths = columns.map((_, at) => Math.max(...lines.map((cells) => cells[at]?.length ?? 0)));
   return lines.map((cells) => `  ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd());
 }

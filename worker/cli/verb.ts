@@ -11,20 +11,20 @@ import { type ReportName, type ReportRule, reportOf } from '../report/reports.ts
 import { type Terminal, UsageError } from './terminal.ts';
 import { textOf } from './text.ts';
 
-/** A verb of the command line: its arguments, its help and what it does come from here alone. */
+/** A verb of the command line, with its arguments, its help and its function. */
 export interface Verb extends Pick<ReportRule, 'args' | 'options' | 'summary' | 'about' | 'exits' | 'examples'> {
-  /** One word, or two: `dead list`. */
+  /** One word, or two such as `dead list`. */
   name: string;
-  /** It changes something: it takes `--why` and `--by`. */
+  /** Whether the verb changes something, and so takes `--why` and `--by`. */
   acts?: true;
-  /** Loaded alone: what the other verbs need would make up most of its time. */
+  /** Loads the function alone, since loading the modules of all verbs would take most of the time. */
   load: () => Promise<RunVerb>;
 }
 
-/** Does what a verb is for, and returns the exit code. Throws `UsageError` for arguments that do not fit together. */
+/** Runs a verb and returns the exit code. Throws `UsageError` for arguments that exclude each other. */
 export type RunVerb = (call: Call) => Promise<number>;
 
-/** A verb with what stood behind it. */
+/** The parsed arguments of a verb, and its output. */
 export interface Call {
   words: readonly string[];
   options: Readonly<Record<string, string | undefined>>;
@@ -32,15 +32,13 @@ export interface Call {
   attribution: Attribution;
   terminal: Terminal;
   help: string;
-  /** Prints a value as JSON when it was asked for, or else its words. */
+  /** Prints the value as JSON with `--json`, otherwise the words. */
   print(value: unknown, words: () => string): void;
 }
 
-export type Ground = ReportContext;
-
 const READY_MS = 10_000;
 const EVERY_S_DEFAULT = 2;
-/** Home, and erase to the end of each line and of the screen: nothing flickers. */
+/** Escape codes that overwrite the screen line by line, so that nothing flickers. */
 const HOME = '\x1b[H';
 const ERASE_LINE = '\x1b[K\n';
 const ERASE_BELOW = '\x1b[J';
@@ -48,7 +46,8 @@ const ACTS: Readonly<Record<string, Option>> = { why: { as: 'TEXT' }, by: { as: 
 const ACTS_HELP =
   'Who did it and why is recorded (see "actions"): --why TEXT, and --by NAME instead of the user of this machine.';
 
-export function namedUsage({ name, args = [] }: Verb): string {
+/** The verb with its arguments, e.g. `pause [chat]`. */
+export function synopsisOf({ name, args = [] }: Verb): string {
   const words = args.map((arg) => {
     const { as } = ARGUMENTS[kindOf(arg)];
     return arg.endsWith('?') ? `[${as.slice(1, -1)}]` : as;
@@ -64,7 +63,7 @@ function usageOf(verb: Verb): string {
   const optional = Object.entries(optionsOf(verb)).map(
     ([each, { as }]) => `[--${each}${as === undefined ? '' : ` ${as}`}]`,
   );
-  return [namedUsage(verb), ...optional].join(' ');
+  return [synopsisOf(verb), ...optional].join(' ');
 }
 
 export function helpOf(verb: Verb): string {
@@ -75,16 +74,16 @@ export function helpOf(verb: Verb): string {
   return [`Usage: npm run cli -- ${usageOf(verb)}`, text, ...(lines.length > 0 ? [lines.join('\n')] : [])].join('\n\n');
 }
 
-/** Reads what stands behind a verb. Throws `UsageError`. */
+/** Parses the arguments after a verb. Throws `UsageError`. */
 export function callOf(verb: Verb, args: readonly string[], terminal: Terminal): Call {
   const help = helpOf(verb);
-  const { words, options } = parsed(args, optionsOf(verb), help);
+  const { words, options } = parseWords(args, optionsOf(verb), help);
   const problems = Object.entries(optionsOf(verb)).map(([name, option]) => {
     const value = options[name];
     return value === undefined ? undefined : optionProblem(name, value, option);
   });
-  const wrongOption = problems.find((problem) => problem !== undefined);
-  const problem = wrongOption === undefined ? wordsProblem(verb.args ?? [], words) : `--${wrongOption}`;
+  const optionError = problems.find((problem) => problem !== undefined);
+  const problem = optionError === undefined ? wordsProblem(verb.args ?? [], words) : `--${optionError}`;
   if (problem !== undefined) throw new UsageError(`${problem}\n\n${help}`.trim());
   const isJson = options.json !== undefined;
   return {
@@ -94,27 +93,27 @@ export function callOf(verb: Verb, args: readonly string[], terminal: Terminal):
   };
 }
 
-function parsed(args: readonly string[], options: Readonly<Record<string, Option>>, help: string) {
+function parseWords(args: readonly string[], options: Readonly<Record<string, Option>>, help: string) {
   const types = Object.entries(options).map(
     ([name, { as }]) => [name, { type: as === undefined ? 'boolean' : 'string' }] as const,
   );
-  // The id of a group begins with a minus sign. parseArgs takes it for options unless a space is before it.
-  const spaced = args.map((arg) => arg.replace(/^(?=-\d)/, ' '));
+  // The id of a group begins with a minus sign. `parseArgs` would read it as an option without a space in front.
+  const safeArgs = args.map((arg) => arg.replace(/^(?=-\d)/, ' '));
   try {
-    const config = { args: spaced, options: Object.fromEntries(types), allowPositionals: true };
+    const config = { args: safeArgs, options: Object.fromEntries(types), allowPositionals: true };
     const { positionals, values } = parseArgs(config);
-    const given = Object.entries(values).map(([name, value]) => [name, String(value).trimStart()]);
+    const entries = Object.entries(values).map(([name, value]) => [name, String(value).trimStart()]);
     return {
       words: positionals.map((word) => word.trimStart()),
-      options: Object.fromEntries(given) as Call['options'],
+      options: Object.fromEntries(entries) as Call['options'],
     };
   } catch {
-    // The message of parseArgs about an option says less than the help.
+    // The help says more than the error of `parseArgs`.
     throw new UsageError(help);
   }
 }
 
-/** A container may run as a user that no file names. */
+/** The name of the operating system's user, or the number of a user without a name, as in some containers. */
 export function userOfMachine(): string {
   try {
     return userInfo().username;
@@ -124,20 +123,20 @@ export function userOfMachine(): string {
 }
 
 /**
- * Runs work on the gateway's Redis: the one from the environment, or else the private one, which is started for the
- * duration. Throws `UsageError` for an unusable configuration, and an error when Redis does not answer.
+ * Runs work on the gateway's Redis: the one in the settings, or else the private one, which starts for the duration.
+ * Throws `UsageError` for unusable settings, and another error if Redis does not answer.
  */
 export async function withRedis(
   terminal: Terminal,
-  work: (ground: Ground) => Promise<number>,
+  work: (context: ReportContext) => Promise<number>,
   use: ConnectionUse = 'patient',
 ): Promise<number> {
   const reading = terminal.readConfig('tool');
   if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
   const { settings } = reading;
-  const provided = await provideOwnRedis(settings);
-  if (!provided.ok) throw new UsageError(provided.problem);
-  const redis = connectRedis(provided.url, use);
+  const server = await provideOwnRedis(settings);
+  if (!server.ok) throw new UsageError(server.problem);
+  const redis = connectRedis(server.url, use);
   try {
     await untilReady(redis, READY_MS);
     const problem = await shardsProblem(redis, settings.SHARDS);
@@ -145,41 +144,41 @@ export async function withRedis(
     return await work({ redis, shards: settings.SHARDS, settings });
   } finally {
     redis.disconnect();
-    await provided.stop();
+    await server.stop();
   }
 }
 
-/** Prints a report, again and again with `--watch`; the exit code is that of the report. */
+/** Prints a report, repeatedly with `--watch`. Returns the report's exit code. */
 export async function show(name: ReportName, call: Call): Promise<number> {
   const { words, options, isJson, terminal, help } = call;
   const { every, watch, content } = options;
   if (every !== undefined && watch === undefined) throw new UsageError(`--every needs --watch.\n\n${help}`);
   const { read, showsContent } = reportOf(name);
-  const asked = { words, options, ...((showsContent || content !== undefined) && { content: true }) };
-  const readNow = await read();
-  const next = async (ground: Ground) => {
+  const request = { words, options, ...((showsContent || content !== undefined) && { content: true }) };
+  const readReport = await read();
+  const next = async (context: ReportContext) => {
     const {
       report,
       json,
       code = 0,
-    } = await readNow(ground, asked).catch((error: Error) => {
-      throw ground.redis.status === 'ready' ? error : new Error('Redis does not answer.');
+    } = await readReport(context, request).catch((error: Error) => {
+      throw context.redis.status === 'ready' ? error : new Error('Redis does not answer.');
     });
     return { code, text: isJson ? JSON.stringify(json) : textOf(report) };
   };
-  const work = async (ground: Ground): Promise<number> => {
+  const work = async (context: ReportContext): Promise<number> => {
     if (watch === undefined) {
-      const { code, text } = await next(ground);
+      const { code, text } = await next(context);
       terminal.line(text);
       return code;
     }
-    while (terminal.isRead()) {
-      const { text } = await next(ground).catch((error: Error) => ({ text: `RED  ${error.message}` }));
+    while (terminal.hasReader()) {
+      const { text } = await next(context).catch((error: Error) => ({ text: `RED  ${error.message}` }));
       terminal.line(isJson ? text : `${HOME}${text.replaceAll('\n', ERASE_LINE)}${ERASE_LINE}${ERASE_BELOW}`);
       await pause(Number(every ?? EVERY_S_DEFAULT) * 1000);
     }
     return 0;
   };
-  // An operator does not wait for a Redis that is away.
+  // Fails at once if Redis does not answer.
   return withRedis(terminal, work, 'impatient');
 }

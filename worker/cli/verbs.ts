@@ -3,23 +3,23 @@ import { FILTERS, type Option } from '../report/arguments.ts';
 import { UnusableSetting } from '../report/report.ts';
 import { FILTERS_HELP, LETTER_HELP, type ReportName, reportOf } from '../report/reports.ts';
 import { type Terminal, UsageError } from './terminal.ts';
-import { callOf, helpOf, namedUsage, show, type Verb } from './verb.ts';
+import { callOf, helpOf, show, synopsisOf, type Verb } from './verb.ts';
 
 const FLAG: Option = {};
 
-function reading(name: ReportName): Verb {
+function reportVerb(name: ReportName): Verb {
   return { name, ...reportOf(name), load: async () => (call) => show(name, call) };
 }
 
 type ActVerb = 'cancel' | 'retry' | 'pause' | 'resume' | 'allow' | 'replay' | 'purge';
 type SessionVerb = 'exportAll' | 'importAll' | 'reset' | 'forget';
 
-const acting = (name: ActVerb) => async () => (await import('./act.ts'))[name];
-const onSession = (name: SessionVerb) => async () => (await import('./session.ts'))[name];
+const loadAct = (name: ActVerb) => async () => (await import('./act.ts'))[name];
+const loadSessionVerb = (name: SessionVerb) => async () => (await import('./session.ts'))[name];
 
-const LOOKING: readonly Verb[] = [
-  { ...reading('status'), options: { watch: FLAG, every: { as: 'SECONDS', min: 1, max: 3600 } } },
-  ...(['message', 'chat', 'incidents', 'incident', 'actions', 'audit', 'cost', 'recoveries'] as const).map(reading),
+const REPORT_VERBS: readonly Verb[] = [
+  { ...reportVerb('status'), options: { watch: FLAG, every: { as: 'SECONDS', min: 1, max: 3600 } } },
+  ...(['message', 'chat', 'incidents', 'incident', 'actions', 'audit', 'cost', 'recoveries'] as const).map(reportVerb),
   {
     name: 'check',
     summary: 'checks the configuration and every connection, including tool servers',
@@ -32,7 +32,7 @@ that has data and is not running; it ends them again. Advice fails nothing.`,
   },
 ];
 
-const ACTING: readonly Verb[] = [
+const ACTION_VERBS: readonly Verb[] = [
   {
     name: 'cancel',
     args: ['target'],
@@ -41,7 +41,7 @@ const ACTING: readonly Verb[] = [
     about: `Its user reads that it was stopped. An id is as for "message". In a paused chat it takes effect when that is resumed.`,
     exits: '0 when it is cancelled, also when it was before; 1 when there is nothing to cancel',
     examples: ['cancel 1700000000000-0 --why "hangs in a tool"', 'cancel -1001234567890'],
-    load: acting('cancel'),
+    load: loadAct('cancel'),
   },
   {
     name: 'retry',
@@ -51,7 +51,7 @@ const ACTING: readonly Verb[] = [
     about: `One that failed comes back to the end of its chat's lane as a new entry. An id is as for "message".`,
     exits: '0 when it is tried again or under way, 1 when it cannot be',
     examples: ['retry 1700000000000-0 --why "the provider is back"'],
-    load: acting('retry'),
+    load: loadAct('retry'),
   },
   {
     name: 'pause',
@@ -62,7 +62,7 @@ const ACTING: readonly Verb[] = [
 its own.`,
     exits: '0 when it is paused, also when it was before',
     examples: ['pause 123456789 --why "asks in a loop"', 'pause --why "maintenance at the provider"'],
-    load: acting('pause'),
+    load: loadAct('pause'),
   },
   {
     name: 'resume',
@@ -72,11 +72,11 @@ its own.`,
     about: `Of a chat, or of every chat. What is waiting is answered in order. A chat that was paused by itself stays paused when every
 chat is resumed.`,
     exits: '0 when it is resumed, 1 when it was not paused',
-    load: acting('resume'),
+    load: loadAct('resume'),
   },
 ];
 
-const PEOPLE: Verb = {
+const ALLOW_VERB: Verb = {
   name: 'allow',
   args: ['someone?'],
   options: { remove: FLAG },
@@ -87,11 +87,11 @@ not answered. --remove takes back what was added, and not what the setting says;
 (see "cancel").`,
   exits: '0 when it is so now, 1 when --remove had nothing to take back',
   examples: ['allow 123456789 --why "Rita, support"', 'allow --remove 123456789', 'allow'],
-  load: acting('allow'),
+  load: loadAct('allow'),
 };
 
-const LETTERS: readonly Verb[] = [
-  ...(['dead list', 'dead show'] as const).map(reading),
+const LETTER_VERBS: readonly Verb[] = [
+  ...(['dead list', 'dead show'] as const).map(reportVerb),
   {
     name: 'dead replay',
     args: ['letter?'],
@@ -102,7 +102,7 @@ const LETTERS: readonly Verb[] = [
 ${FILTERS_HELP}`,
     exits: '0, 1 when it is not there or names no chat',
     examples: ['dead replay --all --chat 123456789'],
-    load: acting('replay'),
+    load: loadAct('replay'),
   },
   {
     name: 'dead purge',
@@ -113,19 +113,19 @@ ${FILTERS_HELP}`,
     about: `--before removes those that failed more than DAYS ago, --all --yes every one. ${LETTER_HELP}
 ${FILTERS_HELP}`,
     exits: '0, 1 when it is not there',
-    load: acting('purge'),
+    load: loadAct('purge'),
   },
 ];
 
-const SESSIONS: readonly Verb[] = [
-  reading('session show'),
+const SESSION_VERBS: readonly Verb[] = [
+  reportVerb('session show'),
   {
     name: 'session export',
     args: ['chat'],
     summary: 'writes the session as JSON lines to standard output',
     about: 'Writes the lines that "session import" reads, with more fields.',
     exits: '0, 1 when there is none',
-    load: onSession('exportAll'),
+    load: loadSessionVerb('exportAll'),
   },
   {
     name: 'session import',
@@ -135,7 +135,7 @@ const SESSIONS: readonly Verb[] = [
     about: `Reads JSON lines, {"role":"user"|"assistant","content": text or Messages API blocks, "at"?: ISO time}, and binds the chat
 to them as a new session. A bad line is named by its number, and then nothing is imported.`,
     exits: '0, 1 when a line is bad',
-    load: onSession('importAll'),
+    load: loadSessionVerb('importAll'),
   },
   {
     name: 'session reset',
@@ -144,7 +144,7 @@ to them as a new session. A bad line is named by its number, and then nothing is
     summary: 'starts an empty session; the old one is kept',
     about: 'As /new does. A message that is being answered now ends in the old session.',
     exits: '0, 1 when there is none',
-    load: onSession('reset'),
+    load: loadSessionVerb('reset'),
   },
   {
     name: 'session forget',
@@ -155,21 +155,21 @@ to them as a new session. A bad line is named by its number, and then nothing is
     about:
       'As /forget does: reminders, memory and choices as well. Asks first in a terminal; elsewhere it needs --yes.',
     exits: '0, 1 while messages of the chat are waiting',
-    load: onSession('forget'),
+    load: loadSessionVerb('forget'),
   },
 ];
 
 /** All verbs, in the order of the help. */
-export const VERBS: readonly Verb[] = [...LOOKING, ...ACTING, PEOPLE, ...LETTERS, ...SESSIONS];
+export const VERBS: readonly Verb[] = [...REPORT_VERBS, ...ACTION_VERBS, ALLOW_VERB, ...LETTER_VERBS, ...SESSION_VERBS];
 
 const HELP = [
   'Usage: npm run cli -- <verb> [options]',
-  VERBS.map((verb) => `  ${namedUsage(verb).padEnd(30)}  ${verb.summary}`).join('\n'),
+  VERBS.map((verb) => `  ${synopsisOf(verb).padEnd(30)}  ${verb.summary}`).join('\n'),
   `A chat is its numeric id, with .<topic> where it has topics. Each verb takes --help, and --json for machines.
 Exit codes: 0 done, 1 failed, red or not found, 2 configuration or usage.`,
 ].join('\n\n');
 
-/** Runs the verb that the arguments name. Returns the exit code; what went wrong is noted, and never thrown. */
+/** Runs the verb in the arguments. Returns the exit code. Writes errors to the terminal, and never throws. */
 export async function runVerb(args: string[], terminal: Terminal): Promise<number> {
   try {
     return await run(args, terminal);
@@ -199,7 +199,7 @@ async function run(args: readonly string[], terminal: Terminal): Promise<number>
 }
 
 function unknownVerb(name: string): string {
-  // The programs of the package, which its command takes before it asks us.
+  // In the package, `spillway.ts` handles these words before it runs a verb.
   const programs = IS_BUILT ? ['start', 'setup', 'producer', 'worker'] : [];
   const names = new Set([...programs, ...VERBS.map((verb) => verb.name.split(' ')[0])]);
   return `There is no verb "${name}". The verbs are: ${[...names].join(', ')}.`;

@@ -14,8 +14,8 @@ import { createChatState } from '../command/chat-state.ts';
 import { sum } from '../watch/snapshot.ts';
 import { locateMessage } from './message-location.ts';
 import {
-  type Act,
   type Action,
+  type ActionButton,
   chatName,
   compact,
   fact,
@@ -144,7 +144,7 @@ function sessionWords({ chat, session }: ChatReport): Pick<Section, 'empty' | 'i
 }
 
 function actionsOf({ chat, head, pause, deadLetters }: ChatReport): Action[] {
-  const cancel: Act = { verb: 'cancel', target: chat, label: 'Cancel what waits' };
+  const cancel: ActionButton = { verb: 'cancel', target: chat, label: 'Cancel what waits' };
   return compact<Action>(
     head !== undefined && { command: `message ${head.entry}` },
     head !== undefined && { command: `cancel ${chat}`, act: cancel },

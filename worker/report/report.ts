@@ -89,11 +89,11 @@ export interface Item {
 /** A possible action of an operator, as arguments of the command line, as a button, or both. */
 export interface Action {
   command?: string;
-  act?: Act;
+  act?: ActionButton;
 }
 
-/** A button that runs a verb of `worker/operator/`. */
-export interface Act {
+/** A button that runs an action of `worker/operator/`. */
+export interface ActionButton {
   verb: 'cancel' | 'retry' | 'pause' | 'resume' | 'replay' | 'purge' | 'close';
   /** A message, a chat, the name of a dead letter or of an incident, or `*` for every chat. */
   target: string;

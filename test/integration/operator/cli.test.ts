@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
-import { namedUsage } from '../../../worker/cli/verb.ts';
+import { synopsisOf } from '../../../worker/cli/verb.ts';
 import { VERBS } from '../../../worker/cli/verbs.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { runFile, spawnFile } from '../../fixture/command.ts';
@@ -61,7 +61,7 @@ test('each verb that the help names prints its own help, also in the program tha
 
 test('the page of commands has the row of each verb', async () => {
   const page = await readFile(join(import.meta.dirname, '..', '..', '..', 'docs', 'commands.md'), 'utf8');
-  const rows = VERBS.map((verb) => `| \`${namedUsage(verb).replaceAll('|', '\\|')}\` | ${verb.summary} |`);
+  const rows = VERBS.map((verb) => `| \`${synopsisOf(verb).replaceAll('|', '\\|')}\` | ${verb.summary} |`);
   expect(page).toContain(rows.join('\n'));
 });
 

@@ -10,18 +10,18 @@ import { questionHtml } from './pages/acts.ts';
 import { HOME, type Html } from './pages/layout.ts';
 import { type ConsoleParts, cookieOptions, fieldOf, show, showProblem, type Visit, type VisitEnv } from './visit.ts';
 
-/** Holds the result of the last act until the next page shows it. */
+/** Holds the result of the last action until the next page shows it. */
 const RESULT_COOKIE = 'spillway_done';
 const RESULT_SECONDS = 60;
 
-/** Serves the acts whose subject a text can name: a question about the act, and the act itself. */
+/** Serves the actions whose subject has a name: the page with the question, and the action itself. */
 export function serveActs(app: Hono<VisitEnv>, parts: ConsoleParts): void {
   const path = `${HOME}/act/:verb` as const;
   app.get(path, (visit) => serveAct(visit, parts, visit.req.query('target') ?? '', false));
   app.post(path, (visit) => serveAct(visit, parts, fieldOf(visit, 'target'), true));
 }
 
-/** Asks whether to do an act, or does it after the click. */
+/** Answers with the question before an action, or runs the action after a click. */
 async function serveAct(visit: Visit, { source, log }: ConsoleParts, target: string, isClick: boolean) {
   const verb = visit.req.param('verb') ?? '';
   const back = pageAfter(verb, target);
@@ -45,7 +45,7 @@ async function serveAct(visit: Visit, { source, log }: ConsoleParts, target: str
   }
 }
 
-/** The result of the act before this page. Each result is shown once. */
+/** The result of the last action. Each result appears on one page only. */
 export function resultHtml(visit: Visit): Html {
   const text = getCookie(visit, RESULT_COOKIE);
   if (text === undefined) return html``;
@@ -53,7 +53,7 @@ export function resultHtml(visit: Visit): Html {
   return html`<p class="done" role="status">${text}</p>`;
 }
 
-/** The page that shows the new state after an act. */
+/** The path of the page to show after an action. */
 function pageAfter(verb: string, target: string): string {
   if (target === EVERY_CHAT) return HOME;
   if (verb === 'replay' || verb === 'purge') return `${HOME}/dead`;
@@ -61,7 +61,7 @@ function pageAfter(verb: string, target: string): string {
   return `${HOME}/${parseChatKey(target) === undefined ? 'message' : 'chat'}/${encodeURIComponent(target)}`;
 }
 
-/** A field of a form on one line. */
+/** The value of a form's field as one line. */
 function lineOf(visit: Visit, field: string): string {
   return fieldOf(visit, field)
     .replaceAll(/\p{Cc}+/gu, ' ')

@@ -12,7 +12,7 @@ import { ENTRY_NAME, TRACE_NAME } from '../../report/message-location.ts';
 import { UnknownName, UnusableSetting } from '../../report/report.ts';
 import { REPORTS, type ReportRule } from '../../report/reports.ts';
 import { resultHtml, serveActs } from './acts.ts';
-import { guard, serveLogin, tokenOf } from './login.ts';
+import { requireSession, serveLogin, tokenOf } from './login.ts';
 import { HOME, pathOfReport } from './pages/layout.ts';
 import { choicesHtml, optionsForm, reportHtml, reportTitle } from './pages/report.ts';
 import { readRunbook, serveRunbook } from './runbook.ts';
@@ -24,13 +24,14 @@ const REFRESH_SECONDS = 15;
 const SEARCH = html`<form class="search" action="${HOME}/find"><input name="name" aria-label="Message or chat" placeholder="Entry, trace id or chat"><button>Find</button></form>
 <p class="note">This page refreshes every ${REFRESH_SECONDS} seconds.</p>`;
 
-const UNKNOWN = ' Whether your click did anything is not known either: look, and click again. Twice does no harm.';
-/** How long a page waits for a lost connection to Redis. */
+const CLICK_RESULT_UNKNOWN =
+  ' Whether your click did anything is not known either: look, and click again. Twice does no harm.';
+/** How long a page waits for the connection to Redis to come back. */
 const READY_MS = 2_000;
 
 /**
- * The operator's console, as a route of the HTTP port. It stores nothing, so every process of an installation serves
- * the same pages to the same login. `token` is the operator's: whoever has it reads and acts. While Redis does not answer, the pages say so.
+ * Starts the operator's console, as a route of the HTTP port. The console stores nothing, so every process of an
+ * installation serves the same pages to the same login. Everybody with `token` can read and act.
  */
 export function startConsole(
   { settings, redisAddress, log }: Pick<Root, 'settings' | 'redisAddress' | 'log'>,
@@ -41,7 +42,7 @@ export function startConsole(
   const source = { redis, shards: settings.SHARDS };
   const runbook = readRunbook(runbookFile, settings.RUNBOOK_URL);
   const app = consoleApp({ settings, redis, source, runbook, token: tokenOf(token), log });
-  // The process keeps Node's own global Request and Response.
+  // Leaves Node's global `Request` and `Response` unchanged.
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   return {
     name: 'console',
@@ -63,7 +64,7 @@ function consoleApp(parts: ConsoleParts): Hono<VisitEnv> {
   });
   app.use(readForm);
   app.get(`${HOME}/style.css`, (visit) => visit.body(style, 200, { 'content-type': 'text/css; charset=utf-8' }));
-  app.use(guard(parts));
+  app.use(requireSession(parts));
   serveLogin(app, parts);
   app.use(async (_, next) => {
     await untilReady(redis, READY_MS);
@@ -78,7 +79,7 @@ function consoleApp(parts: ConsoleParts): Hono<VisitEnv> {
       return showProblem(visit, 404, 'Unknown', error.message, choicesHtml(error.choices));
     if (error instanceof UnusableSetting) return showProblem(visit, 500, 'Not shown', error.message);
     log.warn({ err: error }, 'a page of the console could not be made');
-    const click = visit.req.method === 'GET' ? '' : UNKNOWN;
+    const click = visit.req.method === 'GET' ? '' : CLICK_RESULT_UNKNOWN;
     if (redis.status === 'ready') {
       const text = `Something could not be read or written. The log of this process says more.${click}`;
       return showProblem(visit, 500, 'This page cannot be shown', text);
@@ -89,7 +90,7 @@ function consoleApp(parts: ConsoleParts): Hono<VisitEnv> {
   return app;
 }
 
-/** Serves every report at its own path, and the search for a message or a chat. */
+/** Serves each report at its own path, and the search for a message or a chat. */
 function serveReports(app: Hono<VisitEnv>, parts: ConsoleParts): void {
   app.get(`${HOME}/find`, (visit) => {
     const name = (visit.req.query('name') ?? '').trim();
@@ -108,17 +109,17 @@ async function showReport(visit: Visit, parts: ConsoleParts, { args = [], option
   const problem = wordsProblem(args, words);
   if (problem !== undefined) throw new UnknownName(problem);
   const query = Object.entries(visit.req.query());
-  const given = Object.fromEntries(
+  const values = Object.fromEntries(
     query.filter(([name, value]) => Object.hasOwn(options, name) && !optionProblem(name, value, options[name])),
   );
-  const request = { words, options: given, content: settings.LOG_CONTENT };
+  const request = { words, options: values, content: settings.LOG_CONTENT };
   const { report } = await (await read())({ ...source, settings }, request);
-  const reading = {
+  const context = {
     nowMs: report.nowMs,
     formKey: visit.get('formKey') ?? '',
     runbook: runbook.section,
   };
   const [at, isFirst] = [pathOfReport(page), page === ''];
-  const body = html`${resultHtml(visit)}${reportHtml(report, reading)}${optionsForm(at, options, given)}${isFirst ? SEARCH : ''}`;
+  const body = html`${resultHtml(visit)}${reportHtml(report, context)}${optionsForm(at, options, values)}${isFirst ? SEARCH : ''}`;
   return show(visit, { title: reportTitle(report), body, at, ...(isFirst && { refreshSeconds: REFRESH_SECONDS }) });
 }

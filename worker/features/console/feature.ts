@@ -1,6 +1,6 @@
 import type { Feature } from '../../feature.ts';
 
-/** The operator's page on the HTTP port, where there is a token for it. */
+/** The operator's console on the HTTP port, if `OPERATOR_TOKEN` is set. */
 export const consoleFeature: Feature = {
   name: 'console',
   async serve(root) {

@@ -10,17 +10,17 @@ const SESSION_SECONDS = 12 * 3600;
 export type Token = ReturnType<typeof tokenOf>;
 
 /**
- * The proofs that are derived from the operator's token. Nothing is stored: a login outlives restarts, holds in every
- * process of the installation, and ends at once for all when the token is replaced. Pure.
+ * Keys and checks derived from the operator's token. The console stores no logins, so a login outlives restarts and holds
+ * in every process of the installation. A new token ends all logins at once. Pure.
  */
 export function tokenOf(token: string) {
   const cookieKey = mac(token, 'spillway console');
   return {
-    /** Compares in a time that reveals nothing about the token, not even its length. */
-    isGiven: (text: string) => isSame(text, token),
+    /** Compares a text with the token in constant time, which does not reveal even the token's length. */
+    isEqualTo: (text: string) => isSame(text, token),
     /** Signs the cookie of a session. */
     cookieKey,
-    /** The key in the forms of a session, which no other site can know. */
+    /** The key in the forms of a session. Other sites cannot know it. */
     formKey: (session: string) => mac(cookieKey, `form ${session}`).toString('base64url'),
   };
 }
@@ -34,23 +34,23 @@ function isSame(one: string, other: string): boolean {
   return timingSafeEqual(digestOf(one), digestOf(other));
 }
 
-/** Its value is the time at which the session ends, in ms since the epoch, with a signature. */
+/** The cookie of a session. Its value is the session's end in ms since the epoch, with a signature. */
 const COOKIE = 'spillway_console';
 const LOGIN = `${HOME}/login`;
 
 const PATH_CHARS_LOGGED = 100;
-const FOREIGN = 'This form was not sent by a page of this console. Load the page again.';
-const STALE =
+const FOREIGN_FORM = 'This form was not sent by a page of this console. Load the page again.';
+const STALE_FORM =
   'You have logged in again since this page was loaded. Nothing was done: load the page again, and then do it.';
 const LOGGED_OUT = 'Your login has ended, and nothing was done. Log in, and do it again.';
 
 type LoginParts = Pick<ConsoleParts, 'token' | 'log'>;
 
 /**
- * Answers a request without a session with the login form in place of the page. A request that changes something must
- * come from one of our own pages, and carry the form key of its session.
+ * Answers requests without a session with the login form. A request that changes something must come from a page of the
+ * console, and have the form key of its session.
  */
-export function guard({ token, log }: LoginParts): MiddlewareHandler<VisitEnv> {
+export function requireSession({ token, log }: LoginParts): MiddlewareHandler<VisitEnv> {
   const warn = rareWarning(log, 'the console refused a form that was not its own');
   return async (visit, next) => {
     const { method, path } = visit.req;
@@ -59,7 +59,7 @@ export function guard({ token, log }: LoginParts): MiddlewareHandler<VisitEnv> {
       return showProblem(visit, 403, 'Not done', text);
     };
     const isChange = method !== 'GET' && method !== 'HEAD';
-    if (isChange && !isFromOwnPage(visit)) return refuse(FOREIGN);
+    if (isChange && !isFromOwnPage(visit)) return refuse(FOREIGN_FORM);
     if (isChange && path === LOGIN) return next();
     const session = await getSignedCookie(visit, token.cookieKey, COOKIE);
     if (!session || !(Number(session) > Date.now())) {
@@ -68,21 +68,21 @@ export function guard({ token, log }: LoginParts): MiddlewareHandler<VisitEnv> {
     }
     const formKey = token.formKey(session);
     visit.set('formKey', formKey);
-    if (isChange && !isSame(fieldOf(visit, 'form'), formKey)) return refuse(STALE);
+    if (isChange && !isSame(fieldOf(visit, 'form'), formKey)) return refuse(STALE_FORM);
     return next();
   };
 }
 
 /**
- * Serves the login and the logout. Wrong tokens are not counted: behind a proxy all visitors have one address, so a
- * limit would lock out the operator, and nobody guesses a token of 32 characters.
+ * Serves the login and the logout. Wrong tokens have no limit: behind a proxy all visitors have the same address, so a
+ * limit would lock out the operator, and nobody can guess a token of 32 characters.
  */
 export function serveLogin(app: Hono<VisitEnv>, { token, log }: LoginParts): void {
   const warn = rareWarning(log, 'the console was asked with a wrong token');
   app.post(LOGIN, async (visit) => {
     const address = visit.env.incoming.socket.remoteAddress ?? '';
     const to = pathAfterLogin(fieldOf(visit, 'to'));
-    if (!token.isGiven(fieldOf(visit, 'token').trim())) {
+    if (!token.isEqualTo(fieldOf(visit, 'token').trim())) {
       warn({ address });
       return show(visit, { title: 'Log in', body: loginPage(to, 'This is not the token.') }, 401);
     }
@@ -98,8 +98,8 @@ export function serveLogin(app: Hono<VisitEnv>, { token, log }: LoginParts): voi
   });
 }
 
-/** The page of the console to show after a login. A path that may lead elsewhere becomes the first page. */
+/** The path of the page after a login. A path that could lead outside the console becomes the first page. */
 function pathAfterLogin(to: string): string {
-  const isOurs = /^\/console(?:[/?]|$)/.test(to) && /^[\w/.:%?=&*+-]+$/.test(to);
-  return isOurs && !to.includes('//') && !to.includes('..') ? to : HOME;
+  const isConsolePath = /^\/console(?:[/?]|$)/.test(to) && /^[\w/.:%?=&*+-]+$/.test(to);
+  return isConsolePath && !to.includes('//') && !to.includes('..') ? to : HOME;
 }

@@ -7,7 +7,7 @@ import { type ConsoleParts, show, type VisitEnv } from './visit.ts';
 
 export type Runbook = ReturnType<typeof readRunbook>;
 
-/** Reads the sections of the runbook's file; none if the file is missing. `url` is the address of the same text. */
+/** Reads the sections of the runbook's file; none if the file is missing. `url` is `RUNBOOK_URL`. */
 export function readRunbook(file: string, url: string | undefined) {
   const sections = sectionsOf(textOf(file));
   const linkOf = (href: string): string | undefined => {
@@ -42,7 +42,7 @@ function pathOfSection(name: string): string {
   return `${HOME}/runbook/${encodeURIComponent(name)}`;
 }
 
-/** The text below each heading of the second and third level. The keys are the headings' anchors, as on GitHub. Pure. */
+/** The texts under headings of the second and third level, by the headings' anchors as on GitHub. Pure. */
 export function sectionsOf(markdown: string): ReadonlyMap<string, string> {
   const sections = new Map<string, string>();
   for (const part of markdown.split(/^(?=###? )/m)) {
@@ -65,7 +65,7 @@ function uniqueName(sections: ReadonlyMap<string, string>, name: string, at = 0)
   return sections.has(anchor) ? uniqueName(sections, name, at + 1) : anchor;
 }
 
-/** Serves each section on a page of its own. */
+/** Serves each section on its own page. */
 export function serveRunbook(app: Hono<VisitEnv>, { runbook }: ConsoleParts): void {
   app.get(`${HOME}/runbook/:name`, (visit) => {
     const name = visit.req.param('name');

@@ -11,20 +11,20 @@ import type { Token } from './login.ts';
 import { HOME, type Page, pageHtml, problemHtml } from './pages/layout.ts';
 import type { Runbook } from './runbook.ts';
 
-/** A request, and the data that our middleware adds to it. */
+/** Hono's types of a request, with the data that the console's middleware adds. */
 export interface VisitEnv {
   Bindings: HttpBindings;
   Variables: {
-    /** The key of the session's forms; absent before a login. */
+    /** The key in the session's forms; absent before a login. */
     formKey: string | undefined;
-    /** The fields of the form that was sent. */
+    /** The fields of the request's form. */
     form: URLSearchParams;
   };
 }
 
 export type Visit = Context<VisitEnv>;
 
-/** The parts that pages are made from. */
+/** The dependencies of the console's pages. */
 export interface ConsoleParts {
   settings: Settings;
   redis: RedisClient;
@@ -36,23 +36,23 @@ export interface ConsoleParts {
 
 type Status = 200 | 401 | 403 | 404 | 500 | 503;
 
-/** Answers with a page in which forms belong to the visitor's session. */
+/** Answers with a page whose forms have the form key of the visitor's session. */
 export function show(visit: Visit, page: Page, status: Status = 200) {
   return visit.html(pageHtml(page, visit.get('formKey')), status);
 }
 
-/** Answers with a page in place of one that cannot be shown. */
+/** Answers with a page about a problem. */
 export function showProblem(visit: Visit, status: Status, title: string, text: string, more = html``) {
   return show(visit, { title, body: html`${problemHtml(title, text)}${more}` }, status);
 }
 
-/** `Secure` is set behind a proxy that serves https: a browser does not return such a cookie over http. */
+/** Options of the console's cookies. `Secure` only behind an https proxy, since browsers do not send such cookies over http. */
 export function cookieOptions({ req }: Visit, maxAge: number): CookieOptions {
   const secure = /^\s*https\b/i.test(req.header('x-forwarded-proto') ?? '');
   return { path: HOME, httpOnly: true, sameSite: 'Strict', secure, maxAge };
 }
 
-/** A field of a form as text; empty when there is none. */
+/** The value of a form's field; empty if absent. */
 export function fieldOf(visit: Visit, name: string): string {
   return visit.get('form').get(name) ?? '';
 }
@@ -60,8 +60,8 @@ export function fieldOf(visit: Visit, name: string): string {
 const FORM_BYTES_MAX = 16 * 1024;
 
 /**
- * Reads the form of a request, also one that a proxy sends in chunks without a length, and refuses a large one. Hono's
- * `bodyLimit` cannot read chunks here: it needs the global `Request` that the console leaves alone.
+ * Reads the form of a request, also in chunks without a length, and refuses a large form. Hono's `bodyLimit` cannot read
+ * chunks here: it needs its own global `Request`, which the console does not install.
  */
 export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
   const chunks: Buffer[] = [];
@@ -75,10 +75,7 @@ export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
   return next();
 };
 
-/**
- * Whether a request was sent by one of our own pages, as `Sec-Fetch-Site` says, or else `Origin`. A request without
- * both headers is refused.
- */
+/** Whether a page of the console sent a request, by `Sec-Fetch-Site` or else `Origin`. Without both headers: no. */
 export function isFromOwnPage({ req }: Visit): boolean {
   const [site, origin] = [req.header('sec-fetch-site'), req.header('origin')];
   const host = req.header('x-forwarded-host') ?? req.header('host');
@@ -87,7 +84,7 @@ export function isFromOwnPage({ req }: Visit): boolean {
   return new URL(origin).host === host.toLowerCase();
 }
 
-/** Our pages run no script, load nothing but our style, and are shown in no frame. */
+/** Response headers for pages without scripts and frames, with the console's own style only. */
 export const safeHeaders = secureHeaders({
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],
@@ -98,7 +95,7 @@ export const safeHeaders = secureHeaders({
     frameAncestors: ["'none'"],
   },
   xFrameOptions: 'DENY',
-  // With "no-referrer" a browser would hide the origin of our own forms from us.
+  // With "no-referrer" a browser would send the console's forms without an `Origin`.
   referrerPolicy: 'same-origin',
   strictTransportSecurity: false,
 });

@@ -1,34 +1,36 @@
 import { html } from 'hono/html';
-import type { Act } from '../../../report/report.ts';
+import type { ActionButton } from '../../../report/report.ts';
 import { formKeyField, HOME, type Html } from './layout.ts';
 
-/** A form that sends one of these acts would do it at once. So the button leads to a page that asks first. */
-const ASKED: ReadonlySet<Act['verb']> = new Set(['cancel', 'pause', 'purge', 'close']);
+/** Actions whose button leads to a page with a question first. The buttons of all others run the action at once. */
+const NEEDS_QUESTION: ReadonlySet<ActionButton['verb']> = new Set(['cancel', 'pause', 'purge', 'close']);
 
-/** The buttons of acts, side by side. Pure. */
-export function actsHtml(acts: readonly Act[], formKey: string): Html {
-  return acts.length === 0 ? html`` : html`<div class="actions">${acts.map((act) => actHtml(act, formKey))}</div>`;
+/** Buttons side by side. Pure. */
+export function buttonsHtml(buttons: readonly ActionButton[], formKey: string): Html {
+  return buttons.length === 0
+    ? html``
+    : html`<div class="actions">${buttons.map((button) => buttonHtml(button, formKey))}</div>`;
 }
 
-function actHtml({ verb, target, label }: Act, formKey: string): Html {
+function buttonHtml({ verb, target, label }: ActionButton, formKey: string): Html {
   const isReplayOfMany = verb === 'replay' && target.includes('..');
-  if (ASKED.has(verb) || isReplayOfMany)
+  if (NEEDS_QUESTION.has(verb) || isReplayOfMany)
     return html`<a class="button" href="${HOME}/act/${verb}?target=${encodeURIComponent(target)}">${label}</a>`;
   return html`<form method="post" action="${HOME}/act/${verb}">${formKeyField(formKey)}
 <input type="hidden" name="target" value="${target}"><button>${label}</button></form>`;
 }
 
-/** The question before an act. */
+/** The question before an action. */
 export interface Question {
-  /** The act, such as "Pause chat 1001". */
+  /** The action, such as "Pause chat 1001". */
   title: string;
   text: string;
   target: string;
-  /** The page to go to instead. */
+  /** The path of the page for "no". */
   back: string;
 }
 
-/** The body of the page that asks whether to do an act. Pure. */
+/** The body of the page with the question before an action. Pure. */
 export function questionHtml({ title, text, target, back }: Question, formKey: string): Html {
   return html`<h1>${title}?</h1>
 <p>${text}</p>

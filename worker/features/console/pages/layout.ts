@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import { REPORTS, type ReportRule } from '../../../report/reports.ts';
 
-/** A piece of a page, with all inserted values escaped. */
+/** A piece of HTML with all inserted values escaped. */
 export type Html = ReturnType<typeof html>;
 
 export const HOME = '/console';
@@ -10,9 +10,9 @@ export const HOME = '/console';
 export interface Page {
   title: string;
   body: Html;
-  /** The path of the link that the navigation marks as current. */
+  /** The page's own path, which the navigation marks as current. */
   at?: string;
-  /** The browser loads `at` again after this time. */
+  /** After this time the browser loads `at` again. */
   refreshSeconds?: number;
 }
 
@@ -21,7 +21,7 @@ export function pathOfReport(page: string): string {
   return page === '' ? HOME : `${HOME}/${page}`;
 }
 
-/** A whole page. `formKey` is the key of the session's forms; absent before a login. Pure. */
+/** A whole page. `formKey` is the key in the session's forms; absent before a login. Pure. */
 export function pageHtml({ title, body, at, refreshSeconds }: Page, formKey: string | undefined): Html {
   return html`<!doctype html>
 <html lang="en">
@@ -59,12 +59,12 @@ function link({ page, link: name }: ReportRule, at: string | undefined): Html {
   return html`<a href="${path}" ${path === at ? html`aria-current="page"` : ''}>${name}</a>`;
 }
 
-/** The hidden field that proves that a form is of this session. Pure. */
+/** The hidden field that proves that a form belongs to this session. Pure. */
 export function formKeyField(formKey: string): Html {
   return html`<input type="hidden" name="form" value="${formKey}">`;
 }
 
-/** The form for the operator's token, with the reason why the last try failed. Pure. */
+/** The login form; `problem` says why the last try failed. Pure. */
 export function loginPage(to: string, problem?: string): Html {
   return html`<div class="login">
 <h1>Spillway</h1>
@@ -79,7 +79,7 @@ ${problem === undefined ? '' : html`<p class="problem" role="alert">${problem}</
 </div>`;
 }
 
-/** A problem in place of a page. Pure. */
+/** The body of a page about a problem. Pure. */
 export function problemHtml(title: string, text: string): Html {
   return html`<div class="verdict bad" role="alert"><h1>${title}</h1><p>${text}</p></div>
 <p><a href="${HOME}">Back to the status</a></p>`;

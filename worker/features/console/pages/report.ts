@@ -3,7 +3,7 @@ import { counted } from '../../../../shared/base/text.ts';
 import { utcTime } from '../../../../shared/base/wall-time.ts';
 import type { Option } from '../../../report/arguments.ts';
 import {
-  type Act,
+  type ActionButton,
   type Fact,
   type Item,
   type Name,
@@ -15,96 +15,96 @@ import {
   type Verdict,
 } from '../../../report/report.ts';
 import { inWords } from '../../../report/words.ts';
-import { actsHtml } from './acts.ts';
+import { buttonsHtml } from './acts.ts';
 import { HOME, type Html } from './layout.ts';
 
-/** Data that a page needs besides its report. */
-interface Reading {
+/** The data that a page needs beside its report. */
+interface PageContext {
   nowMs: number;
-  /** The key that its forms carry. */
+  /** The key in the page's forms. */
   formKey: string;
-  /** A section of the runbook. */
+  /** Renders a section of the runbook. */
   runbook: (name: string) => Html;
 }
 
-/** The title of a report in plain words. Pure. */
+/** The title of a report as plain text. Pure. */
 export function reportTitle({ title, verdict }: Report): string {
   const pieces = piecesOf(title ?? verdict?.word ?? 'Spillway');
   return pieces.map((piece) => (typeof piece === 'object' && 'id' in piece ? piece.id : String(piece))).join('');
 }
 
-/** A report as the body of a page, with buttons for its acts. Pure. */
-export function reportHtml({ title, verdict, sections, actions = [] }: Report, reading: Reading): Html {
-  const acts = actions.flatMap(({ act }) => act ?? []);
-  return html`${title === undefined ? '' : html`<h1>${textHtml(title, reading)}</h1>`}
-${verdict === undefined ? '' : verdictHtml(verdict, reading)}
-${actsHtml(acts, reading.formKey)}
-${sections.map((section) => sectionHtml(section, reading))}`;
+/** A report as the body of a page, with buttons for its actions. Pure. */
+export function reportHtml({ title, verdict, sections, actions = [] }: Report, context: PageContext): Html {
+  const buttons = actions.flatMap(({ act }) => act ?? []);
+  return html`${title === undefined ? '' : html`<h1>${textHtml(title, context)}</h1>`}
+${verdict === undefined ? '' : verdictHtml(verdict, context)}
+${buttonsHtml(buttons, context.formKey)}
+${sections.map((section) => sectionHtml(section, context))}`;
 }
 
-/** A form for the options of a report, except for those without a value. Pure. */
+/** The form for those options of a report that have a value. Pure. */
 export function optionsForm(
   path: string,
   options: Readonly<Record<string, Option>>,
-  given: Readonly<Record<string, string>>,
+  values: Readonly<Record<string, string>>,
 ): Html {
   const fields = Object.entries(options).filter(([, { as }]) => as !== undefined);
   if (fields.length === 0) return html``;
   const field = ([name, { as }]: [string, Option]) =>
-    html`<input name="${name}" aria-label="${name}" placeholder="${name}: ${as}" value="${given[name] ?? ''}">`;
+    html`<input name="${name}" aria-label="${name}" placeholder="${name}: ${as}" value="${values[name] ?? ''}">`;
   return html`<form class="search" action="${path}">${fields.map(field)}<button>Show</button></form>`;
 }
 
-/** Links to the pages that an unknown name may mean. Pure. */
+/** Links to the pages that match an ambiguous name. Pure. */
 export function choicesHtml(choices: readonly Name[]): Html {
   return html`${choices.map((name) => html`<p>${nameHtml(name)}</p>`)}`;
 }
 
-function verdictHtml({ tone, word, reason, more = [] }: Verdict, reading: Reading): Html {
+function verdictHtml({ tone, word, reason, more = [] }: Verdict, context: PageContext): Html {
   return html`<div class="verdict ${tone}" role="status">${word === undefined ? '' : html`<h1>${word}</h1>`}
-<p class="reason">${textHtml(reason, reading)}</p>
-${more.map((line) => html`<p>${textHtml(line, reading)}</p>`)}</div>`;
+<p class="reason">${textHtml(reason, context)}</p>
+${more.map((line) => html`<p>${textHtml(line, context)}</p>`)}</div>`;
 }
 
-function sectionHtml(section: Section, reading: Reading): Html {
+function sectionHtml(section: Section, context: PageContext): Html {
   const { title, empty, intro, facts = [], table, items = [], timeline, quote, more } = section;
-  const isAlone = items.length === 1;
+  const isOnlyItem = items.length === 1;
   return html`<section>${title === undefined ? '' : html`<h2>${title}</h2>`}
 ${empty === undefined ? '' : html`<p class="nothing">${empty}</p>`}
-${intro === undefined ? '' : html`<p>${textHtml(intro, reading)}</p>`}
-${title === undefined ? tilesHtml(facts, reading) : marksHtml(facts, reading)}
-${table === undefined ? '' : tableHtml(table, reading)}
-${items.length === 0 ? '' : html`<ul class="cards">${items.map((item) => itemHtml(item, isAlone, reading))}</ul>`}
+${intro === undefined ? '' : html`<p>${textHtml(intro, context)}</p>`}
+${title === undefined ? tilesHtml(facts, context) : marksHtml(facts, context)}
+${table === undefined ? '' : tableHtml(table, context)}
+${items.length === 0 ? '' : html`<ul class="cards">${items.map((item) => itemHtml(item, isOnlyItem, context))}</ul>`}
 ${timeline === undefined ? '' : timelineHtml(timeline)}
 ${quote === undefined ? '' : html`<pre>${quote}</pre>`}
 ${more !== undefined && more.count > 0 ? html`<p class="note">and ${counted(more.count, `more ${more.noun}`)}</p>` : ''}</section>`;
 }
 
-/** Numbers side by side. */
-function tilesHtml(facts: readonly Fact[], reading: Reading): Html {
+/** Facts as tiles side by side, for numbers. */
+function tilesHtml(facts: readonly Fact[], context: PageContext): Html {
   if (facts.length === 0) return html``;
   const tile = ({ name, value, note }: Fact) =>
-    html`<div class="tile"><dt>${name}</dt><dd>${textHtml(value, reading)}</dd>${note === undefined ? '' : html`<dd class="note">${textHtml(note, reading)}</dd>`}</div>`;
+    html`<div class="tile"><dt>${name}</dt><dd>${textHtml(value, context)}</dd>${note === undefined ? '' : html`<dd class="note">${textHtml(note, context)}</dd>`}</div>`;
   return html`<dl class="tiles">${facts.map(tile)}</dl>`;
 }
 
-/** States and longer texts, one below the other. */
-function marksHtml(facts: readonly Fact[], reading: Reading): Html {
+/** Facts one below the other, for states and longer texts. */
+function marksHtml(facts: readonly Fact[], context: PageContext): Html {
   if (facts.length === 0) return html``;
   const mark = ({ name, value, note, tone }: Fact) =>
-    html`<li class="${tone ?? ''}"><b>${name}</b> <span>${tone === 'bad' ? 'Trouble: ' : ''}${textHtml(value, reading)}${note === undefined ? '' : html`; ${textHtml(note, reading)}`}</span></li>`;
+    html`<li class="${tone ?? ''}"><b>${name}</b> <span>${tone === 'bad' ? 'Trouble: ' : ''}${textHtml(value, context)}${note === undefined ? '' : html`; ${textHtml(note, context)}`}</span></li>`;
   return html`<ul class="marks">${facts.map(mark)}</ul>`;
 }
 
-function itemHtml({ title, tone, severity, lines, runbook }: Item, isAlone: boolean, reading: Reading): Html {
-  return html`<li class="${tone}"><h3>${severity === undefined ? '' : html`<span class="severity">${severity}</span> `}${textHtml(title, reading)}</h3>
-${lines.map((line) => html`<p>${textHtml(line, reading)}</p>`)}
-${runbook === undefined ? '' : html`<details ${isAlone ? 'open' : ''}><summary>What the runbook says</summary>${reading.runbook(runbook)}</details>`}</li>`;
+function itemHtml({ title, tone, severity, lines, runbook }: Item, isOnlyItem: boolean, context: PageContext): Html {
+  return html`<li class="${tone}"><h3>${severity === undefined ? '' : html`<span class="severity">${severity}</span> `}${textHtml(title, context)}</h3>
+${lines.map((line) => html`<p>${textHtml(line, context)}</p>`)}
+${runbook === undefined ? '' : html`<details ${isOnlyItem ? 'open' : ''}><summary>What the runbook says</summary>${context.runbook(runbook)}</details>`}</li>`;
 }
 
 /** A table. On a narrow screen, where the style hides the head, each cell shows the name of its column. */
-function tableHtml({ columns, rows }: NonNullable<Section['table']>, reading: Reading): Html {
-  const cell = (text: Text, at: number) => html`<td data-name="${columns[at] ?? ''}">${textHtml(text, reading)}</td>`;
+function tableHtml({ columns, rows }: NonNullable<Section['table']>, context: PageContext): Html {
+  const cell = (text: Text, at: number) => html`<td data-name="${columns[at] ?? ''}">${textHtml(text, context)}</td>`;
   return html`<table><thead><tr>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>${rows.map((cells) => html`<tr>${cells.map(cell)}</tr>`)}</tbody></table>`;
 }
@@ -116,11 +116,11 @@ function timelineHtml({ steps, fromMs }: NonNullable<Section['timeline']>): Html
   })}</ol>`;
 }
 
-function textHtml(text: Text, reading: Reading): Html {
-  return html`${piecesOf(text).map((piece) => pieceHtml(piece, reading))}`;
+function textHtml(text: Text, context: PageContext): Html {
+  return html`${piecesOf(text).map((piece) => pieceHtml(piece, context))}`;
 }
 
-function pieceHtml(piece: Piece, { nowMs, formKey }: Reading): Html {
+function pieceHtml(piece: Piece, { nowMs, formKey }: PageContext): Html {
   if (typeof piece !== 'object') return html`${piece}`;
   if ('letter' in piece) return letterHtml(piece.letter, formKey);
   if ('of' in piece) return nameHtml(piece);
@@ -129,11 +129,11 @@ function pieceHtml(piece: Piece, { nowMs, formKey }: Reading): Html {
 }
 
 function letterHtml(letter: string, formKey: string): Html {
-  const acts: Act[] = [
+  const buttons: ActionButton[] = [
     { verb: 'replay', target: letter, label: 'Put back' },
     { verb: 'purge', target: letter, label: 'Remove' },
   ];
-  return html`<div><a class="id" href="${HOME}/letter/${encodeURIComponent(letter)}">${letter}</a>${actsHtml(acts, formKey)}</div>`;
+  return html`<div><a class="id" href="${HOME}/letter/${encodeURIComponent(letter)}">${letter}</a>${buttonsHtml(buttons, formKey)}</div>`;
 }
 
 function timeHtml(atMs: number, words: string): Html {
