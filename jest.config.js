@@ -1,4 +1,4 @@
-/** Node strips the types itself (see docs/adr/0002), so no file is transformed. */
+/** Node strips the types itself (see docs/decisions.md, 2), so no file is transformed. */
 export default {
   testEnvironment: '<rootDir>/test/environment/realm.ts',
   runtime: '<rootDir>/test/environment/runtime.mjs',

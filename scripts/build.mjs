@@ -1,6 +1,6 @@
 /**
  * `npm run build`: makes of the gateway's programs a package, in `dist`. About 800 modules become a few files, which Node loads
- * in half the time and with 20 MB less memory (docs/adr/0016). The image runs it, `npm pack ./dist` packs it for an
+ * in half the time and with 20 MB less memory (docs/decisions.md, 16). The image runs it, `npm pack ./dist` packs it for an
  * installation without a clone. From a clone the sources run. An argument names another folder of the project.
  */
 import { execSync } from 'node:child_process';
@@ -99,9 +99,17 @@ function copyWhatIsRead() {
 
 /** The package depends on what the bundle leaves out, in the versions of the project's lock: npm takes all others out of it. */
 function writePackage() {
-  const { scripts: _, devDependencies: __, optionalDependencies: ___, ...own } = project;
+  const { private: _, scripts: __, devDependencies: ___, optionalDependencies: ____, ...own } = project;
   const dependencies = Object.fromEntries(external.map((name) => [name, own.dependencies[name]]));
-  const about = { ...own, bin: { [own.name]: 'command.mjs' }, dependencies };
+  const about = {
+    ...own,
+    keywords: ['telegram', 'claude', 'gateway', 'bot', 'redis', 'bullmq', 'opentelemetry'],
+    bin: { [own.name]: 'command.mjs' },
+    // It is a program: nothing of it is to be imported.
+    exports: { './package.json': './package.json' },
+    publishConfig: { access: 'public', provenance: true },
+    dependencies,
+  };
   writeFileSync(join(outdir, 'package.json'), `${JSON.stringify(about, undefined, 2)}\n`);
   cpSync(join(root, 'package-lock.json'), join(outdir, 'npm-shrinkwrap.json'));
   execSync('npm install --package-lock-only --offline --ignore-scripts', { cwd: outdir, stdio: 'ignore' });

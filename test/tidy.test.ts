@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { BUDGETS, overBudget } from './house/budgets.ts';
+import { BUDGETS, overBudget, WORD_ADVICE, WORD_BUDGETS } from './house/budgets.ts';
 import { measureHouse } from './house/figures.ts';
 import {
   everything,
@@ -14,6 +14,7 @@ import {
   read,
   valueImports,
 } from './house/sources.ts';
+import { measureWords } from './house/words.ts';
 
 /**
  * The rooms of the house, from the ground up: a file imports values only from its own room and from those that stand before
@@ -231,6 +232,10 @@ test('the product is short: median file 100 lines, nine of ten files 220 and nin
 
 test('the house stays within its budgets', () => {
   expect(overBudget({ ...measureHouse() }, BUDGETS)).toEqual([]);
+});
+
+test('comments and names are in plain words', () => {
+  expect(overBudget(measureWords(), WORD_BUDGETS, WORD_ADVICE)).toEqual([]);
 });
 
 test('only shared/base/settings.ts reads process.env', () => {

@@ -68,10 +68,10 @@ interface UndoableChanges {
   commands: readonly string[];
 }
 
-/** Transcripts by the place of their message, and the turn that stores them. */
+/** Transcripts by the index of their message, and the turn that stores them. */
 export interface Transcripts {
   kind: 'transcribed';
-  byPlace: ReadonlyMap<number, { label: string; text: string }>;
+  byIndex: ReadonlyMap<number, { label: string; text: string }>;
   turn: Turn<Env>;
 }
 

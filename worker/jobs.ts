@@ -20,7 +20,9 @@ import type { ProbeCalls } from './watch/endpoint-probe.ts';
 /** The budget of a shard; `undefined` without any limit: then nothing is counted. */
 function openBudget({ settings, chats, redis, lane }: ShardEnv): Budget | undefined {
   const isLimited = [{}, ...chats.values()].some((chat) => limitsOf(settings, chat, { isGuest: true }).length > 0);
-  return isLimited ? createBudget(redis, (payer) => limitsOf(settings, payer?.own, payer), lane.nowMs) : undefined;
+  return isLimited
+    ? createBudget(redis, (payer) => limitsOf(settings, payer?.ownLimits, payer), lane.nowMs)
+    : undefined;
 }
 
 /** One of the chats of each kind whose requests begin alike; the first are those without settings of their own. */

@@ -3,7 +3,7 @@ import { isFields } from '../../shared/base/fields.ts';
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import { type InboundMessage, VERSION_OF_SUMMONS } from '../../shared/flow/message.ts';
 import { type EntryId, keysOf, shardOf } from '../../shared/redis/keys.ts';
-import { BEGUN_WITHIN_MS, type SummonsBook, summonsBook } from '../../shared/state/turn/summons.ts';
+import { FIRST_MESSAGE_WITHIN_MS, type SummonsBook, summonsBook } from '../../shared/state/turn/summons.ts';
 import { isFinal } from '../../shared/telegram/failure.ts';
 import type { Unchecked } from '../../shared/telegram/method.ts';
 import { textsFor } from '../../shared/texts/language.ts';
@@ -54,7 +54,7 @@ export function createSummoner({ telegram, redis, settings, log, reach }: Produc
   const running = new Set<Promise<void>>();
   const answer = async (book: SummonsBook, entry: EntryId, { summons, from }: InboundMessage): Promise<void> => {
     const { oneMoment } = textsFor(undefined, from.language);
-    const answered = await telegram.answerSummons(summons?.queryId ?? '', oneMoment, BEGUN_WITHIN_MS);
+    const answered = await telegram.answerSummons(summons?.queryId ?? '', oneMoment, FIRST_MESSAGE_WITHIN_MS);
     reach('summons answered');
     if (answered.ok) await keepTrying(() => book.put(entry, answered.value.inlineId));
     else if (isFinal(answered.failure)) await book.refuse(entry);

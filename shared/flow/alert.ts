@@ -3,7 +3,7 @@ import { traceIdOf } from '../base/telemetry.ts';
 import { counted } from '../base/text.ts';
 import type { ChatKey, EntryId } from '../redis/keys.ts';
 
-/** Why an operator is alerted. Each has a row in the table of causes, which says what to do and how it ends. */
+/** The cause of an alert. The table of causes has a row for each, with its remedy and its end. */
 export type Cause =
   | 'fresh-session'
   | 'history-refused'
@@ -48,31 +48,31 @@ export type Cause =
   /** A cause that another version wrote, and this one does not know. */
   | 'other-version';
 
-/** One occurrence of something that the operator must know: it opens an incident, is counted in one, or ends it. */
+/** One occurrence of an incident: it opens the incident, adds to its count, or ends it. */
 export interface Alert {
   cause: Cause;
-  /** Distinguishes incidents of one cause, such as by the name of a tool; absent where only one can be open. */
+  /** Distinguishes open incidents of one cause, e.g. the name of a tool; absent if a cause has at most one. */
   key?: string;
-  /** Plain text: what happened, the chat id, numbers as digits, the trace id. */
+  /** Plain text: the event, the chat id, numbers as digits, the trace id. */
   text: string;
-  /** The same in a few words, for a list of many; absent where the text is short. */
+  /** The text in a few words, for lists; absent if the text is short. */
   line?: string;
   chat?: ChatKey;
   entry?: EntryId;
   traceId?: string;
-  /** The current kind of trouble, where a cause has several; a change is reported. */
+  /** The current kind of trouble, if a cause has several. A change of the level is reported. */
   level?: string;
-  /** The incident is over. */
+  /** Whether the incident is over. */
   isOver?: true;
 }
 
-/** `page`: people get no answers now. `attention`: some messages failed, or will. `info`: nothing is to be done at once. */
+/** `page`: people get no answers now. `attention`: some messages failed, or will. `info`: no need to act at once. */
 export type Severity = 'page' | 'attention' | 'info';
 
 /** The message that an alert is about. */
 export type Place = Required<Pick<Alert, 'chat' | 'entry'>>;
 
-/** The fields of an alert that lead to its message. */
+/** The fields of an alert that identify its message. */
 export function whereOf({ chat, entry, traceparent }: Place & { traceparent: string }): Place & { traceId: string } {
   return { chat, entry, traceId: traceIdOf(traceparent) };
 }
@@ -80,22 +80,22 @@ export function whereOf({ chat, entry, traceparent }: Place & { traceparent: str
 const WORDS = ['key', 'line', 'chat', 'entry', 'traceId', 'level'] as const;
 
 /**
- * Reads an alert as it was queued, in any version: a cause that this one does not know is left in it, and a field that it
- * cannot use is left out. `undefined` when it has no words.
+ * Reads a queued alert of any version. Keeps a cause that this version does not know, and drops fields that it cannot use.
+ * Returns `undefined` for an alert without a text or a cause.
  */
 export function readAlert(json: string | undefined): Alert | undefined {
-  const read = jsonFields(json) ?? {};
-  // An earlier version named the incident alone.
-  const { text, incident, cause = typeof incident === 'string' ? incident : undefined } = read;
+  const fields = jsonFields(json) ?? {};
+  // Alerts of an earlier version have `incident` in place of `cause`.
+  const { text, incident, cause = typeof incident === 'string' ? incident : undefined } = fields;
   if (typeof text !== 'string' || typeof cause !== 'string') return undefined;
-  const words = WORDS.flatMap((name) => (typeof read[name] === 'string' ? [[name, read[name]]] : []));
-  return { ...Object.fromEntries(words), cause: cause as Cause, text, ...(read.isOver === true && { isOver: true }) };
+  const words = WORDS.flatMap((name) => (typeof fields[name] === 'string' ? [[name, fields[name]]] : []));
+  return { ...Object.fromEntries(words), cause: cause as Cause, text, ...(fields.isOver === true && { isOver: true }) };
 }
 
-/** Ledger counts went back: they only ever grow, so Redis lost data. `counts` is their key. */
-export function lostDataAlert(counts: string, before: number, now: number): Alert {
+/** The alert that the ledger's counts went back. They only grow, so Redis lost data. `counts` is their Redis key. */
+export function lostDataAlert(counts: string, previous: number, now: number): Alert {
   return {
     cause: 'lost-data',
-    text: `Redis lost data: ${counted(before, 'message')} had been accepted, and now it knows of ${now} (${counts}). Messages that waited may be gone without an answer, and conversations may have lost their end.`,
+    text: `Redis lost data: ${counted(previous, 'message')} had been accepted, and now it knows of ${now} (${counts}). Messages that waited may be gone without an answer, and conversations may have lost their end.`,
   };
 }

@@ -1,17 +1,17 @@
-/** A short stable code for spans, logs and alerts. The kind decides what to do, the reason says why. */
+/** A stable code for spans, logs and alerts. It explains a failure; the failure's `kind` decides the reaction. */
 export type FailureReason =
   | 'prompt_too_long'
-  /** A limit of rates that is smaller than the request: waiting cannot help, but it is no window. */
+  /** A rate limit that is smaller than the request: waiting cannot help, and the limit is not the model's window. */
   | 'rate_below_size'
   | 'silent_overflow'
-  /** Our own count said so before the call was made. */
+  /** Our own count of tokens or bytes exceeded the limit before the call. */
   | 'counted_too_long'
   | 'counted_too_large'
   | 'output_does_not_fit'
   | 'request_too_large'
   | 'media_rejected'
   | 'structure'
-  /** No call was made: the request breaks a rule of the API, which is a defect of ours. */
+  /** No call was made: the request would break a rule of the API, because of a bug in the gateway. */
   | 'invalid_request'
   | 'thinking_signature'
   | 'rate_limited'
@@ -21,19 +21,19 @@ export type FailureReason =
   | 'timeout'
   | 'cut_stream'
   | 'aborted'
-  /** No call was made: the endpoint is spared. */
+  /** No call was made: the model's breaker is open. */
   | 'paused'
   /** No call was made: a budget is used up. */
   | `over_${'chat' | 'person' | 'total'}_budget`
   | 'authentication'
   | 'permission'
   | 'billing'
-  /** The endpoint does not know the model, or no more. */
+  /** The endpoint does not know the model, or no longer. */
   | 'not_found'
-  /** The endpoint knows the model, and does not let this account use it, or not with tools. */
+  /** The endpoint knows the model, and does not let this account use it, or not together with tools. */
   | 'model_unusable'
   | 'refused'
   | 'bad_request'
-  /** Thinking took all the output that was allowed. */
+  /** Thinking used up the allowed output before the first word. */
   | 'cut_before_text'
   | 'unknown';

@@ -3,38 +3,38 @@ import { jsonValue } from '../base/fields.ts';
 import { chatKey, commandLaneOf, deskLaneOf, type EntryId, type LaneKey, summonsKey } from '../redis/keys.ts';
 import { commandOf, laneOfCommand } from '../telegram/commands.ts';
 
-/** How a message ended. Every accepted message gets exactly one of these, and the user or the operator is notified. */
+/** The end of a message. Every accepted message gets exactly one outcome, and the user or the operator gets a notice. */
 export type Outcome = 'answered' | 'command' | 'merged' | 'refused' | 'cancelled' | 'failed' | 'undeliverable';
 
 const sender = z.object({
   id: z.int(),
   name: z.string().optional(),
-  /** Somebody in an allowed group who is not on the allow list as a person, or in a chat that the bot is not part of. */
+  /** The author of a summons, or a member of an allowed group whose own id is not on the allow list. */
   isGuest: z.literal(true).optional(),
-  /** An operator, in the chat of alerts, who does there what only operators do. */
+  /** An operator who wrote a command for operators in the chat of alerts. */
   isOperator: z.literal(true).optional(),
-  /** The language of the person's app, as a code of IETF's kind. */
+  /** The language of the person's app, as an IETF tag. */
   language: z.string().optional(),
 });
 
-/** A file that Telegram stores for us. What its sender states about it may be wrong. */
+/** A file on Telegram's servers. The sender's statements about it may be wrong. */
 const file = z.object({
   what: z.enum(['photo', 'document']),
   fileId: z.string().min(1),
   name: z.string().optional(),
   mediaType: z.string().optional(),
   bytes: z.int().positive().optional(),
-  /** The kind of media that it is only the thumbnail of, such as a `video`; that itself cannot be shown. */
+  /** Set if this is only the thumbnail of media that the model cannot see, such as a `video`. */
   thumbnailOf: z
     .object({ what: z.string(), seconds: z.int().positive().optional(), name: z.string().optional() })
     .optional(),
 });
 
-/** Something in which somebody may speak, which Telegram stores for us. */
 const repeat = z.union([z.object({ cron: z.string() }), z.object({ everyMinutes: z.int() })]);
 
+/** A recording on Telegram's servers that may contain speech. */
 const sound = z.object({
-  /** Its kind, where the message does not say it: `voice`, `audio` or `video_note`. */
+  /** `voice`, `audio` or `video_note`; absent if the message's content states it. */
   kind: z.string().optional(),
   fileId: z.string().min(1),
   name: z.string().optional(),
@@ -43,11 +43,11 @@ const sound = z.object({
   seconds: z.int().positive().optional(),
 });
 
-/** Telegram's are far shorter. */
+/** The query ids of Telegram are far shorter. */
 const QUERY_ID_CHARS_MAX = 256;
-/** A message of a later version is left to a worker that knows that version. */
+/** The newest version. A worker skips messages of a later version, for a worker that knows that version. */
 const VERSION = 3;
-/** The versions of messages that a worker of an earlier version cannot read: it then leaves them alone. */
+/** The version of messages that older workers cannot read and therefore skip. */
 const VERSION_OF_REMINDERS = 2;
 export const VERSION_OF_SUMMONS = 3;
 
@@ -61,14 +61,11 @@ const schema = z
     chatTitle: z.string().optional(),
     messageId: z.int(),
     from: sender,
-    /** When Telegram got it, in ms since the epoch. */
+    /** The time at which Telegram received the message, in ms since the epoch. */
     sentAtMs: z.int(),
-    /** Telegram sends the files of an album one by one, each with the album's id. */
+    /** The id of the album. Telegram sends the files of an album as separate messages. */
     album: z.string().min(1).optional(),
-    /**
-     * The message that this one answers: whose it was, its words, or those of them that were picked as a quote, and its
-     * picture or file.
-     */
+    /** The message that this one replies to: its author, its text or the quoted part of its text, and its picture or file. */
     answers: z
       .object({
         by: z.string().optional(),
@@ -78,30 +75,30 @@ const schema = z
         file: file.optional(),
       })
       .optional(),
-    /** The remarks in its group before it that were not made to the bot; oldest first. */
+    /** Earlier messages of the group that did not address the bot; oldest first. */
     overheard: z.array(z.object({ by: z.string(), text: z.string() })).optional(),
-    /** The message of ours whose button gave this command. */
+    /** The id of the bot's message whose button gave this command. */
     pressed: z.int().optional(),
     /**
-     * Somebody called the bot in a chat that it is not part of (Telegram's guest mode), where it has one answer. `chatId`
-     * is then the person's own chat, in which nothing of this is said; all else is of the other chat.
+     * Set for a summons: a call of the bot in another chat (Telegram's guest mode), which gets one answer there.
+     * `summons.chatId` is that chat. The message's `chatId` is the person's private chat; all other fields are of that chat.
      */
     summons: z.object({ chatId: z.int(), queryId: z.string().min(1).max(QUERY_ID_CHARS_MAX) }).optional(),
-    /** Who wrote it first, where it was forwarded. */
+    /** The original author of a forwarded message. */
     forwardedFrom: z.string().optional(),
     content: z.discriminatedUnion('kind', [
-      /** The files and the recording of a rich message are named in its text, too: an earlier worker reads that alone. */
+      /** The text of a rich message also names its files and its recording, because older workers read only the text. */
       z.object({
         kind: z.literal('text'),
         text: z.string().min(1),
         files: z.array(file).optional(),
         sound: sound.optional(),
       }),
-      /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */
+      /** A photo or a file, with its caption, which may be empty. The turn downloads it. */
       z.object({ kind: z.literal('file'), text: z.string(), file, sound: sound.optional() }),
       /**
-       * A message of a kind that cannot be read, e.g. `story`; it is accepted so that the user is notified. With a
-       * sound it can be heard, where there is an endpoint for that.
+       * A message of a kind that the gateway cannot read, e.g. `story`. The turn notifies the user, or transcribes `sound` if
+       * there is an endpoint for that.
        */
       z.object({
         kind: z.literal('unsupported'),
@@ -109,17 +106,17 @@ const schema = z
         text: z.string().optional(),
         sound: sound.optional(),
       }),
-      /** A reminder that is due, which the model set while it answered the message `messageId` of `from`. */
+      /** A due reminder. The model set it while it answered the message `messageId` of `from`. */
       z.object({
         kind: z.literal('reminder'),
         id: z.string().min(1),
         text: z.string().min(1),
         dueAtMs: z.int(),
-        /** How that message began. */
+        /** The beginning of that message. */
         answering: z.string().optional(),
-        /** It became a message well after its time. */
+        /** Whether the reminder became a message well after its due time. */
         isLate: z.literal(true).optional(),
-        /** Absent for a reminder that comes once, and in what an earlier version entered. */
+        /** Absent for a reminder with one due time, and in messages of earlier versions. */
         repeats: z.object({ firstMs: z.int(), timeZone: z.string(), repeat }).optional(),
       }),
     ]),
@@ -127,27 +124,26 @@ const schema = z
   .refine(({ v, content }) => content.kind !== 'reminder' || v === VERSION_OF_REMINDERS, 'a reminder of version 1')
   .refine(({ v, summons }) => (v === VERSION_OF_SUMMONS) === (summons !== undefined), 'a summons of another version');
 
-/** An update that was accepted, normalised. Versioned: a reader refuses a version that it does not know. */
+/** An accepted update in a normal form. Readers refuse a version that they do not know. */
 export type InboundMessage = Readonly<z.infer<typeof schema>>;
 
-/** A reminder that is due. */
+/** A due reminder. */
 export type DueReminder = Extract<InboundMessage['content'], { kind: 'reminder' }>;
 
-/** A photo or a file that a message brings. */
+/** A photo or a file of a message. */
 export type InboundFile = Readonly<z.infer<typeof file>>;
 
-/** Something in which somebody may speak. */
+/** A recording that may contain speech. */
 export type Sound = Readonly<z.infer<typeof sound>>;
 
-/** The result of decoding. `problem` names the field and what was expected, never the content. */
+/** The result of decoding. `problem` names the wrong field and its expected form, never the content. */
 export type Decoded<T> =
   | { ok: true; value: T }
-  /** `isNewer`: written by a newer version, which may be running side by side with this one. */
+  /** `isNewer`: a newer version wrote it, which may run at the same time as this one. */
   | { ok: false; problem: string; isNewer?: boolean };
 
 /**
- * The command that a message gives, in its text or its caption. What somebody else wrote, and was forwarded, is none, nor is
- * a summons. Pure.
+ * The command in a message's text or caption. Forwarded messages, summonses and the gateway's own messages have none. Pure.
  */
 export function commandIn({
   content,
@@ -159,7 +155,7 @@ export function commandIn({
 }
 
 /**
- * The lane that a message belongs to: that of its chat, unless it is a command that does not wait for what is answered.
+ * The lane of a message: its chat's lane, or for commands that do not wait for the running turn the command or desk lane.
  */
 export function laneOf(message: InboundMessage): LaneKey {
   if (message.summons) return summonsKey(message.from.id, message.summons.chatId);
@@ -169,12 +165,12 @@ export function laneOf(message: InboundMessage): LaneKey {
   return { chat, commands: commandLaneOf(chat), desk: deskLaneOf(chat) }[lane];
 }
 
-/** A message that its own reader would refuse: it must not get onto the stream, and a retry would not help. */
+/** Thrown for a message that readers would refuse. It must not enter the stream, and a retry cannot help. */
 export class UnreadableMessageError extends Error {
   override readonly name = 'UnreadableMessageError';
 }
 
-/** Serialises a message for the stream. Throws `UnreadableMessageError` rather than write an unreadable message. */
+/** Serialises a message for the stream. Throws `UnreadableMessageError` for a message that does not fit the schema. */
 export function encodeMessage(message: InboundMessage): string {
   const parsed = schema.safeParse(message);
   if (parsed.success) return JSON.stringify(parsed.data);
@@ -182,7 +178,7 @@ export function encodeMessage(message: InboundMessage): string {
   throw new UnreadableMessageError(`${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'malformed'}`);
 }
 
-/** Reads a message back from the stream. Never throws. */
+/** Reads a message from its JSON on the stream. Never throws. */
 export function decodeMessage(text: string | undefined): Decoded<InboundMessage> {
   if (text === undefined) return { ok: false, problem: 'the entry has no message field' };
   const raw = jsonValue(text);
@@ -195,7 +191,7 @@ export function decodeMessage(text: string | undefined): Decoded<InboundMessage>
   return { ok: false, problem, ...(typeof v === 'number' && v > VERSION && { isNewer: true }) };
 }
 
-/** Where a message came from, in words: the "channel" that a seed names. */
+/** The origin of a message in words, for the seed of a fresh session. */
 export function channelOf(message: InboundMessage): string {
   const place = message.chatType === 'private' ? 'private chat' : message.chatType;
   const title = message.chatTitle ? ` "${message.chatTitle}"` : '';
@@ -207,26 +203,24 @@ export function channelOf(message: InboundMessage): string {
 export interface Waiting {
   entry: EntryId;
   message: InboundMessage;
-  /** It went into a message before it. */
-  isTaken?: true;
+  /** The message was merged into an earlier one. */
+  isMerged?: true;
 }
 
-/**
- * No message is longer than 4096 characters. An app cuts pasted text there, or a little earlier at the end of a word.
- */
+/** Apps split pasted text at Telegram's limit of 4,096 characters, or a little earlier, at the end of a word. */
 const CUT_CHARS_MAX = 4_096;
 const CUT_CHARS_MIN = 3_500;
-/** The app sends what belongs together at once; Telegram dates it in seconds. */
+/** The most time between pieces of one message. Apps send them at once, and Telegram's dates are full seconds. */
 const AT_ONCE_MS_MAX = 2_000;
-/** As many messages as an app forwards at once. */
+/** The most messages that an app forwards at once. */
 export const BURST_MAX = 100;
 
-/** Whether the gateway entered a message itself, as a reminder that is due: nobody has written it. Pure. */
+/** Whether the gateway itself made the message, from a due reminder. Pure. */
 export function isSelfEntered({ content }: Pick<InboundMessage, 'content'>): boolean {
   return content.kind === 'reminder';
 }
 
-/** Whether further messages may complete this one: an album, a long text that an app cut, or forwards. Pure. */
+/** Whether further pieces of this message may follow: of an album, a split long text, or a burst of forwards. Pure. */
 export function mayHavePieces(message: InboundMessage): boolean {
   if (message.summons) return false;
   if (isForward(message)) return true;
@@ -234,27 +228,29 @@ export function mayHavePieces(message: InboundMessage): boolean {
   return album === undefined ? isCut(message) : content.kind === 'file';
 }
 
-/** Whether this may be the comment that an app sends before the messages that it forwards. Pure. */
+/** Whether this message may be the comment that an app sends before forwarded messages. Pure. */
 export function mayBeComment(message: InboundMessage): boolean {
   if (message.summons || message.content.kind !== 'text') return false;
   return !isForward(message) && commandIn(message) === undefined && !isCut(message);
 }
 
-/** The further pieces of a message among those waiting behind it, in order. Pure. */
-export function piecesOf(first: InboundMessage, behind: readonly Waiting[]): Waiting[] {
+/** The further pieces of a message among the messages behind it, in order. Pure. */
+export function piecesOf(first: InboundMessage, followers: readonly Waiting[]): Waiting[] {
   if (first.summons) return [];
-  if (isSelfEntered(first)) return othersBehind(first, behind);
-  const own = behind.filter(({ message }) => message.from.id === first.from.id);
-  if (isForward(first) || mayBeComment(first)) return run(first, own, isForward).slice(0, BURST_MAX);
+  if (isSelfEntered(first)) return remindersOf(first, followers);
+  const ofSender = followers.filter(({ message }) => message.from.id === first.from.id);
+  if (isForward(first) || mayBeComment(first)) return run(first, ofSender, isForward).slice(0, BURST_MAX);
   if (!mayHavePieces(first)) return [];
   const pieces =
-    first.album === undefined ? run(first, own, isRest) : own.filter(({ message }) => isOfAlbum(message, first.album));
+    first.album === undefined
+      ? run(first, ofSender, isRest)
+      : ofSender.filter(({ message }) => isOfAlbum(message, first.album));
   return pieces.slice(0, BURST_MAX);
 }
 
-/** Those of its kind with the same rights: what a guest had asked for is not answered with the tools of others. */
-function othersBehind({ from, content }: InboundMessage, behind: readonly Waiting[]): Waiting[] {
-  return behind
+/** Further reminders with the same rights, because a guest's reminder must not use tools that guests may not use. */
+function remindersOf({ from, content }: InboundMessage, followers: readonly Waiting[]): Waiting[] {
+  return followers
     .filter(({ message }) => message.content.kind === content.kind && message.from.isGuest === from.isGuest)
     .slice(0, BURST_MAX);
 }
@@ -264,25 +260,25 @@ export function isForward({ forwardedFrom }: InboundMessage): boolean {
   return forwardedFrom !== undefined;
 }
 
-/** The messages up to the first that does not go on what came before it. */
+/** The followers up to the first that does not continue the message before it. */
 function run(
   first: InboundMessage,
-  own: readonly Waiting[],
-  goesOn: (message: InboundMessage, before: InboundMessage) => boolean,
+  followers: readonly Waiting[],
+  continues: (message: InboundMessage, previous: InboundMessage) => boolean,
 ): Waiting[] {
-  const end = own.findIndex(({ message }, at) => {
-    const before = own[at - 1]?.message ?? first;
-    return !goesOn(message, before) || message.sentAtMs - before.sentAtMs > AT_ONCE_MS_MAX;
+  const end = followers.findIndex(({ message }, at) => {
+    const previous = followers[at - 1]?.message ?? first;
+    return !continues(message, previous) || message.sentAtMs - previous.sentAtMs > AT_ONCE_MS_MAX;
   });
-  return end < 0 ? [...own] : own.slice(0, end);
+  return end < 0 ? [...followers] : followers.slice(0, end);
 }
 
-function isOfAlbum({ album, content }: InboundMessage, wanted: string | undefined): boolean {
-  return album === wanted && content.kind === 'file';
+function isOfAlbum({ album, content }: InboundMessage, id: string | undefined): boolean {
+  return album === id && content.kind === 'file';
 }
 
-function isRest(message: InboundMessage, before: InboundMessage): boolean {
-  return message.content.kind === 'text' && commandIn(message) === undefined && !isForward(message) && isCut(before);
+function isRest(message: InboundMessage, previous: InboundMessage): boolean {
+  return message.content.kind === 'text' && commandIn(message) === undefined && !isForward(message) && isCut(previous);
 }
 
 function isCut(message: InboundMessage): boolean {

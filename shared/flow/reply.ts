@@ -1,23 +1,23 @@
-/** How a column of a table is aligned. */
+/** The alignment of a table's column. */
 export type Align = 'left' | 'center' | 'right';
 
-/** Marks that hold other text. */
+/** Marks around other inlines. */
 export type Emphasis = 'bold' | 'italic' | 'strike' | 'spoiler';
 
-/** A piece of a line. Plain JSON, as all of the tree: it is stored while a reply is being delivered. */
+/** A piece of a line. The whole tree is plain JSON, because the conclusion stores it until the reply is delivered. */
 export type Inline =
   | { readonly type: 'text' | 'code' | 'formula'; readonly text: string }
-  /** A moment; who reads it sees it by their own clock, and in an app that cannot do that the text. */
+  /** A moment. Telegram shows it in the reader's own time zone; old apps show the text. */
   | { readonly type: 'time'; readonly text: string; readonly atMs: number }
   | { readonly type: Emphasis; readonly inlines: readonly Inline[] }
-  /** `url` is one that Telegram takes as a link; a text that is the URL itself is a link too. */
+  /** Telegram accepts `url` as a link. The text may be the URL itself. */
   | { readonly type: 'link'; readonly url: string; readonly inlines: readonly Inline[] };
 
 export type Cell = readonly Inline[];
 
 export interface Item {
   readonly blocks: readonly Block[];
-  /** Of a task: whether it is done. */
+  /** Whether a task is done; absent for an item that is no task. */
   readonly checked?: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface Table {
   readonly align: readonly Align[];
   /** Each row has as many cells as the header. */
   readonly rows: readonly (readonly Cell[])[];
-  /** The widths of the columns of the whole table, when this is a piece of one: the pieces look alike. */
+  /** For a piece of a split table: the column widths of the whole table, so that all pieces look alike. */
   readonly widths?: readonly number[];
 }
 
@@ -61,7 +61,7 @@ export type Prose =
   | { readonly type: 'paragraph'; readonly inlines: readonly Inline[] }
   | { readonly type: 'heading'; readonly level: 1 | 2 | 3 | 4 | 5 | 6; readonly inlines: readonly Inline[] };
 
-/** A block of a reply: what a renderer draws, and what a reply is split at. */
+/** A block of a reply. Renderers draw blocks, and replies are split between blocks. */
 export type Block =
   | Prose
   | Code
@@ -77,22 +77,22 @@ export function lettersOf(inlines: readonly Inline[]): string {
   return inlines.map((inline) => ('text' in inline ? inline.text : lettersOf(inline.inlines))).join('');
 }
 
-/** The inlines between two offsets of their text. Marks that a border goes through stand on both sides of it. */
+/** The inlines between two offsets of their text. A mark that contains an offset continues on both sides of it. */
 export function sliceInlines(inlines: readonly Inline[], from: number, to: number): Inline[] {
-  const taken: Inline[] = [];
+  const slices: Inline[] = [];
   let offset = 0;
   for (const inline of inlines) {
     if (offset >= to) break;
     const length = lettersOf([inline]).length;
     const start = Math.max(0, from - offset);
     const end = Math.min(length, to - offset);
-    if (start < end) taken.push(sliced(inline, start, end, length));
+    if (start < end) slices.push(sliceInline(inline, start, end, length));
     offset += length;
   }
-  return taken;
+  return slices;
 }
 
-function sliced(inline: Inline, from: number, to: number, length: number): Inline {
+function sliceInline(inline: Inline, from: number, to: number, length: number): Inline {
   if (from === 0 && to === length) return inline;
   if ('text' in inline) return { ...inline, text: inline.text.slice(from, to) };
   return { ...inline, inlines: sliceInlines(inline.inlines, from, to) };
@@ -119,27 +119,27 @@ export function plain(text: string): Inline {
   return { type: 'text', text };
 }
 
-/** Whether Telegram would refuse a text as empty: nothing in it can be seen. */
+/** Whether Telegram would refuse a text as empty, because it has no visible character. */
 export function isBlank(text: string): boolean {
   return !/[^\s\p{Cc}\p{Cf}\u2800\u115f\u1160\u3164\uffa0\ufffc]/u.test(text);
 }
 
-/** How a part is sent: as a rich message, as a text with entities, as a text. */
+/** The form in which a part is sent: a rich message, a text with entities, or a plain text. */
 export type Path = 'rich' | 'entities' | 'plain';
 
-/** One message of a reply. Plain JSON: it is stored while the reply is being delivered. */
+/** One message of a reply. Plain JSON, stored with the conclusion. */
 export interface Part {
   readonly path: Path;
   readonly blocks: readonly Block[];
 }
 
-/** A file of a reply: it is sent in its place, like a message. Plain JSON, stored with the conclusion. */
+/** A file of a reply, sent in order with the other parts. Plain JSON, stored with the conclusion. */
 export interface FilePart {
   readonly path: 'file';
   readonly name: string;
-  /** Its content, for a text; otherwise `sha256` names its bytes among the kept ones. */
+  /** The content of a text file. For other files `sha256` is the hash of the stored bytes. */
   readonly text?: string;
   readonly sha256?: string;
-  /** Telegram shows the file as a photo; neighbouring pictures form an album. */
+  /** Whether to send the file as a photo. Consecutive pictures form an album. */
   readonly isPicture?: true;
 }

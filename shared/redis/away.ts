@@ -4,20 +4,20 @@ import type { RedisClient } from './connection.ts';
 const LOOK_MS = 250;
 
 /**
- * Resolves when the server that holds a key answered nothing for `awayMs`, or when `signal` is aborted. The server can be
- * gone, stand still, or be the only one of a cluster that is lost. Never rejects.
+ * Resolves when the server that holds a key has not answered for `awayMs`, or when `signal` is aborted. Notices a dead server,
+ * a frozen one, and a single lost node of a cluster. Never rejects.
  */
 export async function untilAway(redis: RedisClient, key: string, awayMs: number, signal: AbortSignal): Promise<void> {
-  // Looks are counted, and no time: where this process itself stood still, an answer may wait to be read.
+  // Counts looks instead of time: if this process itself froze, Redis' answer may wait unread in the socket.
   let silentLooks = 0;
-  let isAsked = false;
+  let isRequestOpen = false;
   const ask = async (): Promise<void> => {
-    isAsked = true;
+    isRequestOpen = true;
     if (await isAnswered(redis, key)) silentLooks = 0;
-    isAsked = false;
+    isRequestOpen = false;
   };
   while (!signal.aborted && silentLooks * LOOK_MS < awayMs) {
-    if (!isAsked) void ask();
+    if (!isRequestOpen) void ask();
     silentLooks += 1;
     await pause(LOOK_MS, signal);
   }

@@ -4,53 +4,51 @@ import { pause, within } from '../base/lifecycle.ts';
 import { type RedisAddress, type SentinelAddress, socketPath } from '../base/redis-address.ts';
 import { noteRefusal, PrimaryConnector, reconnectOn } from './failover.ts';
 
-/** A connection to a server, or to all servers of a cluster. A command, script or transaction addresses one shard. */
+/** A connection to a server, or to all servers of a cluster. Each command, script or transaction addresses one shard. */
 export type RedisClient = Redis | Cluster;
 
-/** How a connection is used decides how it must fail. */
+/** The behaviour of commands while Redis is unreachable. */
 export type ConnectionUse =
-  /** Commands wait for Redis to come back: for workers, whose jobs are retried anyway. */
+  /** Commands wait until Redis is back. For workers, which retry their jobs anyway. */
   | 'patient'
-  /** Commands fail at once while Redis is unreachable: for intake, which must not confirm what it could not store. */
+  /** Commands fail at once. For producers, which must not confirm an update that Redis did not store. */
   | 'impatient';
 
-/** Longest wait of a blocking read. Below the socket timeout, so that a silent socket differs from an idle stream. */
+/** The longest wait of a blocking read. Shorter than the socket timeout, so that an idle stream is no dead socket. */
 export const BLOCK_MS = 5_000;
 
 const SOCKET_TIMEOUT_MS = 8_000;
-/** Nothing blocks on an impatient connection, and a poller needs a new one soon after its lease has expired. */
+/** Shorter, because no command blocks on an impatient connection, and a poller needs a new one soon after its lease expires. */
 const IMPATIENT_TIMEOUT_MS = 3_000;
 const RECONNECT_MAX_MS = 2_000;
-/** How often to ask a server whether it has loaded its data. */
+/** The pause between checks of whether a server has loaded its data. */
 const LOADING_LOOK_MS = 500;
-/**
- * Most tries of a command for an unreachable node: enough to wait out a failover, and a bound on a redirection loop.
- */
+/** The most tries of a command for an unreachable node. Long enough for a failover; also ends a loop of redirections. */
 const TRIES_MAX = 1_500;
 const TRY_AGAIN_MS = 200;
 const MOVED_MS = 50;
 const IMPATIENT_TRIES_MAX = 16;
-/** The longest that a connection's view of the cluster may go unrefreshed, even if no reply announces a change. */
+/** A connection refreshes its view of the cluster this often, even if no reply announces a change. */
 const LOOK_MS = 15_000;
 const LOOK_TIMEOUT_MS = 3_000;
-/** A silent sentinel must not keep us from the others. */
+/** Short, so that a silent sentinel delays the query of the next one only a little. */
 const SENTINEL_TIMEOUT_MS = 1_500;
 
 /**
- * Opens a connection. It reconnects for ever with a bounded backoff; a half-open socket (no bytes for 8 s, or 3 s on an
- * impatient connection, while a command waits) is dropped and replaced. All our writes are idempotent, so a re-send
- * after a lost reply is safe.
+ * Opens a connection. It reconnects for ever, with a limited backoff. It replaces a half-open socket: one without bytes for
+ * 8 s, or 3 s on an impatient connection, while a command waits. ioredis may send a command again after a lost reply; this
+ * is safe because all writes of the gateway are idempotent.
  *
- * A connection is usable only to a primary that has loaded its data, and is replaced when its server turns into a
- * replica. So it follows a failover behind one address, and one that Sentinel announces. On a cluster it follows
- * redirections; a patient command waits out a failover of up to some minutes, an impatient one fails when its own node
- * is unreachable, whatever the state of the others.
+ * The connection counts as ready only to a primary that has loaded its data, and is replaced when its server becomes a
+ * replica. So it follows a failover behind one address, and a failover that Sentinel announces. On a cluster it follows
+ * redirections: a patient command waits for the end of a failover, up to some minutes; an impatient command fails if its own
+ * node is unreachable, whatever the state of the other nodes.
  */
 export function connectRedis(address: string, use: ConnectionUse): Redis;
 export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisClient;
 export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisClient {
   const redis = connectTo(address, use);
-  // Without a listener ioredis prints to the console; the callers see the same errors on their commands.
+  // Without a listener, ioredis prints errors to the console. Callers get the same errors from their commands.
   redis.on('error', () => {});
   writeOncePerTick(redis);
   return redis;
@@ -89,7 +87,7 @@ function serverOptions(use: ConnectionUse) {
   };
 }
 
-/** At each connect the sentinels name the primary; a connection to a primary that they have replaced is closed. */
+/** Connects to the primary that the sentinels name. Closes the connection when the sentinels replace that primary. */
 function connectByName({ sentinels, master }: SentinelAddress, use: ConnectionUse): Redis {
   const { username, password, tls } = accessOf(sentinels[0] ?? '');
   const access = accessOf(master);
@@ -115,8 +113,8 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
   const cluster = new Cluster(urls.map(nodeOf), {
     clusterRetryStrategy: backoffMs,
     enableOfflineQueue: isPatient,
-    // When a connect finds the cluster down, its promise would never settle, and BullMQ waits for it; instead the
-    // commands wait.
+    // With the ready check, the promise of a connect to a cluster that is down would never settle, and BullMQ awaits it.
+    // Without it, the commands wait.
     enableReadyCheck: false,
     maxRedirections: isPatient ? TRIES_MAX : IMPATIENT_TRIES_MAX,
     retryDelayOnFailover: isPatient ? TRY_AGAIN_MS : 0,
@@ -125,7 +123,7 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
     retryDelayOnMoved: MOVED_MS,
     slotsRefreshInterval: LOOK_MS,
     slotsRefreshTimeout: LOOK_TIMEOUT_MS,
-    // Each connect resolves the name, and the certificate is checked against the name.
+    // Pass on names instead of addresses: each connect resolves the name, and TLS checks the certificate against it.
     dnsLookup: (host, done) => done(null, host),
     redisOptions: {
       ...SOCKET,
@@ -135,7 +133,7 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
       reconnectOnError: noteRefusal,
     },
   });
-  // A node connects only when a command first needs it, and commands sent meanwhile would fail instead of waiting.
+  // Otherwise a node connects on its first command, and impatient commands during that connect would fail.
   if (!isPatient) cluster.on('+node', (node: Redis) => void node.connect().catch(() => {}));
   return cluster;
 }
@@ -145,7 +143,7 @@ function nodeOf(url: string): { host: string; port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
 }
 
-/** The settings for every node, including those that only the cluster announces. */
+/** The credentials of an address, for every node, also for nodes that only the cluster announces. */
 function accessOf(url: string) {
   const { protocol, username, password } = new URL(url);
   return {
@@ -155,26 +153,25 @@ function accessOf(url: string) {
   };
 }
 
-/** Waits until a connection is usable. Rejects after `deadlineMs` with a sentence that says what to check. */
+/** Waits until a connection is ready. Rejects after `deadlineMs` with a sentence for the operator. */
 export async function untilReady(redis: RedisClient, deadlineMs: number): Promise<void> {
-  const overdue = new AbortController();
+  const deadline = new AbortController();
   try {
-    const served = untilServed(redis, overdue.signal).then(() => true);
-    if (!(await within(served, deadlineMs))) throw new Error(unanswered(redis));
+    const isReady = untilServed(redis, deadline.signal).then(() => true);
+    if (!(await within(isReady, deadlineMs))) throw new Error(problemOf(redis));
   } finally {
-    overdue.abort();
+    deadline.abort();
   }
 }
 
 async function untilServed(redis: RedisClient, signal: AbortSignal): Promise<void> {
   if (redis.status !== 'ready') await nextReady(redis, signal);
   if (!(redis instanceof Cluster)) return;
-  // A part of a cluster answers too; it reports that the cluster is down. Impatient commands fail until their node is
-  // connected.
+  // Nodes of a cluster that is down answer too, and impatient commands fail until their node is connected.
   while (!signal.aborted && !((await isWhole(redis)) && isConnected(redis))) await pause(TRY_AGAIN_MS, signal);
 }
 
-/** Resolves when the connection opens the next time. Forgotten when `signal` aborts: then it never settles. */
+/** Resolves when the connection becomes ready the next time. Never settles if `signal` aborts first. */
 export function nextReady(redis: RedisClient, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   redis.once('ready', resolve);
@@ -182,7 +179,7 @@ export function nextReady(redis: RedisClient, signal: AbortSignal): Promise<void
   return promise;
 }
 
-/** Whether each master takes commands: it is connected, or connects with the first one. */
+/** Whether each master accepts commands: it is connected, or will connect on its first command. */
 function isConnected(cluster: Cluster): boolean {
   return cluster.nodes('master').every(({ status }) => status === 'ready' || status === 'wait');
 }
@@ -195,34 +192,32 @@ const UNREACHED = 'Redis did not answer, or it is a replica. Check REDIS_URL and
 const UNNAMED =
   'The Redis behind the sentinels did not answer. Check REDIS_SENTINELS, REDIS_SENTINEL_MASTER and its password, and what SENTINEL GET-MASTER-ADDR-BY-NAME says.';
 
-function unanswered(redis: RedisClient): string {
+function problemOf(redis: RedisClient): string {
   if (!(redis instanceof Cluster)) return redis.options.sentinels ? UNNAMED : UNREACHED;
   const look = 'CLUSTER INFO on one of its nodes says more';
   return `The Redis Cluster did not answer, or it is down. Check REDIS_CLUSTER_NODES, its password included, and that all slots are served; ${look}.`;
 }
 
-/** The servers that hold data: each master of a cluster. For requests that address a server and not a key. */
+/** The server, or each master of a cluster. For requests that address a server and not a key. */
 export function serversOf(redis: RedisClient): readonly Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
 }
 
-/**
- * The connection to the server that holds a key; one of several on a cluster. Absent while unknown. Sends no request.
- */
+/** The connection to the server that holds a key; undefined while a cluster's slots are unknown. Sends no request. */
 function serverOf(redis: RedisClient, key: string): Redis | undefined {
   if (!(redis instanceof Cluster)) return redis;
   const name = redis.slots[new Command('get', [key]).getSlot() ?? -1]?.[0];
   return redis.nodes('master').find(({ options }) => `${options.host}:${options.port}` === name);
 }
 
-/** Whether there is a connection to the server that holds a key. Sends no request. */
+/** Whether the connection to the server that holds a key is ready. Sends no request. */
 export function isReadyFor(redis: RedisClient, key: string): boolean {
   return redis.status === 'ready' && serverOf(redis, key)?.status === 'ready';
 }
 
 /**
- * Writes what a connection sends in one tick of the event loop to its socket at once, on each of its sockets. A write of
- * its own for each command costs more than the command itself.
+ * Makes a connection write all commands of one tick of the event loop to a socket at once. A separate write for each command
+ * costs more than the command itself.
  */
 function writeOncePerTick(redis: Redis | Cluster): void {
   if (redis instanceof Cluster) redis.on('+node', corkEachSocket);
@@ -233,32 +228,32 @@ function corkEachSocket(redis: Redis): void {
   redis.on('connect', () => cork((redis as unknown as { stream: Duplex }).stream));
 }
 
-/** Holds each tick's first write back until the tick's commands are all there. */
+/** Corks the socket at a tick's first write, and uncorks it at the end of the tick. */
 function cork(socket: Duplex): void {
-  const write = socket.write.bind(socket) as (...given: unknown[]) => boolean;
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
   const release = (): void => {
-    isHeld = false;
+    isCorked = false;
     socket.uncork();
   };
-  let isHeld = false;
-  socket.write = (...given: unknown[]): boolean => {
-    if (!isHeld) {
-      isHeld = true;
+  let isCorked = false;
+  socket.write = (...args: unknown[]): boolean => {
+    if (!isCorked) {
+      isCorked = true;
       socket.cork();
       setImmediate(release);
     }
-    return write(...given);
+    return write(...args);
   };
 }
 
-const SCANNED = 1_000;
+const SCAN_COUNT = 1_000;
 
-/** The rests of all servers' keys behind a prefix, in pieces that keep no server busy. Rejects as Redis does. */
+/** Yields all servers' keys with a prefix, without the prefix. Scans in small steps. Rejects as Redis does. */
 export async function* keysBehind(redis: RedisClient, prefix: string): AsyncGenerator<string> {
   for (const server of serversOf(redis)) {
     let cursor = '0';
     do {
-      const [next, found] = await server.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', SCANNED);
+      const [next, found] = await server.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', SCAN_COUNT);
       for (const key of found) yield key.slice(prefix.length);
       cursor = next;
     } while (cursor !== '0');

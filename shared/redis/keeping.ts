@@ -3,31 +3,31 @@ import { type RedisClient, serversOf } from './connection.ts';
 import { keysOf } from './keys.ts';
 import { readServer } from './server-state.ts';
 
-/** How the servers of an installation keep its data. */
+/** The durability of the data in an installation's Redis servers. */
 export interface Keeping {
-  /** Why messages are lost while all goes well; such a Redis is not used. */
+  /** The problem of a Redis that would lose messages even without a failure. The gateway does not start on it. */
   refusal?: string;
   /** The risks that the operator has not accepted. */
   risks: RedisRisk[];
 }
 
 /**
- * Asks every server how it keeps its data. It is asked for what managed ones tell, too; a server that does not answer
- * is not judged, and one that does not tell when it writes to disk counts as one that does not.
+ * Reads from every server how durable its data is, with commands that managed servers also allow. Skips a server that does
+ * not answer. A server that does not tell whether it writes to disk counts as one that does not.
  */
 export async function readKeeping(redis: RedisClient, accepted: readonly RedisRisk[] = []): Promise<Keeping> {
-  const asked = await Promise.allSettled(serversOf(redis).map(readServer));
-  const all = asked.flatMap((state) => (state.status === 'fulfilled' ? [state.value] : []));
+  const results = await Promise.allSettled(serversOf(redis).map(readServer));
+  const all = results.flatMap((state) => (state.status === 'fulfilled' ? [state.value] : []));
   const evicts = all.find((state) => state.evicts !== undefined)?.evicts;
-  const isRun: Record<RedisRisk, boolean> = {
+  const isPresent: Record<RedisRisk, boolean> = {
     volatile: all.some(({ isOnDisk }) => isOnDisk !== true),
     unlimited: all.some(({ maxBytes }) => maxBytes === 0),
   };
-  const risks = REDIS_RISKS.filter((risk) => isRun[risk] && !accepted.includes(risk));
+  const risks = REDIS_RISKS.filter((risk) => isPresent[risk] && !accepted.includes(risk));
   return { ...(evicts !== undefined && { refusal: evictionInWords(evicts) }), risks };
 }
 
-/** A risk in words, with what to do. Pure. */
+/** The description of a risk, with its remedy. Pure. */
 export function wordsOf(risk: RedisRisk): string {
   const { may, setting } = RISKS[risk];
   return `Redis ${may}. CONFIG SET ${setting}, and put it into redis.conf; or accept it with REDIS_ACCEPT=${risk}.`;
@@ -44,27 +44,27 @@ const RISKS: Readonly<Record<RedisRisk, { may: string; setting: string }>> = {
   },
 };
 
-/** The problem of a Redis that evicts, with the command that ends it. Pure. */
+/** The description of a Redis that evicts data, with its remedy. Pure. */
 export function evictionInWords(policy: string): string {
   return `Redis evicts data when it is full (maxmemory-policy ${policy}): messages and conversations would be lost. CONFIG SET maxmemory-policy noeviction, and put it into redis.conf.`;
 }
 
 /**
- * Stores the number of shards in Redis, unless one is stored already. Returns the problem, in a sentence, when the data
- * was begun with another number: chats would then be looked up in the wrong place.
+ * Stores the number of shards in Redis, unless there is one. Returns a sentence about the problem if the stored number
+ * differs: the gateway would then look for chats in the wrong shards.
  *
- * Contract: of several processes that begin at once one is first; the others agree with it or get the problem. Rejects
- * when Redis cannot be reached.
+ * Contract: if several processes start at once, the first number wins, and processes with another number get the problem.
+ * Rejects when Redis cannot be reached.
  */
 export async function noteShards(redis: RedisClient, shards: number): Promise<string | undefined> {
-  // A full Redis takes no write, and a gateway must be able to start on it.
+  // A full Redis refuses SETNX even for an existing key, and the gateway must start on a full Redis.
   if ((await redis.get(keysOf(0).shards)) === null) await redis.setnx(keysOf(0).shards, shards);
   return shardsProblem(redis, shards);
 }
 
-/** The same check for a reader: it stores nothing, and data without a number fits any. */
+/** The same check without a write. Data without a number fits any. */
 export async function shardsProblem(redis: RedisClient, shards: number): Promise<string | undefined> {
-  const noted = await redis.get(keysOf(0).shards);
-  if (noted === null || noted === String(shards)) return undefined;
-  return `SHARDS is ${shards}, but the data in this Redis was begun with SHARDS=${noted}, and it cannot be changed on living data. Set SHARDS=${noted}.`;
+  const stored = await redis.get(keysOf(0).shards);
+  if (stored === null || stored === String(shards)) return undefined;
+  return `SHARDS is ${shards}, but the data in this Redis was begun with SHARDS=${stored}, and it cannot be changed on living data. Set SHARDS=${stored}.`;
 }

@@ -1,22 +1,22 @@
 import type { Redis } from 'ioredis';
 import { type RedisClient, serversOf } from './connection.ts';
 
-/** The servers' report about themselves; of several, that of the one in the worst state. */
+/** The state of a Redis server, or for several servers the worst values of all. */
 export interface RedisState {
   /** As Redis calls it: `master` or `slave`. */
   role: string;
   usedBytes: number;
-  /** 0 when there is no limit. */
+  /** 0 without a limit. */
   maxBytes: number;
-  /** Which of its files it could not write, in Redis' own words; absent when all is well. */
+  /** The field of `INFO` for a file that Redis could not write; absent if it wrote all files. */
   unwritten?: string;
-  /** The policy by which it would remove data when it is full; absent where it removes none. */
+  /** The policy by which a full server removes data; absent if it removes none. */
   evicts?: string;
-  /** Whether it writes its data to disk, by an append-only file or by snapshots; unknown where it does not tell. */
+  /** Whether the server writes its data to disk, with an append-only file or snapshots; `unknown` if it does not tell. */
   isOnDisk: boolean | 'unknown';
 }
 
-/** Each server has its own memory and files; the first one that is full, or cannot write, refuses messages. Rejects when one cannot be reached. */
+/** Reads the states of all servers, with the sizes of the fullest. Rejects when a server cannot be reached. */
 export async function readServers(redis: RedisClient): Promise<RedisState> {
   const all = await Promise.all(serversOf(redis).map(readServer));
   const fullest = all.reduce((worst, each) => (shareOf(each) > shareOf(worst) ? each : worst));
@@ -31,7 +31,7 @@ export async function readServers(redis: RedisClient): Promise<RedisState> {
   };
 }
 
-/** The report of one server about itself. Rejects when it cannot be reached. */
+/** Reads the state of one server. Rejects when the server cannot be reached. */
 export async function readServer(server: Redis): Promise<RedisState> {
   const info = (await Promise.all(SECTIONS.map((section) => server.info(section)))).join('\n');
   if (/^aof_enabled:1/m.test(info)) return stateOf(info, true);
@@ -39,7 +39,7 @@ export async function readServer(server: Redis): Promise<RedisState> {
   return stateOf(info, schedule === undefined ? 'unknown' : schedule !== '');
 }
 
-/** A server without a limit is never full, so any of them will do. */
+/** The used share of a server's memory limit; 0 without a limit. */
 function shareOf({ usedBytes, maxBytes }: RedisState): number {
   return maxBytes === 0 ? 0 : usedBytes / maxBytes;
 }
@@ -58,7 +58,7 @@ function stateOf(info: string, isOnDisk: RedisState['isOnDisk']): RedisState {
   return { ...state, ...evicts, ...(unwritten !== undefined && { unwritten }) };
 }
 
-/** The replies of a server that takes no writes just now, whatever is written, and what an operator calls each state. */
+/** The errors of a server that refuses every write at the moment, with words for operators. */
 const REFUSALS: readonly (readonly [reply: RegExp, state: string])[] = [
   [/\bREADONLY\b/, 'is a read-only replica'],
   [/\bOOM\b/, 'is full (maxmemory)'],
@@ -71,9 +71,8 @@ const REFUSALS: readonly (readonly [reply: RegExp, state: string])[] = [
 ];
 
 /**
- * Why Redis refuses a command whatever it says, in words that follow "Redis"; `undefined` for any other error. The reply
- * may be wrapped in the words of a script. A refusal says nothing about the message in progress: it waits, as in any
- * outage of Redis.
+ * The reason why Redis refuses every write, in words that follow "Redis"; `undefined` for any other error. A script's error
+ * may have text around Redis' own words. The message in progress did not cause the refusal, so it waits.
  */
 export function refusalOf(error: unknown): string | undefined {
   return error instanceof Error ? REFUSALS.find(([reply]) => reply.test(error.message))?.[1] : undefined;

@@ -1,7 +1,7 @@
 import { jsonFields } from '../base/fields.ts';
 import type { RedisClient } from '../redis/connection.ts';
 
-/** What an operator ordered, and what stands until it is taken back: of a chat or a person, or of all (`*`). */
+/** An operator's order about a chat or a person, or about all (`*`). It stands until an operator ends it. */
 export interface Order<Subject extends string = string> {
   chat: Subject;
   /** Ms since the epoch, by Redis' clock. */
@@ -10,7 +10,7 @@ export interface Order<Subject extends string = string> {
   why: string;
 }
 
-/** The orders of a hash, oldest first. One that cannot be read stands all the same. Rejects when Redis cannot be reached. */
+/** The orders of a hash, oldest first. An unreadable order stands too. Rejects when Redis cannot be reached. */
 export async function readOrders<Subject extends string>(
   redis: Pick<RedisClient, 'hgetall'>,
   key: string,
@@ -21,12 +21,12 @@ export async function readOrders<Subject extends string>(
     .sort((one, other) => one.sinceMs - other.sinceMs);
 }
 
-/** Adds an order. Returns false when it stood already; the first one then stays. */
+/** Adds an order. Returns false if there is one already; that one stays. */
 export async function addOrder(redis: Pick<RedisClient, 'hsetnx'>, key: string, order: Order): Promise<boolean> {
   return (await redis.hsetnx(key, order.chat, JSON.stringify(order))) === 1;
 }
 
-/** Takes an order back. Returns false when there was none. */
+/** Ends an order. Returns false if there is none. */
 export async function endOrder(redis: Pick<RedisClient, 'hdel'>, key: string, chat: string): Promise<boolean> {
   return (await redis.hdel(key, chat)) > 0;
 }

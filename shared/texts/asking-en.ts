@@ -3,9 +3,9 @@ export const ASKING_EN = {
   approval: {
     title: (count: number) => (count === 1 ? 'May I do this?' : `May I do these ${count} things?`),
     /** Behind the beginning of a value. */
-    inFile: (chars: number) => `(${chars} characters, all of them in the file above)`,
+    inFile: (chars: number) => `(${chars.toLocaleString('en')} characters; the full text is in the file above)`,
     moreInFile: (count: number) => `… and ${count} more ${count === 1 ? 'argument' : 'arguments'}, in the file above`,
-    file: 'Everything that I would do. The question is below.',
+    file: 'Everything I would do. My question is below.',
     once: 'Allow once',
     always: 'Always here',
     alwaysTool: (tool: string) => `Always here: ${tool}`,
@@ -18,17 +18,17 @@ export const ASKING_EN = {
       return how === 'once' ? `Allowed once${who}.` : `Declined${who}.`;
     },
     granted: (by: string, tool: string, until: string) =>
-      `Always allowed here by ${by} until ${until}: ${tool}. It ends earlier when the tool changes. You can take it back with /tools.`,
-    stillOpen: 'The question above still waits for the rest.',
+      `“${tool}” is now allowed here until ${until}${by === '' ? '' : ` (by ${by})`}. This ends earlier if the tool changes. Use /tools to take it back.`,
+    stillOpen: 'The question above still needs an answer for the rest.',
     /** To somebody whose message waits behind a question to somebody else, whose name may be empty. */
     behind: (name: string) =>
-      `I'm still waiting for an answer to my question above. ${name || 'Somebody'} can answer it, or anybody here who may use my tools. Then I'll get to your message.`,
-    over: 'This question is over: it was decided already, or I no longer wait for it.',
+      `I'm still waiting for an answer to my question above. ${name === '' ? 'Anybody here who may use my tools' : `${name}, or anybody else here who may use my tools,`} can answer it. Then I'll get to your message.`,
+    over: "This question is closed: somebody has already answered it, or I'm no longer waiting for it.",
   },
   tools: {
     granted: (lines: readonly string[]) =>
       lines.length === 0 ? '' : `I may use these here without asking:\n${lines.join('\n')}`,
-    grant: (tool: string, by: string, until: string) => `${tool} (allowed by ${by}, until ${until})`,
+    grant: (tool: string, by: string, until: string) => `${tool} (allowed by ${by} until ${until})`,
     asking: (names: readonly string[]) => (names.length === 0 ? '' : `I ask before I use these:\n${names.join('\n')}`),
     none: "There's nothing here that I have to ask for first.",
     askButton: (name: string) => `Ask before ${name}`,

@@ -1,6 +1,6 @@
 import { ASKING_EN } from './asking-en.ts';
 import { MENU_EN } from './menu.ts';
-import { type Moment, momentEn, type Rhythm, rhythmEn } from './times.ts';
+import { listed, type Moment, momentEn, type Rhythm, rhythmEn } from './times.ts';
 
 const BUDGET = { chat: "This chat's budget", person: 'Your budget', total: 'My budget' };
 const PERIOD = { day: 'today', month: 'this month' };
@@ -25,12 +25,12 @@ export const EN = {
   compacted: (messages: number) =>
     `To make room, I replaced ${messages === 1 ? 'the oldest message' : `the ${messages} oldest messages`} with a summary. Use /recall to search the originals, or /export to get all of them.`,
   shortenedText: (name: string | undefined, percent: number) =>
-    `${name ? `“${name}”` : 'Your message'} is too long for me to read at once, so I read ${percent}% of it: the beginning and the end.`,
+    `${name ? `“${name}”` : 'Your message'} is too long for me to read at once, so I read only ${percent}% of it: the beginning and the end.`,
   shortenedPages: (name: string | undefined, pages: number, all: number) =>
-    `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, so I read the text of ${pages === 1 ? 'the first page' : `the first ${pages} pages`} of ${all}, without pictures.`,
+    `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, so I read only the text of the first ${pages === 1 ? '' : `${pages} `}of its ${all} pages, without the pictures.`,
   pagesWithoutText: (name: string | undefined) =>
-    `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, and I found no text on its pages, so I did not read it. Please send fewer pages.`,
-  scrubbed: 'Your message was too long for me, so I read only its beginning and its end.',
+    `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, and I found no text on its pages, so I haven't read it. Please send fewer pages.`,
+  scrubbed: 'Your message was too long for me, so I read only the beginning and the end.',
   leftOut: {
     text: 'the middle of a long text',
     result: 'a part of what a tool returned',
@@ -39,42 +39,42 @@ export const EN = {
     named: (title: string) => `the file “${title}”`,
   },
   removed: (names: readonly string[], hasMore: boolean) =>
-    `I couldn't read all of it, so I left out ${names.join(', ')}${hasMore ? ' and more' : ''}. Use /export to get everything that is kept.`,
+    `I couldn't read everything in our conversation, so I left out ${listed('en-GB', hasMore ? [...names, 'more'] : names)}. Use /export to get everything I've kept.`,
 
   endlessThought:
-    'I ran out of time thinking about this message. Please ask in smaller steps. You can keep writing here.',
+    "I thought about this message for too long and didn't get to an answer. Please ask in smaller steps. You can keep writing here.",
   waiting:
-    "I can't answer right now. Your message is saved, and I'll answer as soon as I can: there's no need to send it again.",
-  oneMoment: 'One moment… If no answer appears here, it comes to you in private.',
-  onlyOneMessage: '[Shortened, because I have only one message here. Ask for less at once to read more.]',
+    "I can't answer right now. Your message is saved, and I'll answer as soon as I can. There's no need to send it again.",
+  oneMoment: "One moment… If no answer appears here, I'll send it to you in our private chat.",
+  onlyOneMessage: '[Shortened: I can send only one message here. To read more, ask for less at a time.]',
   answeredInPrivate: (title: string | undefined) =>
-    `You called me in ${title === undefined ? 'another chat' : `“${title}”`}. I could not answer there, so here it is:`,
+    `You called me in ${title === undefined ? 'another chat' : `“${title}”`}. I couldn't answer there, so here's my answer:`,
   repeat: '↻ The connection broke while I was sending this, so it may be a repeat:',
-  undelivered: 'Telegram does not accept my answer to an earlier message of yours. Please ask me again.',
+  undelivered: "Telegram didn't accept my answer to one of your earlier messages. Please ask me again.",
   gaveUp:
     "I couldn't answer this message: it's too long for me. Please send it in smaller parts. You can keep writing here.",
   notTaken:
-    "I couldn't answer this message: something in it was refused. The operator has been notified. You can keep writing here.",
+    "I couldn't answer this message: there's something in it that I can't process. The operator has been notified. You can keep writing here.",
   unreadable: "I couldn't read this message. The operator has been notified. Please send it again.",
   fileAway:
     "I couldn't get your file from Telegram. The operator has been notified. Please send it again in a few minutes.",
   unavailable: "I couldn't answer just now. The operator has been notified. Please try again in a few minutes.",
-  misconfigured: "I can't answer at the moment. The operator has been notified.",
+  misconfigured: "I can't answer at the moment. The operator has been notified. Please try again later.",
   budget: {
     usedUp: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, from: Moment) =>
-      `${BUDGET[whose]} for ${PERIOD[period]} is used up. I answer again from ${momentEn(from)}.`,
+      `${BUDGET[whose]} for ${PERIOD[period]} is used up. Please ask me again from ${momentEn(from)}.`,
     nearly: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, share: string, from: Moment) =>
-      `${BUDGET[whose]} for ${PERIOD[period]} is nearly used up: about ${share}. When nothing is left, I answer again from ${momentEn(from)}.`,
+      `${BUDGET[whose]} for ${PERIOD[period]} is nearly used up: about ${share}. Once it runs out, I won't answer until ${momentEn(from)}.`,
     share: (spent: string, max: string) => `${spent} of ${max}`,
     line: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, share: string, percent: number) =>
       `${BUDGET[whose]} for ${PERIOD[period]}: ${share} (${percent}%)`,
   },
   declined: "I can't help with this message. You can send another one.",
-  nothingToAdd: 'Done. There is nothing to add.',
-  cutAnswer: '[The answer was cut at its length limit. Ask me to continue.]',
-  brokenOff: '[The answer breaks off here. Ask me to continue.]',
+  nothingToAdd: "Done. There's nothing to add.",
+  cutAnswer: '[This answer reached its length limit. Ask me to continue.]',
+  brokenOff: '[This answer breaks off here. Ask me to continue.]',
   laneFull: (count: number) =>
-    `Too many of your messages are waiting, so I didn't take ${count === 1 ? 'one of them. Please send it' : `${count} of them. Please send them`} again when I have caught up.`,
+    `Too many of your messages are waiting, so I didn't take ${count === 1 ? 'one of them. Please send it' : `${count} of them. Please send them`} again when I've caught up.`,
   /** By Telegram's names for them. */
   kinds: {
     animation: 'animation',
@@ -82,7 +82,7 @@ export const EN = {
     document: 'file',
     game: 'game',
     giveaway: 'giveaway',
-    giveaway_winners: 'winners of a giveaway',
+    giveaway_winners: 'giveaway winners',
     invoice: 'invoice',
     live_photo: 'live photo',
     paid_media: 'paid media',
@@ -96,20 +96,20 @@ export const EN = {
   unsupportedKind: (what: string) =>
     `I can't read this kind of message yet (${what}). You can send me text, photos, PDF files and text files.`,
   unreadableFile: (why: string, name: string | undefined) =>
-    `I couldn't read ${name ? `the file "${name}"` : 'this file'}: ${why}`,
+    `I couldn't read ${name ? `the file “${name}”` : 'this file'}: ${why}`,
   fileProblem: {
-    empty: 'it is empty.',
+    empty: "it's empty.",
     other_kind: 'I can read only pictures, PDF files and text files in UTF-8.',
-    picture_format: 'I do not know this picture format. Please send it as a photo, or as JPEG or PNG.',
+    picture_format: "I don't know this picture format. Please send it as a photo, or as JPEG or PNG.",
     broken_picture: 'the picture is damaged. Please send it again.',
     huge_picture: 'the picture has too many pixels. Please send a smaller one.',
     broken_pdf: 'the PDF is damaged. Please save it again and send that.',
     locked_pdf: 'the PDF is protected with a password. Please send one without.',
-    too_many_pages: 'the PDF has too many pages. Please send only those that matter.',
-    too_slow: 'it takes me too long to open. Please send a simpler one.',
-    too_costly: 'I ran out of memory when I opened it. Please send a simpler one.',
-    too_large: 'it is larger than 20 MB. Please send a smaller one.',
-    not_downloaded: 'it could not be downloaded from Telegram. Please send it again.',
+    too_many_pages: 'the PDF has too many pages. Please send only the pages that matter.',
+    too_slow: 'it takes too long to open. Please send a simpler one.',
+    too_costly: 'it takes too much memory to open. Please send a simpler one.',
+    too_large: "it's larger than 20 MB. Please send a smaller one.",
+    not_downloaded: 'the download from Telegram failed. Please send it again.',
   },
   heard: (words: string) => `🎤 “${words}”`,
   nothingHeard: "I couldn't make out any words in this recording. Please send it again, or write to me.",
@@ -117,16 +117,16 @@ export const EN = {
     "I couldn't turn your recording into text just now. The operator has been notified. Please try again in a few minutes, or write to me.",
   didYouMean: (command: string) => `Did you mean /${command}?`,
   whoami: (id: string, name: string, chat: string | undefined) =>
-    `You are ${id}${name === '' ? '' : ` (${name})`}.${chat === undefined ? '' : ` This chat is ${chat}.`}`,
-  newConversation: 'A new conversation starts here. The old one is kept.',
+    `Your ID is ${id}${name === '' ? '' : ` (${name})`}.${chat === undefined ? '' : ` The ID of this chat is ${chat}.`}`,
+  newConversation: 'A new conversation starts here. The old one is kept: use /recall to search it.',
   notPermitted: 'Only people on my allow list can do this in a group.',
   stoppedHere: '⏹ Stopped here.',
-  stoppedByOperator: '⏹ The operator of this bot stopped this message. It will not be answered.',
-  stopped: 'Stopped. I will not answer what you wrote before this.',
+  stoppedByOperator: "⏹ The operator of this bot stopped this message, so I won't answer it.",
+  stopped: "Stopped. I won't answer what you wrote before this.",
   nothingToStop: 'There was nothing to stop.',
-  fileNotSent: (name: string) => `I couldn't send the file "${name}": Telegram did not accept it.`,
+  fileNotSent: (name: string) => `I couldn't send the file “${name}”: Telegram didn't accept it.`,
   stopButton: '⏹ Stop',
-  working: '⏳ Working …',
+  working: '⏳ Working…',
   usingTool: (name: string) => `Using ${name}`,
   usingOwnTool: {
     recall: 'Searching earlier messages',
@@ -138,8 +138,9 @@ export const EN = {
   ...ASKING_EN,
   retryButton: '↻ Try again',
   retrying: "I'm trying that message again.",
-  nothingToRetry: 'There is no failed message here to retry.',
-  compactedNow: (full: number) => `Done: older messages are a summary now; /recall finds them. Context: ${full}% full.`,
+  nothingToRetry: "There's no failed message here to retry.",
+  compactedNow: (full: number) =>
+    `Done: I replaced older messages with a summary. Use /recall to search the originals. The context is now ${full}% full.`,
   nothingToCompact: "There's nothing to summarize yet: the whole conversation fits.",
   notCompacted: "I couldn't make a summary just now. Nothing has changed. Please try again in a few minutes.",
 
@@ -151,37 +152,37 @@ export const EN = {
     conversation: (messages: string, since: string) => `Conversation: ${counted(messages, 'message')} since ${since}`,
     compacted: (when: string) => `Older messages last summarized: ${when}`,
     neverCompacted: 'Nothing is summarized: I still see every message.',
-    working: (seconds: number) => `Working on a message for ${seconds} s`,
+    working: (seconds: number) => `I've been working on a message for ${seconds} s.`,
     idle: 'Nothing is waiting.',
     waiting: (count: number) => (count === 1 ? '1 message is waiting.' : `${count} messages are waiting.`),
     today: (cost: string) => `Cost today: about ${cost}`,
   },
   usage: {
-    title: 'What this chat has cost, about:',
+    title: 'What this chat has cost (estimated):',
     today: 'Today',
     week: '7 days',
     month: '30 days',
     line: (period: string, cost: string, calls: string, input: string, output: string) =>
       `${period}: ${cost} (${counted(calls, 'call')}, ${input} tokens in, ${output} out)`,
     persons: 'By person, in 30 days:',
-    others: 'All others',
+    others: 'Everyone else',
     share: (name: string, cost: string, percent: number) => `${name}: ${cost} (${percent}%)`,
-    unpriced: 'Some of these calls have no known price, so the cost does not include them.',
-    estimated: "Costs are my estimate, from the models' prices. Days are in UTC.",
+    unpriced: "I don't know the price of some of these calls, so the costs leave them out.",
+    estimated: "The costs are my estimate, based on the models' prices. Days are in UTC.",
   },
   modelIs: (name: string) => `This chat uses ${name}.`,
   modelSet: (name: string) => `This chat uses ${name} from the next message on.`,
   modelGone: (gone: string, now: string) =>
     `The model ${gone} is no longer available, so this chat now uses ${now}. Use /model to choose another one.`,
   modelUnknown: (names: readonly string[]) => `I can only use these models here: ${names.join(', ')}.`,
-  languageIs: 'My notices here are in English. This does not change the language of my answers.',
-  languageUnknown: (names: readonly string[]) => `I only know these languages: ${names.join(', ')}, or auto.`,
-  languageAuto: 'My notices are now in the language of your app.',
+  languageIs: "My notices here are in English. This doesn't change the language of my answers.",
+  languageUnknown: (names: readonly string[]) => `Please choose a language: ${names.join(', ')} or auto.`,
+  languageAuto: 'My notices now follow the language of your app.',
   busy: {
     queue: "If you write while I'm working, I finish first and then answer your messages one by one.",
     merge: "If you write while I'm working, I finish first and then answer your new messages together.",
     interrupt: "If you write while I'm working, I stop and answer everything together.",
-    unknown: 'Choose queue, merge or interrupt.',
+    unknown: 'Please choose queue, merge or interrupt.',
   },
   busyButtons: { queue: 'One by one', merge: 'Together', interrupt: 'Interrupt' },
   undoButton: (place: number) => `↩ Undo ${place}`,
@@ -194,26 +195,26 @@ export const EN = {
     cancelled: (text: string) => `Cancelled: ${text}`,
     unknown: 'That reminder no longer exists.',
     restored: 'Set again:',
-    full: (max: number) => `This chat already has ${max} reminders. Cancel one first.`,
+    full: (max: number) => `This chat already has ${max} reminders. Please cancel one first.`,
     /** By the model while it answered, whoever asked for that. */
-    setForLater: '⏰ I have set this for later:',
-    cancelledByModel: '⏰ I have cancelled this:',
-    usage: 'Use /reminders, and choose one to cancel.',
+    setForLater: "⏰ Reminders I've set:",
+    cancelledByModel: "⏰ Reminders I've cancelled:",
+    usage: 'Use /reminders and choose one to cancel.',
     /** Shown when no answer of the model says it. */
     plain: (text: string) => `⏰ Reminder: ${text}`,
     dueAt: (when: string, more: number) =>
-      more === 0 ? when : `${when} (and ${more === 1 ? 'once' : `${more} times`} more since then)`,
+      more === 0 ? when : `${when} (and ${more === 1 ? 'once more' : `${more} more times`} since then)`,
     late: (when: string) => `This reminder was due at ${when}, but I couldn't send it then.`,
     lateTogether: (lines: string) => `These reminders were due earlier, but I couldn't send them then:\n${lines}`,
     behindQuestion: (text: string) => `⏰ Reminder: ${text}\n\nI'll say more once my question above is answered.`,
-    waiting: (text: string) => `⏰ Reminder: ${text}\n\nI can't answer right now, but I'll follow up.`,
+    waiting: (text: string) => `⏰ Reminder: ${text}\n\nI can't answer right now, but I'll follow up as soon as I can.`,
     left: (texts: readonly string[]) =>
-      `This group has a new id, and these reminders could not be moved to it. Please set them again:\n${texts.join('\n')}`,
+      `This group has a new ID, and I couldn't move these reminders to it. Please set them again:\n${texts.join('\n')}`,
   },
   memory: {
     title: (count: number, percent: number) =>
-      `I remember this about the chat (${count} ${count === 1 ? 'line' : 'lines'}, ${percent}% full):`,
-    none: 'I remember nothing about this chat yet. Just tell me, for example: remember that I do not eat meat.',
+      `What I remember about this chat (${count} ${count === 1 ? 'line' : 'lines'}, ${percent}% full):`,
+    none: "I don't remember anything about this chat yet. Just tell me, for example: remember that I don't eat meat.",
     /** Said by nobody of the chat. */
     from: {
       page: '(from a page or a tool)',
@@ -223,47 +224,49 @@ export const EN = {
     deleteButton: (place: number) => `🗑 Delete ${place}`,
     deleteAllButton: '🗑 Delete all',
     deleted: (text: string) => `Deleted: ${text}`,
-    deletedAll: 'Deleted. I remember nothing about this chat any more.',
+    deletedAll: "Deleted. I don't remember anything about this chat any more.",
     unknown: 'That line no longer exists.',
     asks: (count: number) =>
-      `This deletes ${count === 1 ? 'the only line' : `all ${count} lines`} of my memory of this chat. It cannot be undone. What was said in the conversation stays.`,
+      `This deletes everything I remember about this chat (${count} ${count === 1 ? 'line' : 'lines'}). It can't be undone. What was said in the conversation stays.`,
     /** Changed by the model while it answered, whoever asked for that. */
-    changed: '📝 I have changed my memory of this chat:',
+    changed: "📝 I've changed what I remember about this chat:",
     remembered: (text: string) => `Noted: ${text}`,
     replaced: (text: string, before: string) => `Changed to: ${text} (was: ${before})`,
-    restored: (text: string) => `As it was: ${text}`,
-    tooLate: 'That cannot be undone any more: it was changed again, or undone, or is a week old.',
-    full: 'That cannot be undone: my memory of this chat is full. Delete something first.',
+    restored: (text: string) => `Restored: ${text}`,
+    tooLate:
+      "That can't be undone any more: it has changed since, has already been undone, or is more than a week old.",
+    full: "That can't be undone: my memory of this chat is full. Please delete something first.",
     exported: 'What I remember about this chat:',
-    usage: 'Use /memory, and choose what to delete.',
+    usage: 'Use /memory and choose what to delete.',
     left: (lines: string) =>
-      `This group has a new id, and my memory of it could not be moved there. Please tell me again what I should keep:\n${lines}`,
+      `This group has a new ID, and I couldn't move my memory there. Please tell me again what I should remember:\n${lines}`,
   },
   timeZoneIs: (zone: string, now: string) => `The time in this chat is ${now} (${zone}).`,
   timeZoneSet: (zone: string, now: string) =>
     `The time in this chat is now ${now} (${zone}). Reminders that are already set keep their times.`,
   timeZoneUnknown: (word: string) =>
-    `I don't know the time zone "${word}". Try, for example: /timezone Europe/Berlin, or /timezone auto`,
+    `I don't know the time zone “${word}”. Try, for example: /timezone Europe/Berlin, or /timezone auto`,
   recallUsage: 'Add the words to search for, for example: /recall train to Tainan',
   recalled: (count: number) => (count === 1 ? 'I found one match:' : `I found ${count} matches, best first:`),
-  nothingRecalled: 'I found nothing with these words. I only search messages that are older than what I still see.',
+  nothingRecalled:
+    'I found nothing with these words. Please try others. I search only older messages, which I no longer see.',
   recalledInPart: "I couldn't search some of the older messages.",
-  recallFailed: "I couldn't read the history just now. Please try again in a moment.",
-  exported: (messages: string) => `Everything that is kept of this chat: ${counted(messages, 'message')}.`,
-  exportedReadable: 'The same as readable text.',
-  nothingToExport: 'There is nothing to export yet.',
-  exportTooLarge: 'This chat is too large for one file. Please ask the operator for it.',
+  recallFailed: "I couldn't search earlier messages just now. Please try again in a moment.",
+  exported: (messages: string) => `Everything I've kept from this chat: ${counted(messages, 'message')}.`,
+  exportedReadable: 'The same, as text you can read.',
+  nothingToExport: "There's nothing to export yet.",
+  exportTooLarge: 'This chat is too large to send as a file. Please ask the operator for it.',
   forgetAsks:
-    'This permanently erases everything I keep of this chat: all conversations, files, reminders, my memory of it, settings and failed messages. It cannot be undone. What Telegram shows stays until you delete it there.',
+    "This permanently erases everything I've kept from this chat: all conversations, files, reminders, my memory of it, settings and failed messages. It can't be undone. What Telegram shows stays until you delete it there.",
   forgetButton: 'Erase everything',
   forgotten: 'Erased. A new conversation starts here.',
 
-  start: 'Hello. Send me a message and I will answer.',
-  helpTitle: 'Send me a message and I will answer. You can send text, photos, PDF files and text files.',
+  start: "Hello! Send me a message and I'll answer.",
+  helpTitle: "Send me a message and I'll answer. You can send text, photos, PDF files and text files.",
   helpVoice: 'You can also send voice messages: I turn them into text.',
-  helpReminders: 'Ask me to remind you of something, and I will write to you when it is time.',
+  helpReminders: "Ask me to remind you of something, and I'll write to you when it's time.",
   helpInGroups: 'In this group I answer when you mention me, reply to me, or use a command.',
   helpPrivacy:
-    'Telegram shows me only commands and replies here, because my privacy mode is on. To let me see mentions, my owner must turn it off at @BotFather and add me to the group again.',
+    'Telegram shows me only commands and replies here, because my privacy mode is on. To let me see mentions, the operator must turn it off in @BotFather and add me to the group again.',
   menu: MENU_EN,
 };

@@ -34,18 +34,18 @@ export type FileProblem = keyof Texts['fileProblem'];
 
 /** What a new bot says to the person who has set it up: three things to try. */
 export const GREETING: Readonly<Record<Language, string>> = {
-  en: `👋 Hello! I am set up. Once I am started (npm start), try this:
+  en: `👋 Hello! I'm set up. Once I'm started (npm start), try this:
 
 1. Ask me something, or forward me a message and say what you want to know about it.
 2. Send me a photo or a PDF with a question.
-3. Write “Remind me in ten minutes to stretch my legs”, or “Remember that I am a vegetarian”.
+3. Write “Remind me in ten minutes to stretch my legs”, or “Remember that I'm a vegetarian”.
 
-/help shows what else I can do. What you write before I am started, I answer then.`,
+/help shows what else I can do. If you write before that, I'll answer as soon as I start.`,
   'zh-hant': `👋 你好！設定完成了。等我啟動（npm start）之後，可以先試試這三件事：
 
 1. 問我一個問題，或是轉傳一則訊息給我，告訴我你想知道什麼。
 2. 傳一張照片或一份 PDF，附上你的問題。
-3. 寫「十分鐘後提醒我起來走走」，或「記住我吃素」。
+3. 傳「十分鐘後提醒我起來走走」，或「記住我吃素」。
 
 輸入 /help 可以看到其他功能。啟動前傳來的訊息，我會在啟動後回答。`,
 };

@@ -1,6 +1,6 @@
 /** What each command does, for the menus of apps and for `/help`, in English. */
 export const MENU_EN = {
-  stop: 'Stop what I am doing and what is waiting',
+  stop: "Stop what I'm doing and what's waiting",
   new: 'Start a new conversation',
   retry: 'Retry the last failed message',
   status: 'Show context use, waiting messages and cost',
@@ -10,14 +10,14 @@ export const MENU_EN = {
   export: 'Get this chat as files',
   tools: 'Show what I may do without asking',
   usage: 'Show calls, tokens and cost',
-  reminders: 'List reminders',
+  reminders: 'See and cancel reminders',
   memory: 'See and delete what I remember',
   timezone: 'Set the time zone of this chat',
   busy: 'Choose what happens to messages while I work',
   lang: 'Choose the language of my notices',
-  forget: 'Erase everything I keep of this chat',
+  forget: "Erase everything I've kept from this chat",
   help: 'Show what I can do',
-  whoami: 'Show your id and that of this chat',
+  whoami: 'Show your ID and the ID of this chat',
 };
 
 /** The same in Traditional Chinese. */
@@ -27,17 +27,17 @@ export const MENU_ZH: typeof MENU_EN = {
   retry: '重試最近一則失敗的訊息',
   status: '查看上下文用量、等待中的訊息和費用',
   model: '選擇模型',
-  compact: '將較早的訊息改成摘要以騰出空間',
+  compact: '把較早的訊息改成摘要，騰出空間',
   recall: '搜尋先前的訊息',
-  export: '以檔案取得這個聊天室',
+  export: '把這個聊天室匯出成檔案',
   tools: '查看我不必先問就能做的事',
   usage: '查看呼叫次數、token 和費用',
-  reminders: '查看提醒',
+  reminders: '查看並取消提醒',
   memory: '查看並刪除我記住的事',
   timezone: '設定這個聊天室的時區',
-  busy: '選擇如何處理我工作時傳來的訊息',
+  busy: '選擇我忙碌時如何處理新訊息',
   lang: '選擇通知的語言',
-  forget: '清除我保留的這個聊天室的一切',
+  forget: '清除我為這個聊天室保留的一切',
   help: '查看我能做什麼',
   whoami: '查看你和這個聊天室的 ID',
 };

@@ -38,7 +38,8 @@ const DAY = 24 * HOUR;
 const weekday = (locale: string, day: number) =>
   new Intl.DateTimeFormat(locale, { weekday: 'long', timeZone: 'UTC' }).format(new Date(Date.UTC(1970, 0, 4 + day)));
 const clock = (minutes: number) => `${Math.floor(minutes / HOUR)}:${String(minutes % HOUR).padStart(2, '0')}`;
-const listed = (locale: string, items: readonly string[]) =>
+/** Items as one reads them aloud: "a, b and c". */
+export const listed = (locale: string, items: readonly string[]) =>
   new Intl.ListFormat(locale, { type: 'conjunction' }).format(items);
 const isWorkdays = (days: readonly number[]) => days.join() === '1,2,3,4,5';
 

@@ -194,7 +194,7 @@ const withoutReplicas: Scenario = {
   },
 };
 
-const NO_VALKEY = 'no valkey-server on the PATH or under .cache/valkey (docs/chaos.md says how to get one)';
+const NO_VALKEY = 'no valkey-server on the PATH or under .cache/valkey (docs/testing.md says how to get one)';
 
 const valkey: Scenario = {
   ...demoted,

@@ -15,14 +15,14 @@ const HELP = `Usage: npm run chaos [-- options]
 
 Hurts the gateway in every way we know, and judges what users and the model saw. Only loopback, only processes that it
 started itself. The seed decides what is written and what is done to whom; what the machine makes of it differs.
-Without options it plays every scenario, then tries every mutant, and writes docs/evidence/chaos-suite.md.
+Without options it plays every scenario, then tries every mutant, and writes .cache/chaos-suite.md.
 
   --list         the scenarios
   --only a,b     only these
   --seed N       default: one that is told
   --minutes M    begins no scenario after M minutes
   --patience S   how long a backlog may take to drain after the last fault; default 60 seconds
-  --soak         10,000 messages of 500 chats with random faults; the report is docs/evidence/chaos-soak.md
+  --soak         10,000 messages of 500 chats with random faults; the report is .cache/chaos-soak.md
   --mutants      the mutants alone: takes one safeguard after the other out of a copy of the product: each time the suite must go red`;
 
 const OPTIONS = {

@@ -17,17 +17,17 @@ const PATIENCE_S = 20;
 export const FLOW_MUTANTS: readonly Mutant[] = [
   mutant('I2', 'telegram-redelivers', 'an update that was seen before is accepted again', [
     'shared/state/message/accept.lua',
-    'if before then',
-    'if before and false then',
+    'if accepted_entry then',
+    'if accepted_entry and false then',
   ]),
   inCut(
     mutant('I2', 'gateway-frozen', 'neither the fence is checked nor whether another answer is stored', [
       [
         'shared/redis/lua/fence.lua',
-        'return last and last >= tonumber(known) and last <= tonumber(sent) and last or nil',
+        'return last and last >= tonumber(confirmed) and last <= tonumber(sent) and last or nil',
         'return last or -1',
       ],
-      ['worker/turn/conclude.ts', "if (stored === 'repeated') return", 'if (false) return'],
+      ['worker/turn/conclude.ts', "if (result === 'repeated') return", 'if (false) return'],
     ]),
   ),
   inCut(
@@ -82,13 +82,13 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   ]),
   mutant('I8', 'claude-refuses-key', 'the operator hears nothing of what opens', [
     'worker/alerts/next-sending.ts',
-    'if (!isSent && (stage <= before.stage',
-    'if (!isSent && (stage <= 2',
+    'if (!hasMessage && (stage <= before.stage',
+    'if (!hasMessage && (stage <= 2',
   ]),
   mutant('I8', 'alerts-refused', 'an alert that nobody took is dropped', [
     'worker/alerts/alerter.ts',
-    'round.record = failedAt(channels, record, sent, nowMs);',
-    'round.record = failedAt(channels, record, sent, nowMs); round.changed.set(incidentOf(next.incident), { ...next.after, stage: 3 });',
+    'round.record = withFailure(channels, record, result, nowMs);',
+    'round.record = withFailure(channels, record, result, nowMs); round.changes.set(incidentOf(next.incident), { ...next.after, stage: 3 });',
   ]),
   mutant('I8', 'redis-flushed', 'data that Redis lost is not noticed', [
     'shared/state/message/inbox.ts',
@@ -102,13 +102,13 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   ]),
   mutant('I10', 'claude-guarded', 'a chat leaves its session before it is answered in the fresh one', [
     'worker/recovery/fresh-session.ts',
-    'isTrial ? trialBegun(call, move, quotes)',
+    'isTrial ? changesToBeginTrial(call, move, quotes)',
     'false ? []',
   ]),
   mutant('I8', 'claude-guarded', 'a message that is to blame stays in its conversation', [
     'worker/turn/conclude.ts',
-    '[...removeTurn(turn), ...trialLost',
-    '[...trialLost',
+    '[...removeTurn(turn), ...loseTrial',
+    '[...loseTrial',
   ]),
   mutant('I12', 'gateway-succeeded', 'the lease of a dead poller does not run out', [
     'shared/state/process/hold-lease.lua',

@@ -13,15 +13,15 @@ const MODEL = [
     "return isOwnFinding(failure) || failure.kind === 'model' ? undefined : repeat;",
   ]),
   mutant('I5', 'claude-searches', 'a search that was cut off goes back without its result', [
-    ['worker/session/turns.ts', 'if (left.length === answer.placed.length) return;', 'if (left) return;'],
+    ['worker/session/turns.ts', 'if (rest.length === answer.blocks.length) return;', 'if (rest) return;'],
     ['worker/model/claude/adapter.ts', 'if (violation === undefined) return sendCall(', 'if (wire) return sendCall('],
     ['worker/ask/words.ts', "content.at(-1)?.type.endsWith('tool_use')", "content.at(-1)?.type === 'tool_use'"],
   ]),
   mutant('I5', 'claude-searches', 'a citation goes back with the file that it names', [
     [
       'worker/model/rules/blocks.ts',
-      'if (!Array.isArray(citations) || citations.every(isAccepted)) return known;',
-      'if (known) return known;',
+      'if (!Array.isArray(citations) || citations.every(isAccepted)) return result;',
+      'if (result) return result;',
     ],
     ['worker/model/claude/adapter.ts', 'if (violation === undefined) return sendCall(', 'if (wire) return sendCall('],
   ]),
@@ -36,7 +36,7 @@ const SLOW_MODEL = [
   ]),
   mutant('I1', 'claude-writes-slowly', 'a turn ends by its length', [
     'worker/turn/deadline.ts',
-    'if (isRunning) silence.refresh();',
+    'if (isRunning) silenceTimer.refresh();',
     '',
   ]),
   mutant('I6', 'claude-summarises-for-ever', 'a summary may take for ever', [
@@ -99,7 +99,7 @@ const PROCESS = [
   ]),
   mutant('I8', 'gateway-loop-frozen', 'an unclean end is not told', [
     'shared/state/process/workers.ts',
-    'if (isGone) await tell(',
+    'if (isGone) await reportEnd(',
     'if (isGone) void (',
   ]),
 ];
@@ -118,8 +118,8 @@ const WATCHERS = [
   ]),
   mutant('I8', 'state-unreadable', 'a rule that throws ends the look', [
     'worker/alerts/watch-failure.ts',
-    'failed.push({ what: nameOf(one), error });',
-    'throw failed.length > 1e9 ? nameOf(one) : error;',
+    'failures.push({ what: nameOf(one), error });',
+    'throw failures.length > 1e9 ? nameOf(one) : error;',
   ]),
   mutant('I8', 'state-unreadable', 'what cannot be read ends the look', [
     'worker/alerts/watch-failure.ts',
@@ -133,8 +133,8 @@ const WATCHERS = [
   ]),
   mutant('I8', 'redis-clock-back', 'the rate of alerts is held against a clock that stepped back', [
     'worker/alerts/alerter.ts',
-    'ofNow(begun.record, nowMs)',
-    'begun.record',
+    'withoutFutureTimes(leaseStart.record, nowMs)',
+    'leaseStart.record',
   ]),
   mutant('I8', 'pause-busy', 'a pause hides every chat', [
     'shared/state/lane/overdue.lua',

@@ -41,10 +41,12 @@ const SHORTENED = /\[… \d+ characters in all, the middle left out …\]/;
 const STARTS_WITH_NUMBER = /^\[m\d{6}\]/;
 
 /** Compares the request of a chat's last question with what its user was answered before. Pure. */
-export function misremembered(memory: Memory): Misremembered[] {
-  const closing = closingOf(memory);
-  const call = closing && memory.byAsked.get(closing)?.findLast(({ violation }) => violation === undefined);
+export function misremembered(all: Memory): Misremembered[] {
+  const closing = closingOf(all);
+  const call = closing && all.byAsked.get(closing)?.findLast(({ violation }) => violation === undefined);
   if (closing === undefined || call === undefined) return [];
+  // A `/new` behind the last answered question says nothing about the request of that question.
+  const memory = { ...all, told: all.told.slice(0, 1 + all.told.findIndex(({ asked }) => asked === closing)) };
   const shown = turnsIn(call).filter(({ number }) => number !== closing.number);
   const expected = answeredSince(memory, closing);
   const first = OPENING.test(firstText(call)) ? firstExpected(memory, expected, shown) : 0;

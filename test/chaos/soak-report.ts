@@ -6,16 +6,15 @@ import { headLine, resultLine, violationLine } from './report.ts';
 import { HEAP_MB, SOAK, type Soaked } from './soak.ts';
 import { BOUNDS, bytesPerMessage, isKept } from './soak-verdict.ts';
 
-const EVIDENCE = join(PROJECT_ROOT, 'docs', 'evidence');
+const FILE = join(PROJECT_ROOT, '.cache', 'chaos-soak.md');
 const ROWS_MAX = 40;
 const KB = 1_000;
 
 /** Keeps what a soak came to, for people; answers the file. */
 export async function writeSoak(soaked: Soaked): Promise<string> {
-  await mkdir(EVIDENCE, { recursive: true });
-  const file = join(EVIDENCE, 'chaos-soak.md');
-  await writeFile(file, soakReport(soaked));
-  return file;
+  await mkdir(join(FILE, '..'), { recursive: true });
+  await writeFile(FILE, soakReport(soaked));
+  return FILE;
 }
 
 /** The report as Markdown. Pure. */

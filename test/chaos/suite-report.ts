@@ -25,7 +25,7 @@ export interface Ground {
   cores: number;
 }
 
-const FILE = join(PROJECT_ROOT, 'docs', 'evidence', 'chaos-suite.md');
+const FILE = join(PROJECT_ROOT, '.cache', 'chaos-suite.md');
 const run = promisify(execFile);
 
 /** What this machine runs a suite on. */
@@ -55,7 +55,7 @@ export function suiteReport({ seed, startedMs, endedMs, played, surveys }: Suite
     '',
     `**${held} of ${played.length} scenarios hold.** ${sum(({ messages }) => messages)} messages, ${sum(({ faults }) => faults)} faults, ${sum(({ again }) => again)} model calls beyond the first of their message, ${sum(({ extra }) => extra)} texts or placeholders twice where a send's result was unknown, ${sum(({ violations }) => violations.length)} violations. **${caught} of ${surveys.length} mutants are caught.**`,
     '',
-    'The columns are explained in [chaos.md](../chaos.md).',
+    'The columns are explained in docs/testing.md.',
     '',
     row(COLUMN_NAMES.toSpliced(1, 0, 'what happens')),
     row(COLUMN_NAMES.toSpliced(1, 0, '').map(() => '---')),

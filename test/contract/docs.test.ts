@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { linesByRoom } from '../house/figures.ts';
 
 /** Holds the documents to the repository: what they point at exists, and what an operator can run is in them. */
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -45,24 +44,6 @@ test.each(['docs/features.md', 'SECURITY.md'])('every test that %s names exists'
     name.endsWith('/*') ? [...tests].some((file) => file.startsWith(name.slice(0, -1))) : tests.has(name);
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((name) => !exists(name))).toEqual([]);
-});
-
-test('docs/size.md names each room, with its lines to a tenth', () => {
-  const parts = all(read('docs/size.md'), /^\| (`.*?`) \| [\d,]+ \|/gm).map((cell) => all(cell, /`([\w/-]+)\/`/g));
-  const stated = all(read('docs/size.md'), /^\| `.*?` \| ([\d,]+) \|/gm).map((lines) => Number(lines.replace(',', '')));
-  const folders = parts.flat().sort((one, other) => other.length - one.length);
-  const measured = parts.map(() => 0);
-  for (const [room, lines] of linesByRoom()) {
-    const folder = folders.find((each) => `${room}/`.startsWith(`${each}/`));
-    const part = parts.findIndex((each) => folder !== undefined && each.includes(folder));
-    expect([room, part >= 0]).toEqual([room, room !== 'shared/state']);
-    if (part >= 0) measured[part] = (measured[part] ?? 0) + lines;
-  }
-  const isFar = (part: number): boolean =>
-    Math.abs((measured[part] ?? 0) - (stated[part] ?? 0)) > (stated[part] ?? 0) / 10;
-  expect(parts.map((each, part) => [each.join(), measured[part]] as const).filter((_, part) => isFar(part))).toEqual(
-    [],
-  );
 });
 
 test.each(pages)('every npm script that %s names exists', (page) => {

@@ -8,7 +8,7 @@ import { linesOf } from '../schedules/report.ts';
 import { playSchedule } from '../schedules/schedule.ts';
 import { surveyMutant } from '../schedules/survey.ts';
 
-/** A hundred thousand of them, before a release: docs/evidence/schedules.md. */
+/** A hundred thousand of them, before a release: docs/evidence.md. */
 const SCHEDULES = 3_000;
 /** The rarest is found after some thousand. */
 const MUTANT_SCHEDULES = 6_000;

@@ -1,6 +1,7 @@
 import { findRedis, runTool, say } from '../tools/tool.ts';
 import { linesByRoom, measureHouse, oneNeighbourFiles } from './figures.ts';
 import { walkWay } from './way.ts';
+import { measureWords } from './words.ts';
 
 const HELP = `Usage: npm run house [-- options]
 
@@ -16,7 +17,12 @@ const OPTIONS = { rooms: { type: 'boolean' }, list: { type: 'boolean' }, json: {
 await runTool(HELP, OPTIONS, async (values) => {
   await findRedis();
   const way = await walkWay();
-  const figures = { ...measureHouse(), messageFiles: way.files.length, messageFunctions: way.functions.length };
+  const figures = {
+    ...measureHouse(),
+    ...measureWords(),
+    messageFiles: way.files.length,
+    messageFunctions: way.functions.length,
+  };
   if (values.json) return say(JSON.stringify(figures));
   for (const [name, value] of Object.entries(figures)) say(`${String(value).padStart(7)}  ${name}`);
   if (values.rooms) for (const [room, lines, files] of linesByRoom()) say(`${lines}\t${files}\t${room}`);

@@ -113,9 +113,9 @@ function judgePresses(messages: readonly Asked[], { acts, history, runs }: Seen,
   ];
 }
 
-const OVER = 'This question is over';
+const OVER = 'This question is closed';
 /** What a press is told. */
-const PRESSED = /Allowed once|Always allowed here|Declined|This question is over/;
+const PRESSED = /Allowed once|is now allowed here|Declined|This question is closed/;
 
 /** Whether a question went into the forward right behind it: it was asked alone before that came. */
 function isComment({ chat, kind, into, number, outcome }: Asked, messages: readonly Asked[]): boolean {

@@ -18,7 +18,7 @@ that it needs.
   --seed S       the first one's seed; default 1
   --until-red    end with the first that is red
   --mutant NAME  take a safeguard out of a copy of the product; --mutants takes them one after the other
-  --report       try every mutant too, and write docs/evidence/schedules.md`;
+  --report       try every mutant too, and write .cache/schedules.md`;
 
 const OPTIONS = {
   count: { type: 'string', default: '20000' },

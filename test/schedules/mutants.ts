@@ -48,7 +48,7 @@ const OWN: readonly FindableMutant[] = [
   ]),
   own('a message is cancelled although its answer is being delivered', [
     'shared/state/lane/admit.lua',
-    ' and not decided[1]',
+    ' and not fields[1]',
     '',
   ]),
   own('a message is edited although an attempt at it has begun', [
@@ -58,8 +58,8 @@ const OWN: readonly FindableMutant[] = [
   ]),
   own('a second press decides too', [
     'worker/command/decide.ts',
-    'expected: [...parking.expectUndecided(id), parking.expectAsked(parked)]',
-    'expected: [parking.expectAsked(parked)]',
+    'expected: [...parking.expectUndecided(id), parking.expectNewest(parked)]',
+    'expected: [parking.expectNewest(parked)]',
   ]),
   own('a press decides and wakes nobody', [
     'worker/command/decide.ts',

@@ -7,7 +7,7 @@ import type { Exploration } from './explore.ts';
 import { OUTSIDE } from './mutants.ts';
 import type { Played } from './schedule.ts';
 
-const FILE = join(PROJECT_ROOT, 'docs', 'evidence', 'schedules.md');
+const FILE = join(PROJECT_ROOT, '.cache', 'schedules.md');
 
 /** What came of a mutant. */
 export interface Surveyed {
@@ -65,7 +65,7 @@ function report(explored: Exploration, surveys: readonly Surveyed[], took: Took,
     '',
     `Written by \`npm run schedules -- --count ${played} --seed ${seed} --report\` on ${new Date(took.startedMs).toISOString().slice(0, 10)}: ${minutes} minutes, ${ground.cores} cores, Node ${ground.node}, Redis ${ground.redis}.`,
     '',
-    `**${played} schedules, ${red} red.** ${messages} messages, ${steps} steps, ${traces} different traces. **${found} of ${surveys.length} mutants are found.** How it works is in [chaos.md](../chaos.md#every-interleaving).`,
+    `**${played} schedules, ${red} red.** ${messages} messages, ${steps} steps, ${traces} different traces. **${found} of ${surveys.length} mutants are found.** How it works is in docs/testing.md.`,
     '',
     '## Faults that were played',
     '',

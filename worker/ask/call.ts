@@ -9,12 +9,12 @@ import {
   estimateFixed,
   type FixedParts,
   usableTokens,
-  withBelievedSize,
+  withPlausibleSize,
 } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
 import { cacheLifetime } from '../model/prices.ts';
-import { type Call, type Sent, triedBy } from '../recovery/effects.ts';
+import { type Call, type RequestSizes, triedBy } from '../recovery/effects.ts';
 import { bytesOf } from '../recovery/parts.ts';
 import { systemOf } from '../session/fixed-text.ts';
 import { asShown, trimOf } from '../session/overlay.ts';
@@ -22,90 +22,91 @@ import { type LogRecord, startsTurn } from '../session/record.ts';
 import { openCode, view, type Window, withToolsOf } from '../session/view.ts';
 
 /** The result of a call. */
-export type Called = { sent: Sent } & (
+export type CallResult = { sizes: RequestSizes } & (
   | { ok: true; answer: ModelAnswer; byFallback: boolean; isSeconded?: true | undefined }
   | {
       ok: false;
       failure: Failure;
-      /** How many calls fell silent after they had said something. */
+      /** The number of calls that fell silent after their first words. */
       silences: number;
     }
 );
 
-/** How many recent turns show the rhythm of a chat. */
+/** The number of recent turns from which the rhythm of a chat is estimated. */
 const TURN_TIMES = 20;
 
 /**
- * One call of the model: the request is computed from the session, counted, and sent unless the count says that it is
- * too long or too large. With `wordsOnly` the model must answer in text, without tools. Contract: throws `FencedError`, or what Redis throws.
+ * Makes one call of the model: computes the request from the session, counts it, and sends it unless it is too long or too
+ * large. With `wordsOnly` the model must answer in text, without tools. Contract: throws `FencedError`, or what Redis
+ * throws.
  */
 export async function callModel(
   call: Call,
   { wordsOnly, onText: onAnyText }: { wordsOnly: boolean; onText: OnText },
   signal: AbortSignal,
-): Promise<Called> {
-  const { turn, opened, room, calibration } = call;
+): Promise<CallResult> {
+  const { turn, loadedSession, room, calibration } = call;
   const { env } = turn;
-  const window = withToolsOf(opened.window, turn.isOfGuest);
+  const window = withToolsOf(loadedSession.window, turn.isOfGuest);
   const messages = view(window);
   const maxTokens = turn.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
   const { serverTools } = env.settings;
-  const fixed = { system: systemOf(turn), tools: env.tools.specs(), serverTools };
-  const count = countRequest(fixed, window, messages, env.settings.MODEL, calibration);
-  const sent: Sent = {
+  const fixedParts = { system: systemOf(turn), tools: env.tools.specs(), serverTools };
+  const count = countRequest(fixedParts, window, messages, env.settings.MODEL, calibration);
+  const sizes: RequestSizes = {
     count,
     sentTokens: count.tokens,
-    fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
+    fixedTokens: Math.ceil(estimateFixed(fixedParts) * calibration),
     askedOutputTokens: maxTokens,
   };
-  const counted = countedTooLarge(call, count.tokens);
-  if (counted) return { ok: false, failure: counted, silences: 0, sent };
+  const failureByCount = countedTooLarge(call, count.tokens);
+  if (failureByCount) return { ok: false, failure: failureByCount, silences: 0, sizes };
   const request = { ...(await requestOf(call, messages)), maxTokens, wordsOnly };
   const code = openCode(asShown(window.records));
   const withoutCode = (text: string): string =>
     code === undefined ? text : text.replaceAll(`${code} `, '').replaceAll(code, '');
   const onText: OnText = (text) => onAnyText(withoutCode(text));
   env.reach('model called');
-  const result = await sendOrFallBack(turn, request, { window, fixed, onText }, signal);
+  const result = await sendOrFallBack(turn, request, { window, fixedParts, onText }, signal);
   if (result.ok) {
     const { byFallback, isSeconded } = result;
-    const own = countRequest(fixed, { ...window, records: [] }, messages, env.settings.MODEL, calibration);
-    const answer = withBelievedSize({ ...result.answer, text: withoutCode(result.answer.text) }, own.tokens);
-    return { ok: true, answer, byFallback, isSeconded, sent };
+    const estimate = countRequest(fixedParts, { ...window, records: [] }, messages, env.settings.MODEL, calibration);
+    const answer = withPlausibleSize({ ...result.answer, text: withoutCode(result.answer.text) }, estimate.tokens);
+    return { ok: true, answer, byFallback, isSeconded, sizes };
   }
   const { failure, silences } = result;
   if (failure.rule !== undefined) {
     const events = [{ event: 'request.invalid', rule: failure.rule } as const];
     await commit(turn, { step: '', events });
   }
-  return { ok: false, failure, silences, sent };
+  return { ok: false, failure, silences, sizes };
 }
 
 /**
- * Prevention: a request that we count as too long or too large is not sent, unless recovery has decided to send it as it
- * is. A session is full when a load had to omit records: they must not disappear unnoticed.
+ * Prevention: returns a failure for a request that is too long or too large by our count, unless recovery has decided to
+ * send it as it is; also if a load had to omit records, so that the session is compacted instead.
  */
-function countedTooLarge({ turn, opened, room }: Call, tokens: number): Failure | undefined {
+function countedTooLarge({ turn, loadedSession, room }: Call, tokens: number): Failure | undefined {
   const isTooLong = tokens > room.usableTokens && !triedBy(turn).includes('as it is');
-  if (isTooLong || opened.window.omitted > 0)
+  if (isTooLong || loadedSession.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
-  const isLarge = bytesOf(asShown(opened.window.records)) > HISTORY_BYTES_MAX;
+  const isLarge = bytesOf(asShown(loadedSession.window.records)) > HISTORY_BYTES_MAX;
   return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
 }
 
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
 export async function countExactly(
-  about: Pick<Call, 'turn' | 'opened'>,
+  about: Pick<Call, 'turn' | 'loadedSession'>,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const { turn, opened } = about;
-  const messages = view(withToolsOf(opened.window, turn.isOfGuest));
+  const { turn, loadedSession } = about;
+  const messages = view(withToolsOf(loadedSession.window, turn.isOfGuest));
   const request = await requestOf(about, messages);
   return about.turn.env.model.countTokens({ ...request, maxTokens: 1 }, signal);
 }
 
 async function requestOf(
-  { turn, opened: { window } }: Pick<Call, 'turn' | 'opened'>,
+  { turn, loadedSession: { window } }: Pick<Call, 'turn' | 'loadedSession'>,
   messages: MessageParam[],
 ): Promise<Omit<ModelRequest, 'maxTokens'>> {
   const { env } = turn;
@@ -114,7 +115,7 @@ async function requestOf(
     session: turn.session,
     model: env.settings.MODEL,
     system: systemOf(turn),
-    messages: await filled(turn, messages),
+    messages: await fillFiles(turn, messages),
     tools: env.tools.specs(),
     serverTools: env.settings.serverTools,
     caches: true,
@@ -123,12 +124,15 @@ async function requestOf(
   };
 }
 
-async function filled({ currentChat, env: { media } }: Turn<Env>, messages: MessageParam[]): Promise<MessageParam[]> {
+async function fillFiles(
+  { currentChat, env: { media } }: Turn<Env>,
+  messages: MessageParam[],
+): Promise<MessageParam[]> {
   const refs = keptIn(messages);
   return refs.length === 0 ? messages : fill(messages, await media.load(currentChat, refs));
 }
 
-/** When the user's newest messages arrived. */
+/** The arrival times of the user's newest messages. */
 function turnTimesMs(records: readonly LogRecord[]): number[] {
   return records
     .filter(startsTurn)
@@ -137,8 +141,8 @@ function turnTimesMs(records: readonly LogRecord[]): number[] {
     .filter((ms) => !Number.isNaN(ms));
 }
 
-/** The result that counts, where two calls were made. */
-type Fetched = ModelResult & {
+/** The result of one call, or the decisive one of two. */
+type SendResult = ModelResult & {
   byFallback: boolean;
   silences: number;
   /** Whether both models declined. */
@@ -146,45 +150,45 @@ type Fetched = ModelResult & {
 };
 
 /**
- * Sends a request, and sends it to the fallback model once when the first is overloaded, broken or unreachable, or
- * declines. Thinking is omitted for the fallback, since it belongs to another model. If the fallback gives no answer, or
- * declines as well, the first result stands. `silences` says how many of the calls fell silent after they had said
- * something. Contract: as `Model.send`, plus what Redis throws.
+ * Sends a request; once more to the fallback model if the first is overloaded, broken or unreachable, or declines. Omits
+ * thinking for the fallback, since it belongs to another model. If the fallback gives no answer, or declines as well,
+ * returns the first result. `silences` counts the calls that fell silent after their first words.
+ * Contract: as `Model.send`, plus what Redis throws.
  */
 async function sendOrFallBack(
   turn: Turn<Env>,
   request: ModelRequest,
-  { window, fixed, onText }: { window: Window; fixed: FixedParts; onText: OnText },
+  { window, fixedParts, onText }: { window: Window; fixedParts: FixedParts; onText: OnText },
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<SendResult> {
   const { env } = turn;
   const { model } = env;
   const { FALLBACK_MODEL: fallbackModel } = env.settings;
   const result = await model.send(request, signal, onText);
-  const first = { ...result, byFallback: false, silences: silencesIn(result) };
-  if (fallbackModel === undefined || fallbackModel === request.model || signal.aborted || !helpsAnother(first))
+  const first = { ...result, byFallback: false, silences: countSilence(result) };
+  if (fallbackModel === undefined || fallbackModel === request.model || signal.aborted || !mayHelpToFallBack(first))
     return first;
   const messages = view({ ...window, records: [...window.records, trimOf('thinking', window.records)] });
-  const count = countRequest(fixed, window, messages, fallbackModel, calibrationFor(fallbackModel, undefined));
+  const count = countRequest(fixedParts, window, messages, fallbackModel, calibrationFor(fallbackModel, undefined));
   const { windowTokens } = await model.limits(fallbackModel);
   if (count.tokens > usableTokens(windowTokens, request.maxTokens)) return first;
-  const again = { ...request, model: fallbackModel, messages: await filled(turn, messages) };
-  const second = await model.send(again, signal, onText);
+  const fallbackRequest = { ...request, model: fallbackModel, messages: await fillFiles(turn, messages) };
+  const second = await model.send(fallbackRequest, signal, onText);
   if (second.ok && second.answer.stopReason !== 'refusal')
     return { ...second, byFallback: true, silences: first.silences };
   return {
     ...first,
-    silences: first.silences + silencesIn(second),
+    silences: first.silences + countSilence(second),
     ...(second.ok && first.ok && { isSeconded: true as const }),
   };
 }
 
-/** Whether another model may do what this one did not. */
-function helpsAnother(result: ModelResult): boolean {
+/** Whether another model may succeed. */
+function mayHelpToFallBack(result: ModelResult): boolean {
   return result.ok ? result.answer.stopReason === 'refusal' : result.failure.kind === 'transient';
 }
 
-/** The endpoint's own timeouts are no silence: there, nothing was said. */
-function silencesIn(result: ModelResult): number {
-  return !result.ok && result.failure.reason === 'timeout' && result.said !== undefined ? 1 : 0;
+/** 1 for a timeout after the first words, else 0. */
+function countSilence(result: ModelResult): number {
+  return !result.ok && result.failure.reason === 'timeout' && result.partialText !== undefined ? 1 : 0;
 }

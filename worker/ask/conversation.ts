@@ -9,106 +9,110 @@ import { endModelChoice } from '../recovery/default-model.ts';
 import type { Call } from '../recovery/effects.ts';
 import { recover } from '../recovery/recover.ts';
 import { withFixedText } from '../session/fixed-text.ts';
-import type { OpenedSession } from '../session/held-window.ts';
+import type { LoadedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import type { UserRecord } from '../session/record.ts';
 import { askingIn, finishRound, hasOnlyUnreadableCalls } from '../tools/round.ts';
 import type { TurnTime } from '../turn/deadline.ts';
-import { answered, failureIn, progressed, recordRound } from './answer.ts';
-import { type Called, callModel, countExactly } from './call.ts';
-import { leaveOutOldPictures } from './old-pictures.ts';
+import { concludeWithAnswer, failureIn, recordRound, turnAfterRound } from './answer.ts';
+import { type CallResult, callModel, countExactly } from './call.ts';
+import { omitOldPictures } from './old-pictures.ts';
 import { openSession, pendingRecord } from './pending.ts';
-import { goesOn, type Speech } from './words.ts';
+import { isUnfinished, type Speech } from './words.ts';
 
-/** The content that the model is asked to answer, and who receives its text as it streams. */
+/** The content for the model to answer, and the receivers of its text as it streams. */
 export interface Question {
   message: InboundMessage;
   content: UserRecord['content'];
-  /** Takes what the model says. */
   speech: Speech;
   onText: OnText;
-  /** Called with the names of the tools that are running, and with none when they have ended. */
+  /** Called with the names of the running tools, and with none when they have ended. */
   onTools: (names: readonly string[]) => void;
 }
 
 /**
- * Asks the model to answer a message, with as many rounds of tools as it wants. Each round is recorded before the next
- * call, so a crash resumes there. A request that is counted as too long is not sent.
+ * Asks the model to answer a message, with rounds of tools. Records each round before the next call, so that an attempt
+ * after a crash resumes there. Does not send a request that is too long by our count.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function askModel(
-  begun: Turn<Env>,
+  initialTurn: Turn<Env>,
   { message, content, speech, onText, onTools }: Question,
   time: TurnTime,
 ): Promise<Verdict> {
-  const { env } = begun;
+  const { env } = initialTurn;
   const { settings } = env;
   const { signal } = time;
-  let turn = begun;
+  let turn = initialTurn;
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await env.model.limits(settings.MODEL);
   const learntTokens = learntWindow(turn.limit, settings);
   const room = chatRoom(windowTokens, learntTokens, settings);
   turn = await withFixedText(turn, room.limitTokens);
   const calibration = calibrationFor(settings.MODEL, turn.calibration);
   const pending = pendingRecord(turn, message, content);
-  const about = { message, pending, windowTokens, modelOutputTokens, calibration };
-  const hear: OnText = (text) => {
+  const callFields = { message, pending, windowTokens, modelOutputTokens, calibration };
+  const onEachText: OnText = (text) => {
     time.progress();
-    speech.hear(text);
+    speech.update(text);
     onText(text);
   };
-  let opened = await openSession(turn, pending, room.limitTokens);
+  let loadedSession = await openSession(turn, pending, room.limitTokens);
   for (let round = turn.rounds; ; round++) {
-    const asking = askingIn(turn, opened, round);
+    const asking = askingIn(turn, loadedSession, round);
     if (asking) return { kind: 'park', asking };
-    const finished = await finishRound(turn, opened, { round, onTools, onResult: time.progress }, signal);
-    if (!finished) return { kind: 'hand back' };
-    opened = finished;
-    if (hasOnlyUnreadableCalls(opened, turn))
+    const sessionAfterTools = await finishRound(
+      turn,
+      loadedSession,
+      { round, onTools, onResult: time.progress },
+      signal,
+    );
+    if (!sessionAfterTools) return { kind: 'hand back' };
+    loadedSession = sessionAfterTools;
+    if (hasOnlyUnreadableCalls(loadedSession, turn))
       return failed('unreadable_calls', turn.texts.unavailable, 'the model wrote calls of tools that are no JSON');
-    // Telegram is away, so no answer could be delivered. The finished rounds are stored; the wait uses up no attempt.
+    // Telegram is away, so no answer could be delivered. The finished rounds are stored, and the wait does not count.
     const awayMs = env.breaker.seenAwayMs();
     if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isUncounted: true };
-    opened = await leaveOutOldPictures(turn, opened, windowTokens);
-    const roundTokens = newestTokens(opened, calibration);
+    loadedSession = await omitOldPictures(turn, loadedSession, windowTokens);
+    const roundTokens = newestTokens(loadedSession, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, roundTokens));
-    const call: Call = { ...about, room: callRoom, roundTokens, opened, turn };
+    const call: Call = { ...callFields, room: callRoom, roundTokens, loadedSession, turn };
     const wordsOnly = round >= settings.TOOL_ROUNDS_MAX;
-    const called = await callModel(call, { onText: hear, wordsOnly }, signal);
-    if (!called.ok) return reactTo(call, called, speech, time);
-    const failure = failureIn(called, call, round, settings);
-    if (failure) return reactTo(call, { ...called, failure, silences: 0 }, speech, time);
-    if (!called.byFallback) turn = await endModelChoice(turn);
-    if (!goesOn(called.answer, round, settings)) {
+    const result = await callModel(call, { onText: onEachText, wordsOnly }, signal);
+    if (!result.ok) return reactTo(call, result, speech, time);
+    const failure = failureIn(result, call, round, settings);
+    if (failure) return reactTo(call, { ...result, failure, silences: 0 }, speech, time);
+    if (!result.byFallback) turn = await endModelChoice(turn);
+    if (!isUnfinished(result.answer, round, settings)) {
       const files = turn.rounds > 0 ? await env.files.of(turn) : [];
       const nearlySpent = await env.budget?.nearlySpent(turn.payer, turn.entry);
-      return answered({ turn, opened, room, calibration, files, nearlySpent }, called, settings);
+      return concludeWithAnswer({ turn, loadedSession, room, calibration, files, nearlySpent }, result, settings);
     }
-    opened = await recordRound(turn, opened, { called, speech }, round + 1);
-    turn = progressed(turn, round + 1);
+    loadedSession = await recordRound(turn, loadedSession, { result, speech }, round + 1);
+    turn = turnAfterRound(turn, round + 1);
   }
 }
 
 /** Recovers from a failed call; hands the message back if we aborted the call ourselves. */
 async function reactTo(
   call: Call,
-  { failure, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
+  { failure, sizes, silences }: Omit<Extract<CallResult, { ok: false }>, 'ok'>,
   speech: Speech,
   time: TurnTime,
 ): Promise<Verdict> {
-  const fellSilent = call.turn.silences + silences + (time.isSilent() ? 1 : 0);
-  const turn = call.turn.with({ silences: fellSilent });
-  if (fellSilent > call.turn.silences) await turn.write('', [turn.setSilences(fellSilent)]);
+  const silenceCount = call.turn.silences + silences + (time.isSilent() ? 1 : 0);
+  const turn = call.turn.with({ silences: silenceCount });
+  if (silenceCount > call.turn.silences) await turn.write('', [turn.setSilences(silenceCount)]);
   if (time.signal.aborted) return { kind: 'hand back' };
   if (failure.kind === 'refusal') await speech.forget();
   const countTokens = (signal: AbortSignal) => countExactly(call, signal);
-  const hasWords = speech.partialAnswer.own !== '';
-  return recover({ ...call, ...sent, turn, failure, countTokens, hasWords, tried: [] }, time);
+  const hasWords = speech.partialAnswer.newText !== '';
+  return recover({ ...call, ...sizes, turn, failure, countTokens, hasWords, tried: [] }, time);
 }
 
-/** The tokens of the newest message with its files, or of the newest batch of tool results, as it is shown. */
-function newestTokens({ window }: OpenedSession, calibration: number): number {
+/** The tokens of the visible part of the newest message with its files, or of the newest batch of tool results. */
+function newestTokens({ window }: LoadedSession, calibration: number): number {
   const newest = asShown(window.records).findLast((record) => record.t === 'user');
   return newest?.t === 'user' ? countContent(newest.content, calibration) : 0;
 }

@@ -7,12 +7,12 @@ import type { Elsewhere, HeaderFacts, SelfEntered } from '../feature.ts';
 
 const NAME_CHARS = 64;
 const CODE_CHARS = 6;
-/** A message that waited longer than this shows both times. */
+/** The header of a message that waited longer than this states both times. */
 const LATE_MS = 5 * 60_000;
 
 /**
- * The line before a message: its time, and its author where several people share a chat. The log keeps it as written,
- * so no later request changes it. `by` says it of a message that the gateway entered itself, or answers elsewhere. Pure.
+ * The gateway's line before a message: its time, and its author if several people share the chat. The log stores the line,
+ * so it is the same in all later requests. `by` provides the author of a reminder or a summons. Pure.
  */
 export function headerOf(
   message: InboundMessage,
@@ -22,40 +22,40 @@ export function headerOf(
   const { timeZone, code, nowMs } = facts;
   if (by && 'header' in by)
     return `[${code} ${timeIn(timeZone, message.sentAtMs)} ${timeZone}, ${by.header(message, facts)}]`;
-  const sent = timeIn(timeZone, message.sentAtMs);
+  const sentTime = timeIn(timeZone, message.sentAtMs);
   const isLate = nowMs - message.sentAtMs > LATE_MS;
-  const time = isLate ? `sent ${sent}, read ${timeIn(timeZone, nowMs)}` : sent;
+  const time = isLate ? `sent ${sentTime}, read ${timeIn(timeZone, nowMs)}` : sentTime;
   const { id, name } = message.from;
-  const alone = message.chatType === 'private' ? '' : `, ${plainName(name)} (id ${id}) writes`;
-  const writer = by ? `, ${by.writer(message)}` : alone;
-  const own = `[${code} ${time} ${timeZone}${writer}${reference(message)}]`;
-  const quoted = message.answers === undefined ? [] : marked(message.answers.text);
-  return [...before(message, code), own, ...quoted].join('\n');
+  const groupAuthor = message.chatType === 'private' ? '' : `, ${plainName(name)} (id ${id}) writes`;
+  const writer = by ? `, ${by.writer(message)}` : groupAuthor;
+  const headerLine = `[${code} ${time} ${timeZone}${writer}${reference(message)}]`;
+  const quoteLines = message.answers === undefined ? [] : markLines(message.answers.text);
+  return [...overheardLines(message, code), headerLine, ...quoteLines].join('\n');
 }
 
-/** The remarks that were made here and not to the bot, each on lines of its own. */
-function before({ overheard = [] }: InboundMessage, code: string): string[] {
+/** The earlier messages of the chat that were not for the bot, each on lines of its own. */
+function overheardLines({ overheard = [] }: InboundMessage, code: string): string[] {
   if (overheard.length === 0) return [];
-  const lines = overheard.flatMap(({ by, text }) => marked(`${plainName(by)}: ${text}`));
+  const lines = overheard.flatMap(({ by, text }) => markLines(`${plainName(by)}: ${text}`));
   return [`[${code} before that, this was said here and not to you:]`, ...lines];
 }
 
 function reference({ answers, forwardedFrom }: InboundMessage): string {
-  const forwarded = forwardedFrom === undefined ? '' : `, forwarded from ${plainName(forwardedFrom)}`;
-  if (answers === undefined) return forwarded;
+  const origin = forwardedFrom === undefined ? '' : `, forwarded from ${plainName(forwardedFrom)}`;
+  if (answers === undefined) return origin;
   const whose = answers.isOurs ? 'your own message' : `a message of ${plainName(answers.by)}`;
-  return `${forwarded}, in answer to ${whose}, of which ${answers.isQuote ? 'this part is quoted' : 'this is the beginning'}:`;
+  return `${origin}, in answer to ${whose}, of which ${answers.isQuote ? 'this part is quoted' : 'this is the beginning'}:`;
 }
 
-/** The words of somebody else, marked on each line so that they can be mistaken for nothing else. */
-function marked(text: string): string[] {
+/** A quotation, with a mark on each line, so that no line can pass for one of the gateway's. */
+function markLines(text: string): string[] {
   return text.split('\n').map((line) => `> ${line}`);
 }
 
 /**
- * The code of the lines that the gateway adds to a message. It cannot be guessed without the secret, and no text in the
- * message is newer than the entry that it is made of, so nothing in it can hold the code, whatever became known of earlier
- * ones. Messages that are answered together are shown with the code of the first: see `spoken`.
+ * The code of the lines that the gateway adds to a message. A user can neither guess the code without the secret, nor know
+ * it, since it depends on the entry id, which is newer than the message's text. Messages that are answered together get
+ * the code of the first (`viewWithOrigins`).
  */
 export function messageCode(secret: string, entry: EntryId): string {
   const digest = createHmac('sha256', secret).update(entry).digest('base64url');
@@ -70,7 +70,7 @@ export function timeIn(timeZone: string, ms: number): string {
   return `${WEEKDAY.format(wallMs)} ${wallText(wallMs)}`;
 }
 
-/** A name within quotes within our brackets, on one line: nothing in it can close either. */
+/** A name in quotation marks, on one line, without characters that could close the quotation or our brackets. */
 export function plainName(name: string | undefined): string {
   const plain = (name ?? '')
     .toWellFormed()

@@ -6,66 +6,66 @@ import type { Block } from '../model/block.ts';
 import { imagesMax } from '../model/rules/media.ts';
 import { thinkingTrim } from '../recovery/leave-out.ts';
 import { blocksIn, type Part, partOf, placesIn } from '../recovery/parts.ts';
-import { type OpenedSession, withRecord } from '../session/held-window.ts';
+import { type LoadedSession, withRecord } from '../session/held-window.ts';
 import { asShown, scrubOf } from '../session/overlay.ts';
 import type { LogRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
-/** A block of the log that holds pictures, with all of its words and the names of its pictures as the replacement. */
-type Holder = Part & { pictures: number };
+/** A block of the log with pictures. Its replacement contains its words and the names of its pictures. */
+type PictureBlock = Part & { pictures: number };
 
-/** The share of the most pictures that stays: the rest is room for a batch, so that a prefix is seldom rewritten. */
-const LEFT_SHARE = 0.8;
+/** The share of the limit that stays. The rest is room for new pictures, so that the prefix is seldom rewritten. */
+const REST_SHARE = 0.8;
 
 /**
- * The session before a call, with at most as many pictures as the model takes. What is too much is left out for good, the
- * oldest first and many at once: left out of the request alone, the oldest would go one by one, and each would change the
- * beginning of the conversation. Contract: throws `FencedError`, or what Redis throws.
+ * Returns the session with at most as many pictures as the model accepts. Omits the oldest pictures for good, many at once.
+ * Omitting them one by one, or in one request only, would change the beginning of the conversation each time.
+ * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function leaveOutOldPictures(
+export async function omitOldPictures(
   turn: Turn<Env>,
-  opened: OpenedSession,
+  loadedSession: LoadedSession,
   windowTokens: number,
-): Promise<OpenedSession> {
+): Promise<LoadedSession> {
   const { env } = turn;
-  const { records } = opened.window;
-  const most = imagesMax(windowTokens);
-  const left = oldestPictures(asShown(records), most);
-  if (left.length === 0) return opened;
-  const changes: LogRecord[] = [...left.map(scrubOf), ...thinkingTrim(env, records)];
-  const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
+  const { records } = loadedSession.window;
+  const picturesMax = imagesMax(windowTokens);
+  const omissions = oldestPictures(asShown(records), picturesMax);
+  if (omissions.length === 0) return loadedSession;
+  const changes: LogRecord[] = [...omissions.map(scrubOf), ...thinkingTrim(env, records)];
+  const bytes = omissions.reduce((sum, each) => sum + each.bytes, 0);
   await commit(turn, {
     step: '',
     changes: append(turn.keys, turn.session, changes),
-    events: [{ event: 'context.scrubbed', action: 'scrub', kind: 'pictures', parts: left.length, bytes }],
+    events: [{ event: 'context.scrubbed', action: 'scrub', kind: 'pictures', parts: omissions.length, bytes }],
   });
-  return changes.reduce(withRecord, opened);
+  return changes.reduce(withRecord, loadedSession);
 }
 
-/** The oldest pictures that have to go so that a batch more fits; none where all fit. Pure. */
-function oldestPictures(shown: readonly LogRecord[], most: number): Holder[] {
-  const holders = shown.flatMap(holdersIn);
-  let excess = holders.reduce((sum, { pictures }) => sum + pictures, 0);
-  if (excess <= most) return [];
-  excess -= Math.floor(most * LEFT_SHARE);
-  const left: Holder[] = [];
-  for (const holder of holders) {
+/** The oldest pictures to omit so that another batch fits; none if all fit. Pure. */
+function oldestPictures(records: readonly LogRecord[], picturesMax: number): PictureBlock[] {
+  const pictureBlocks = records.flatMap(pictureBlocksIn);
+  let excess = pictureBlocks.reduce((sum, { pictures }) => sum + pictures, 0);
+  if (excess <= picturesMax) return [];
+  excess -= Math.floor(picturesMax * REST_SHARE);
+  const omissions: PictureBlock[] = [];
+  for (const block of pictureBlocks) {
     if (excess <= 0) break;
-    left.push(holder);
-    excess -= holder.pictures;
+    omissions.push(block);
+    excess -= block.pictures;
   }
-  return left;
+  return omissions;
 }
 
-function holdersIn(record: LogRecord): Holder[] {
+function pictureBlocksIn(record: LogRecord): PictureBlock[] {
   if (record.t !== 'user') return [];
   return placesIn(record).flatMap((place) => {
-    const inside = blocksIn(place.block);
-    const pictures = inside.filter(({ type }) => type === 'image').length;
-    return pictures === 0 ? [] : [{ ...partOf(place, inside.map(inWords).join('\n')), pictures }];
+    const blocks = blocksIn(place.block);
+    const pictures = blocks.filter(({ type }) => type === 'image').length;
+    return pictures === 0 ? [] : [{ ...partOf(place, blocks.map(describe).join('\n')), pictures }];
   });
 }
 
-function inWords(block: Block): string {
+function describe(block: Block): string {
   return block.type === 'text' ? String(block.text) : `[${labelWithRef(block)}]`;
 }

@@ -3,8 +3,8 @@ import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
-import { createBinding, notedStoreId } from '../../shared/state/blob/binding.ts';
-import { keptFiles } from '../../shared/state/blob/kept-files.ts';
+import { boundStoreId, createBinding } from '../../shared/state/blob/binding.ts';
+import { chatFiles } from '../../shared/state/blob/kept-files.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import { archiveBlobs } from '../../shared/state/session/archive.ts';
 import type { Limits } from '../limits.ts';
@@ -77,9 +77,9 @@ export async function sweep(
   for await (const { owner, names } of blobs.oldBlobs(beforeMs)) {
     if (signal.aborted) break;
     const chat = chatOfBlobs(owner);
-    const files = keptFiles(redis, keys);
+    const files = chatFiles(redis, keys);
     const live = await (chat ? files.pointedAt(chat, names) : archiveBlobs(redis, keys, owner as SessionId));
-    if ((await notedStoreId(redis)) === undefined) break;
+    if ((await boundStoreId(redis)) === undefined) break;
     const orphans = names.filter((name) => !live.has(name));
     for (const name of orphans) await blobs.delete(owner, name);
     deleted += orphans.length;

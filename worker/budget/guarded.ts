@@ -1,6 +1,6 @@
 import { pause } from '../../shared/base/lifecycle.ts';
 import type { Bounds, Budget, Reservation } from '../../shared/state/spending/budget.ts';
-import { type Bill, type Payer, PER_DOLLAR, type Spent } from '../../shared/state/spending/limit.ts';
+import { type Bill, type LimitUsage, type Payer, PER_DOLLAR } from '../../shared/state/spending/limit.ts';
 import type { BookCall, CallRecord, Usage } from '../../shared/state/spending/usage-book.ts';
 import { estimateRequest } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
@@ -57,7 +57,7 @@ export async function reserveInTime(
   }
 }
 
-function overBudget({ limit: { whose, period }, againMs }: Spent): Failure {
+function overBudget({ limit: { whose, period }, againMs }: LimitUsage): Failure {
   return { kind: 'terminal', reason: `over_${whose}_budget`, budget: { whose, period, againMs } };
 }
 
@@ -80,10 +80,10 @@ function boundsOf(request: ModelRequest, prices: Prices): Bounds {
 /** The record of a call. If the model that answered has no known price, the price of the requested model counts. */
 function recordOf({ model, purpose = 'answer' }: ModelRequest, result: ModelResult, prices: Prices): CallRecord {
   if (!result.ok) {
-    const { failure, spent = NO_TOKENS } = result;
-    const dollars = costOf(model, spent, prices);
-    const about = { purpose, model, reason: failure.reason, billed: result.spent !== undefined };
-    return { event: 'model.failed', ...about, ...spent, ...(dollars !== undefined && { dollars }) };
+    const { failure, billedUsage = NO_TOKENS } = result;
+    const dollars = costOf(model, billedUsage, prices);
+    const about = { purpose, model, reason: failure.reason, billed: result.billedUsage !== undefined };
+    return { event: 'model.failed', ...about, ...billedUsage, ...(dollars !== undefined && { dollars }) };
   }
   const { model: answerer, usage } = result.answer;
   const dollars = costOf(answerer, usage, prices) ?? costOf(model, usage, prices);

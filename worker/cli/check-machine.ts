@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { hostname } from 'node:os';
-import { notedStoreId } from '../../shared/state/blob/binding.ts';
+import { boundStoreId } from '../../shared/state/blob/binding.ts';
 import { hasWorkerOf } from '../../shared/state/process/workers.ts';
 import { openBlobStore } from '../blob/store.ts';
 import { type CheckContext, type Finding, failed, passed } from './finding.ts';
@@ -54,7 +54,7 @@ const OTHER_STORE =
 /** Checks that the blob store accepts files, and that it is the store that the data in Redis refers to. Changes nothing. */
 export async function checkBlobs({ settings, redis }: CheckContext): Promise<Finding[]> {
   const store = openBlobStore(settings.BLOB_URL);
-  const idInRedis = redis.client && (await notedStoreId(redis.client).catch(() => undefined));
+  const idInRedis = redis.client && (await boundStoreId(redis.client).catch(() => undefined));
   if (store === undefined && idInRedis !== undefined)
     return [failed('blobs', 'kept in Redis, but the data refers to a store: its files cannot be read')];
   if (store === undefined) return [passed('blobs', 'kept in Redis')];

@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
-import { notedStoreId } from '../../shared/state/blob/binding.ts';
+import { boundStoreId } from '../../shared/state/blob/binding.ts';
 import { readChatFields, sessionOf } from '../../shared/state/chat/chat.ts';
 import { removeErasedText } from '../../shared/state/chat/erasures.ts';
 import type { BlobStore } from '../blob/blobs.ts';
@@ -85,7 +85,7 @@ export async function forget(call: Call): Promise<number> {
   if (call.options.yes === undefined && !(await isConfirmed(call))) return 1;
   return withChat(call, async (context) => {
     const { redis, settings, store, shard, keys, ...rest } = context;
-    const storeIdInRedis = await notedStoreId(redis);
+    const storeIdInRedis = await boundStoreId(redis);
     // With another store, the files would stay although the report says "erased".
     if (storeIdInRedis !== undefined && storeIdInRedis !== (await store?.readId()))
       throw new Error('BLOB_URL is not the store that the data in Redis refers to. Nothing was erased.');

@@ -4,7 +4,7 @@ import { applyTogether, type Change } from '../../shared/state/change.ts';
 import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { noteErasure } from '../../shared/state/chat/erasures.ts';
 import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
-import { chainOf, triedInPlaceOf } from '../../shared/state/session/header.ts';
+import { chainOf, trialSessionsOf } from '../../shared/state/session/header.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
@@ -78,7 +78,7 @@ async function sessionsOf({ redis, keys }: SessionSource, session: SessionId): P
   const all = new Set<SessionId>();
   for (const each of await chainOf(redis, keys, session)) {
     all.add(each);
-    for (const tried of await triedInPlaceOf(redis, keys, each)) all.add(tried);
+    for (const tried of await trialSessionsOf(redis, keys, each)) all.add(tried);
   }
   return [...all].reverse();
 }

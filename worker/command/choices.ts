@@ -27,7 +27,7 @@ export const lang: CommandHandler = ({ turn, argument }) => {
     const { language } = turn.chatSettings;
     const { languageAuto } = TEXTS[languageOf(message.ok ? message.value.from.language : undefined)];
     const text = language === undefined ? languageAuto : TEXTS[language].languageIs;
-    return replied('lang', text, { changes: [chat.leaveToDefault('language')] });
+    return replied('lang', text, { changes: [chat.resetChoice('language')] });
   }
   // By its code, or by the part of the code before its script.
   const chosen = LANGUAGES.find((code) => code === word || code.split('-')[0] === word.split('-')[0]);
@@ -48,7 +48,7 @@ export const timezone: CommandHandler = ({ turn, argument }) => {
   const isAuto = argument.toLowerCase() === 'auto';
   const zone = isAuto ? settings.TZ : readTimeZone(argument);
   if (zone === undefined) return replied('timezone', texts.timeZoneUnknown(clip(argument, SHOWN_CHARS_MAX)));
-  const changes = [isAuto ? chat.leaveToDefault('timezone') : chat.choose('timezone', zone)];
+  const changes = [isAuto ? chat.resetChoice('timezone') : chat.choose('timezone', zone)];
   return replied('timezone', texts.timeZoneSet(zone, now(zone)), { changes });
 };
 

@@ -28,8 +28,8 @@ function summarise({ turn, time }: CommandContext, room: Room): Promise<Compacti
   const state = sessionState(turn.keys, turn.session);
   // The reply to the command says it, so the next answer need not.
   const effects = [state.reportCompactions()];
-  return time.recovering(settings.RECOVERY_TIMEOUT_MS, async (signal) => {
-    const opened = await env.sessions.load(turn, room.limitTokens * LOAD_BYTES_PER_TOKEN);
-    return compactSession({ turn, opened, room, step: STEP, effects, isWaitedFor: true }, signal);
+  return time.runRecovery(settings.RECOVERY_TIMEOUT_MS, async (signal) => {
+    const loadedSession = await env.sessions.load(turn, room.limitTokens * LOAD_BYTES_PER_TOKEN);
+    return compactSession({ turn, loadedSession, room, step: STEP, effects, isPersonWaiting: true }, signal);
   });
 }

@@ -4,7 +4,7 @@ import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { GRANT_MS, type ToolGrant } from '../../shared/state/chat/tool-grants.ts';
 import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
-import { callDecisions, type Decision, type Parked, toolsShown } from '../../shared/state/turn/parking.ts';
+import { callDecisions, type Decision, type ParkedQuestion, toolsShown } from '../../shared/state/turn/parking.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
@@ -22,7 +22,7 @@ interface Press {
   /** The tool that it grants to the chat. */
   grant?: ToolGrant;
   /** The question as it goes on, about the calls of other tools; absent where all is decided. */
-  open?: Parked;
+  open?: ParkedQuestion;
 }
 
 /**
@@ -67,7 +67,7 @@ async function pressed(turn: Turn<Env>, words: string): Promise<Press | undefine
         turn.keepContent(PRESS, JSON.stringify(press)),
         ...(grant ? [granting(turn, grant)] : []),
       ],
-      expected: [...parking.expectUndecided(id), parking.expectAsked(parked)],
+      expected: [...parking.expectUndecided(id), parking.expectNewest(parked)],
       events: [questionDecided(head.entry, decision, grant ? [grant.tool] : toolsShown(parked))],
     });
     if (written === 'unmet') return undefined;
@@ -86,7 +86,7 @@ function granting({ keys, chat, toolGrants, nowMs }: Turn, grant: ToolGrant): Ch
   return chatState(keys, chat).grantTools([...others, grant]);
 }
 
-function pressOn(word: string, parked: Parked, turn: Turn): Press | undefined {
+function pressOn(word: string, parked: ParkedQuestion, turn: Turn): Press | undefined {
   const by = turn.message.ok ? turn.message.value.from : undefined;
   const who = by && { id: by.id, name: by.name };
   if (word === 'no') return { decision: { how: 'declined', by: who, ...callDecisions(parked, 'declined') } };
@@ -98,7 +98,7 @@ function pressOn(word: string, parked: Parked, turn: Turn): Press | undefined {
 }
 
 /** A press on "Always" of the tool at this place: it decides about the calls of that tool alone. */
-function grantOn(at: number, parked: Parked, by: ToolGrant['by'], { nowMs }: Turn): Press | undefined {
+function grantOn(at: number, parked: ParkedQuestion, by: ToolGrant['by'], { nowMs }: Turn): Press | undefined {
   const tool = toolsShown(parked)[at];
   const definition = parked.calls.find((call) => call.tool === tool)?.definition;
   if (tool === undefined || definition === undefined) return undefined;

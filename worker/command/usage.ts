@@ -1,5 +1,5 @@
 import { inDollars, percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
-import type { Share, Used } from '../../shared/state/spending/usage-book.ts';
+import type { DayUsage, Share } from '../../shared/state/spending/usage-book.ts';
 import type { Texts } from '../../shared/texts/language.ts';
 import { plainName } from '../ask/message-header.ts';
 import { type CommandHandler, replied } from './command.ts';
@@ -31,7 +31,7 @@ export const usage: CommandHandler = async ({ turn }) => {
   return replied('usage', blocks.flatMap((lines) => (lines.length > 0 ? [lines.join('\n')] : [])).join('\n\n'));
 };
 
-function lineOf({ usage }: Texts, period: (typeof PERIODS)[number][0], used: Omit<Used, 'shares'>): string {
+function lineOf({ usage }: Texts, period: (typeof PERIODS)[number][0], used: Omit<DayUsage, 'shares'>): string {
   const { calls, inputTokens, outputTokens, dollars } = used;
   const counts = [calls, inputTokens, outputTokens].map(inThousands) as Three;
   return usage.line(usage[period], inDollars(dollars), ...counts);
@@ -39,14 +39,14 @@ function lineOf({ usage }: Texts, period: (typeof PERIODS)[number][0], used: Omi
 
 type Three = [string, string, string];
 
-function sumOf(days: readonly Used[]): Omit<Used, 'shares'> {
+function sumOf(days: readonly DayUsage[]): Omit<DayUsage, 'shares'> {
   const sum = { calls: 0, inputTokens: 0, outputTokens: 0, dollars: 0, unpricedCalls: 0 };
   for (const day of days) for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += day[key];
   return sum;
 }
 
 /** The shares of the days together, the largest first, with the newest names. */
-function sharesOf(days: readonly Used[]): Share[] {
+function sharesOf(days: readonly DayUsage[]): Share[] {
   const all = new Map<string, Share>();
   for (const share of days.flatMap(({ shares }) => shares)) {
     const { name, dollars } = all.get(share.person) ?? { ...share, dollars: 0 };

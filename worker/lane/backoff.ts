@@ -2,11 +2,11 @@ const BACKOFF_FACTOR = 2.5;
 const BACKOFF_MS_MAX = 30_000;
 
 /**
- * The wait after the nth failed attempt: growing from `baseMs`, bounded, with jitter so that chats do not all return at
- * once. A wait that the other side asks for is never shortened.
+ * The delay after the nth failed attempt: exponential from `baseMs`, bounded, with jitter. At least `retryAfterMs`, the
+ * delay that the other side asks for.
  */
 export function backoffMs(attempt: number, baseMs: number, retryAfterMs?: number, random = Math.random): number {
-  const grown = Math.min(baseMs * BACKOFF_FACTOR ** Math.max(0, attempt - 1), BACKOFF_MS_MAX);
-  const jittered = grown * (0.75 + 0.25 * random());
-  return Math.round(Math.max(jittered, retryAfterMs || 0));
+  const delayMs = Math.min(baseMs * BACKOFF_FACTOR ** Math.max(0, attempt - 1), BACKOFF_MS_MAX);
+  const jitteredMs = delayMs * (0.75 + 0.25 * random());
+  return Math.round(Math.max(jitteredMs, retryAfterMs || 0));
 }

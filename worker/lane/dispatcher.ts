@@ -11,7 +11,7 @@ import { undecodableAlert } from '../alerts/causes/unanswered.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 
-/** The lanes of a shard, the queue of their heads, and what removes entries that no turn can end. */
+/** The lanes of a shard, the queue of their heads, and the removal of entries that no turn can end. */
 interface LaneFlow {
   lane: Lane;
   queue: TurnQueue;
@@ -19,14 +19,14 @@ interface LaneFlow {
   log: Logger;
 }
 
-/** Most entries admitted at once: batches are 4 to 8 times as fast as single entries. */
+/** The most entries admitted at once: batches are 4 to 8 times as fast as single entries. */
 const BATCH = 100;
 const RETRY_MS = 500;
 
 /**
  * Moves new entries from the stream into their lanes and makes each lane's head a job. Several dispatchers may run side
- * by side. If one is killed between the two steps, the reconciler finds the head that is no job. `blocking` is a connection
- * of its own, because it blocks.
+ * by side. If the process dies between the two steps, the reconciler finds the head without a job. `blocking` is a
+ * separate connection for the blocking reads.
  */
 export function startDispatcher(
   flow: LaneFlow & Observability,
@@ -40,7 +40,7 @@ export function startDispatcher(
       if (mustHeal) await heal(flow);
       mustHeal = true;
       const { read, newest } = await dispatch(flow);
-      // This read only wakes us: `admit` reads the entries, together with the lane.
+      // This read only wakes the loop: `admit` reads the entries, together with the lane.
       if (read < BATCH) await untilNews(blocking, inbound, newest, BLOCK_MS);
       mustHeal = false;
       return 0;
@@ -51,11 +51,11 @@ export function startDispatcher(
   return {
     name: loop.name,
     async stop() {
-      const stopped = loop.stop();
+      const stopping = loop.stop();
       const isBetweenTries = blocking.status === 'reconnecting';
       blocking.disconnect();
       // A read issued while ioredis waits to reconnect never settles after `disconnect`, so do not await the loop.
-      if (!isBetweenTries) await stopped;
+      if (!isBetweenTries) await stopping;
     },
   };
 }
@@ -91,25 +91,25 @@ async function heal(flow: LaneFlow): Promise<void> {
   }
 }
 
-/** Extra wait until the next pass is due: another process may be about to take it. */
+/** Extra wait after the end of another process's pass, which may just take the next one. */
 const ASK_AGAIN_MS = 20;
-/** How long a head may be without a job; adding one after an admission or a settlement takes less. */
+/** How long a head may have no job. Adding a job after an admission or a settlement takes less. */
 const GRACE_MS = 250;
 /** The most entries that one line of the log names. */
 const NAMED_MAX = 20;
 
 /**
- * Closes every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
- * each lane's head is a job, and none waits because of a wrong clock. Each pass also proves the ledger. Idempotent;
- * several may run side by side, and all processes together make one regular pass every `everyMs`.
+ * Repairs the flow after crashes, at the start and then regularly: puts pending entries back into their lane, makes each
+ * lane's head a job, and ends delays that a wrong clock prolongs. Each pass also checks the ledger. Passes are idempotent
+ * and may overlap; all processes together make one regular pass every `everyMs`.
  */
 export function startReconciler(flow: LaneFlow, everyMs: number): Service {
   let isFirst = true;
   return runLoop({
     name: 'reconciler',
     async round() {
-      const takenForMs = await flow.lane.takePass(everyMs);
-      if (!isFirst && takenForMs > 0) return takenForMs + ASK_AGAIN_MS;
+      const otherPassMs = await flow.lane.takePass(everyMs);
+      if (!isFirst && otherPassMs > 0) return otherPassMs + ASK_AGAIN_MS;
       await reconcile(flow);
       isFirst = false;
       return everyMs;
@@ -124,7 +124,7 @@ export async function reconcile(flow: LaneFlow, graceMs = GRACE_MS): Promise<voi
   const { lane, queue, discard, log } = flow;
   const { heads, broken, restored, foreign } = await lane.readmit();
   if (restored > 0) log.warn({ restored }, 'pending entries were in no lane and were put back');
-  const missing = await abandonedOf(heads, queue, graceMs);
+  const missing = await findAbandoned(heads, queue, graceMs);
   if (missing.broken > 0) log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
   await queue.add(missing.heads);
   await queue.endDelays(lane.nowMs());
@@ -137,16 +137,16 @@ export async function reconcile(flow: LaneFlow, graceMs = GRACE_MS): Promise<voi
   await proveLedger(flow);
 }
 
-/** Heads without a job after a second look, at a random time: else processes that began together add the same jobs. */
-async function abandonedOf(heads: readonly Head[], queue: TurnQueue, graceMs: number) {
+/** Finds heads without a job. Looks twice, after a random pause, so that processes do not all add the same jobs. */
+async function findAbandoned(heads: readonly Head[], queue: TurnQueue, graceMs: number) {
   const missing = await queue.missing(heads);
   if (missing.heads.length === 0) return missing;
   await pause(graceMs * (1 + Math.random()));
-  const abandoned = await queue.missing(missing.heads);
-  return { heads: abandoned.heads, broken: missing.broken + abandoned.broken };
+  const second = await queue.missing(missing.heads);
+  return { heads: second.heads, broken: missing.broken + second.broken };
 }
 
-/** Runs last, so that an unreadable ledger prevents no repair. */
+/** Checks that the ledger adds up. Runs last, so that an unreadable ledger prevents no repair. */
 async function proveLedger({ lane, log }: LaneFlow): Promise<void> {
   const { alert, lostData, isCounted, ...numbers } = await lane.ledger.check(lane.nowMs());
   if (!isCounted) log.info(numbers, 'the ledger begins to count');
@@ -154,7 +154,7 @@ async function proveLedger({ lane, log }: LaneFlow): Promise<void> {
   if (alert) log[numbers.unaccounted === 0 ? 'info' : 'error'](numbers, alert.text);
 }
 
-/** A message that no turn can end: its chat, and what the ledger, the alert and the log say of it. */
+/** A message that no turn can end: its chat, its alert, and the reason for the ledger and the log. */
 interface Unanswerable {
   chat: ChatKey;
   reason: string;
@@ -162,7 +162,7 @@ interface Unanswerable {
   alert: Alert;
 }
 
-/** Removes entries from the flow, as failed: those without a readable chat, or one that no turn can end. */
+/** Fails entries without a turn: entries that name no readable chat, or one message that no turn can end (`why`). */
 export type Discard = (entries: readonly EntryId[], why?: Unanswerable) => Promise<void>;
 
 /** Moves entries into dead letters and queues an alert. Does not notify the chat. */

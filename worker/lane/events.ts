@@ -20,28 +20,28 @@ type AlertOnlyEvent =
   | { event: 'fixed-parts.refused'; why: string; status: number | undefined }
   | { event: 'model.gone'; gone: string; now: string };
 
-/** Something that happened to a message; `REPORTS` says all that is reported of it. */
+/** An event of a message; `REPORTS` lists where each event is reported. */
 export type TurnEvent = AuditEvent | AlertOnlyEvent;
 
 type EventName = TurnEvent['event'];
 type Of<Name extends EventName> = Extract<TurnEvent, { event: Name }>;
 
 interface Report<Event> {
-  /** Whether the audit trail has a line of it, written in one step with its effect. */
+  /** Whether the audit trail gets a line, written in one step with the event's effect. */
   audit?: true;
-  /** Queued in the same step. */
+  /** The alert that the same step queues. */
   alert?: (turn: Turn, event: Event) => Alert | undefined;
-  /** Counted once it is written. */
+  /** The metric to count after the write. */
   count?: (event: Event) => readonly [metric: MetricName, attributes: Attributes];
-  /** A span without a duration, once it is written. */
+  /** The span without a duration to export after the write. */
   mark?: (event: Event) => readonly [span: string, attributes: Attributes];
-  /** The failpoint once it is written: tests may kill the process there. */
+  /** The failpoint after the write, at which tests may kill the process. */
   failpoint?: Failpoint;
 }
 
-const recovered = (action: string, result = 'ok') => [METRIC.recoveries, { action, result }] as const;
+const recovery = (action: string, result = 'ok') => [METRIC.recoveries, { action, result }] as const;
 
-/** The one table of what is reported of each event. */
+/** The reports of each event. */
 const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'context.exceeded': {
     audit: true,
@@ -57,24 +57,24 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
       },
     ],
   },
-  'context.compacted': { audit: true, count: () => recovered('compact'), failpoint: 'compaction stored' },
-  'context.force-pruned': { audit: true, count: () => recovered('mask'), failpoint: 'compaction stored' },
-  'context.compaction-failed': { audit: true, count: ({ reason }) => recovered('compact', reason) },
+  'context.compacted': { audit: true, count: () => recovery('compact'), failpoint: 'compaction stored' },
+  'context.force-pruned': { audit: true, count: () => recovery('mask'), failpoint: 'compaction stored' },
+  'context.compaction-failed': { audit: true, count: ({ reason }) => recovery('compact', reason) },
   'context.new-session': {
     audit: true,
     alert: (turn, { isTrial, entries, to }) => (isTrial ? undefined : freshSessionAlert(turn, entries, to)),
-    count: () => recovered('new_session'),
+    count: () => recovery('new_session'),
     mark: ({ entries, hasSummary, seedChars }) => [
       SPAN.overflowNewSession,
       { has_summary: hasSummary, summary_length: seedChars, 'spillway.session.entries': entries },
     ],
     failpoint: 'fresh session stored',
   },
-  'context.scrubbed': { audit: true, count: ({ action }) => recovered(action) },
-  'context.thinking-dropped': { audit: true, count: () => recovered('drop_thinking') },
-  'context.output-lowered': { audit: true, count: () => recovered('lower_output') },
-  'context.output-raised': { audit: true, count: () => recovered('raise_output') },
-  'context.gave-up': { audit: true, count: ({ reason }) => recovered('give_up', reason) },
+  'context.scrubbed': { audit: true, count: ({ action }) => recovery(action) },
+  'context.thinking-dropped': { audit: true, count: () => recovery('drop_thinking') },
+  'context.output-lowered': { audit: true, count: () => recovery('lower_output') },
+  'context.output-raised': { audit: true, count: () => recovery('raise_output') },
+  'context.gave-up': { audit: true, count: ({ reason }) => recovery('give_up', reason) },
   'session.torn': { audit: true, alert: (turn, { records }) => tornAlert(turn, records) },
   'request.invalid': { audit: true },
   'model.answered': {},
@@ -84,7 +84,7 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'tool.excluded': {
     audit: true,
     alert: (turn, { tool }) => refusedToolAlert(turn, tool),
-    count: () => recovered('exclude_tool'),
+    count: () => recovery('exclude_tool'),
   },
   'message.failed': { alert: (turn, { reason, detail }) => failedAlert(turn, reason, detail) },
   'message.gave-up': { alert: (turn, { reason, fault }) => gaveUpAlert(turn, reason, fault) },
@@ -97,17 +97,17 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
 };
 
 /** The changes that record events in one step with their effect: lines of the audit trail, and alerts. */
-export function recorded(turn: Turn, events: readonly TurnEvent[]): Change[] {
+export function changesToRecordEvents(turn: Turn, events: readonly TurnEvent[]): Change[] {
   return events.flatMap((event) => {
     const { audit, alert } = reportOf(event);
-    const queued = alert?.(turn, event);
-    return [...(audit ? [auditLine(turn, event)] : []), ...(queued ? [queuedAlert(turn.keys, queued)] : [])];
+    const notice = alert?.(turn, event);
+    return [...(audit ? [auditLine(turn, event)] : []), ...(notice ? [queuedAlert(turn.keys, notice)] : [])];
   });
 }
 
-/** A step of a message: what changes, and what happened thereby. */
+/** A step of a message: its changes and its events. */
 export interface Step {
-  /** Written once; an empty one may repeat. */
+  /** The name of the step, which is written once per turn. A step with an empty name may repeat. */
   step: string;
   changes?: readonly Change[];
   expected?: readonly Expected[];
@@ -115,16 +115,16 @@ export interface Step {
 }
 
 /**
- * Writes a step and what is recorded of its events at once; then counts and marks them.
+ * Writes a step with the records of its events; then counts the events and exports their spans.
  *
- * Contract: as `Turn.write`. Of a step that was written before, the events are counted again.
+ * Contract: as `Turn.write`. The events of a repeated step are counted again.
  */
 export async function commit(
   turn: Turn<Observability>,
   { step, changes = [], expected, events }: Step,
 ): Promise<Exclude<Written, 'fenced'>> {
-  const written = await turn.write(step, [...changes, ...recorded(turn, events)], expected);
-  if (written === 'unmet') return written;
+  const result = await turn.write(step, [...changes, ...changesToRecordEvents(turn, events)], expected);
+  if (result === 'unmet') return result;
   const { telemetry, reach } = turn.env;
   for (const event of events) {
     const { count, mark, failpoint } = reportOf(event);
@@ -132,10 +132,10 @@ export async function commit(
     if (count) telemetry.count(...count(event));
     if (failpoint) reach(failpoint);
   }
-  return written;
+  return result;
 }
 
 function reportOf(event: TurnEvent): Report<TurnEvent> {
-  // The table has for each name a report of that event.
+  // The type of the table guarantees that the report fits the event.
   return REPORTS[event.event] as Report<TurnEvent>;
 }

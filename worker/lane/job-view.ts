@@ -10,21 +10,21 @@ export interface JobCounts {
   delayed: number;
 }
 
-/** The jobs of a shard, to look at. Contract: each method rejects when Redis cannot be reached. */
+/** Reads the jobs of a shard. Contract: each method rejects when Redis cannot be reached. */
 interface JobView {
   counts(): Promise<JobCounts>;
   /** The message whose waiting job a worker takes next. */
   next(): Promise<EntryId | undefined>;
-  /** The messages whose jobs run: at most so many. */
-  active(most: number): Promise<EntryId[]>;
-  /** The state of a message's job, and until when it is put off. */
+  /** The messages whose jobs run, at most `limit` of them. */
+  active(limit: number): Promise<EntryId[]>;
+  /** The state of a message's job, and the end of its delay. */
   find(entry: EntryId): Promise<{ state: keyof JobCounts; untilMs: number } | undefined>;
 }
 
-/** BullMQ's view of a queue, kept for as long as its connection: it listens there. */
+/** BullMQ's queues by connection. Each adds listeners to its connection, so it is created only once. */
 const queues = new WeakMap<RedisClient, Map<string, Queue<TurnJob>>>();
 
-/** The jobs of a shard. */
+/** Binds the view of a shard's jobs to a connection. */
 export function viewJobs(redis: RedisClient, keys: Keys): JobView {
   // BullMQ's queue waits while Redis is away. This command fails then, so that the caller gets an error.
   const open = async (): Promise<Queue<TurnJob>> => {
@@ -41,7 +41,7 @@ export function viewJobs(redis: RedisClient, keys: Keys): JobView {
       return { waiting, active, delayed };
     },
     next: async () => (await (await open()).getRanges(['waiting'], 0, 0, true)).map(entryOfJob)[0],
-    active: async (most) => (await (await open()).getRanges(['active'], 0, most - 1)).map(entryOfJob),
+    active: async (limit) => (await (await open()).getRanges(['active'], 0, limit - 1)).map(entryOfJob),
     async find(entry) {
       const job = await (await open()).getJob(jobIdOf(entry));
       const state = await job?.getState();
@@ -53,11 +53,11 @@ export function viewJobs(redis: RedisClient, keys: Keys): JobView {
 }
 
 function queueOf(redis: RedisClient, prefix: string): Queue<TurnJob> {
-  const known = queues.get(redis) ?? new Map<string, Queue<TurnJob>>();
-  queues.set(redis, known);
+  const byPrefix = queues.get(redis) ?? new Map<string, Queue<TurnJob>>();
+  queues.set(redis, byPrefix);
   const queue =
-    known.get(prefix) ?? new Queue<TurnJob>(TURNS_QUEUE, { connection: redis, prefix, skipMetasUpdate: true });
-  if (!known.has(prefix)) queue.on('error', () => {});
-  known.set(prefix, queue);
+    byPrefix.get(prefix) ?? new Queue<TurnJob>(TURNS_QUEUE, { connection: redis, prefix, skipMetasUpdate: true });
+  if (!byPrefix.has(prefix)) queue.on('error', () => {});
+  byPrefix.set(prefix, queue);
   return queue;
 }

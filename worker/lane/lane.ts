@@ -24,17 +24,15 @@ import { unreadableLanesAlert } from '../alerts/causes/watch.ts';
 
 /**
  * The FIFOs of unanswered messages of one shard: one per chat, and one more per chat for the commands that act while a
- * message is being answered. Only a lane's head becomes a job, so order per chat holds by construction, whatever BullMQ
- * does with retries and delays.
+ * message is being answered. Only a lane's head becomes a job, so BullMQ's retries and delays cannot reorder a chat.
  *
- * Contract: each write is one atomic script, unless its method says otherwise, and may be repeated; a command that is
- * re-sent because its reply was lost changes nothing more and gets the same reply. Methods reject when Redis cannot be
- * reached.
+ * Contract: each write is one atomic, idempotent script, unless its method says otherwise: a command that is sent again
+ * because its reply was lost changes nothing more and gets the same reply. Methods reject when Redis cannot be reached.
  */
 export interface Lane {
   /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
   nowMs(): number;
-  /** How many messages entered and left these lanes, and whether that adds up. */
+  /** The counts of messages that entered and left these lanes. */
   readonly ledger: Ledger;
   /** Creates the consumer group if it is missing. */
   prepare(): Promise<void>;
@@ -44,29 +42,29 @@ export interface Lane {
    * them. Messages that a full lane refuses are settled in the same step.
    */
   admit(count: number): Promise<Admission>;
-  /** The next messages behind a lane's head, in order, without refused, cancelled and unreadable ones. */
+  /** The next messages behind a lane's head, in order, without refused, cancelled and unreadable messages. */
   behind(lane: LaneKey): Promise<Waiting[]>;
-  /** How many messages stand in a lane, its head included. */
+  /** The number of messages in a lane, its head included. */
   depth(lane: LaneKey): Promise<number>;
   /** Whether a later message cancelled this one. */
   isCancelled(entry: EntryId): Promise<boolean>;
-  /** Takes the reconciler's pass for the next `everyMs`. Returns 0, or for how long another process still has it. */
+  /** Takes the reconciler's pass for the next `everyMs`. Returns 0, or the rest of another process's pass. */
   takePass(everyMs: number): Promise<number>;
   /**
-   * Restores pending entries that are in no lane to their place, and finds the heads of all lanes that are not paused:
-   * slice by slice, each an atomic script. `foreign` ones are in a lane that a later version may know, and are left alone: each
-   * is named once, and a later alert counts those that nobody takes.
+   * Puts pending entries that are in no lane back into their lane, and finds the heads of all lanes that are not paused:
+   * slice by slice, each an atomic script. `foreign` entries are in a lane that only a later version knows, and stay
+   * unchanged. Each is returned once; an alert counts those that no worker takes.
    */
   readmit(): Promise<Readmission>;
   /** Begins an attempt. Rejects while Redis takes no writes. */
   begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
-  /** Notes that an attempt makes progress: its message is not overdue as long as it does. */
+  /** Notes the progress of an attempt, so that its message does not count as overdue. */
   noteProgress(turn: Pick<Turn, 'entry' | 'fencingToken'>): Promise<void>;
-  /** Reports the error that ended an attempt. If Redis refused its write, the attempt is not counted. Returns at once. */
-  releaseRefusedAttempt(turn: Pick<Turn, 'entry' | 'fencingToken'>, error: unknown, ending: AbortSignal): void;
+  /** Uncounts an attempt that ended with this error, if Redis refused a write in it. Returns at once. */
+  uncountIfWriteRefused(turn: Pick<Turn, 'entry' | 'fencingToken'>, error: unknown, ending: AbortSignal): void;
   /**
-   * Writes the outcome, acknowledges the entry, and returns the lane's next head. With `keepsAnswer` the dead letter holds
-   * what was to be delivered.
+   * Writes the outcome, acknowledges the entry, and returns the lane's next head. With `keepsAnswer` the dead letter
+   * contains the stored reply.
    */
   settle(turn: Turn, record: OutcomeRecord, keepsAnswer?: boolean): Promise<Settled>;
   /** Dead-letters an entry that names no chat, or that no turn can end. */
@@ -77,8 +75,8 @@ const LANE_MESSAGES_MAX = 50;
 const DAY_SECONDS = 24 * 3600;
 
 /**
- * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is refused; the
- * chat's next reply says how many were. An open session in which nobody writes for `idleDays` is forgotten; 0 for never.
+ * Binds the lanes of one shard to a connection. A lane with `messagesMax` messages refuses further ones; the chat's next
+ * reply says how many. A session expires after `idleDays` without a message; 0 for never.
  */
 export function createLane(
   redis: RedisClient,
@@ -89,7 +87,7 @@ export function createLane(
 ): Lane {
   const { begin, write, release, noteProgress } = bindTurnScripts<BeginReply>(redis);
   const clock = createClock();
-  const refused = createRefusedAttempts(
+  const refusedAttempts = createRefusedAttempts(
     (entry, fence) => release([keys.turn(entry), keys.absent], [fence]),
     () => proveWrites(redis, keys),
   );
@@ -102,76 +100,77 @@ export function createLane(
     depth: (lane) => readDepth(redis, keys, lane),
     isCancelled: turnReads(redis, keys).isCancelled,
     takePass: createPasses(redis, keys).takeReconciler,
-    readmit: alertingOfForeign(readmit, (alert) => queueAlert(redis, keys, alert)),
+    readmit: withForeignAlerts(readmit, (alert) => queueAlert(redis, keys, alert)),
     async begin(entry, lane, newSession) {
-      await refused.beforeBegin(entry);
+      await refusedAttempts.beforeBegin(entry);
       return beginTurn({ begin, write, keys, clock, chats }, entry, lane, newSession);
     },
     noteProgress: async ({ entry, fencingToken }) => void (await noteProgress([keys.turn(entry)], [fencingToken])),
-    releaseRefusedAttempt: (turn, error, ending) => void refused.ended(turn.entry, turn.fencingToken, error, ending),
+    uncountIfWriteRefused: (turn, error, ending) =>
+      void refusedAttempts.afterError(turn.entry, turn.fencingToken, error, ending),
     settle: (turn, record, keepsAnswer = false) =>
       settle(turn, { record, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
   };
 }
 
-/** Longer than a rolling upgrade takes from one process to the next. */
+/** Longer than the gap between two processes of a rolling upgrade. */
 const FOREIGN_MS = 60_000;
 
-/** Names each foreign entry once, and alerts the operator of those that no later version takes for `foreignMs`. */
-export function alertingOfForeign(
+/** Wraps `readmit`: returns each foreign entry once, and alerts if no later version takes some for `foreignMs`. */
+export function withForeignAlerts(
   readmit: () => Promise<Readmission>,
   queue: (alert: Alert) => Promise<void>,
   foreignMs = FOREIGN_MS,
 ): () => Promise<Readmission> {
   /** When this process first saw each foreign entry, by a clock that never steps. */
-  let seenMs: ReadonlyMap<EntryId, number> = new Map();
-  let alerted = 0;
+  let firstSeenMs: ReadonlyMap<EntryId, number> = new Map();
+  let alertedCount = 0;
   return async () => {
     const readmission = await readmit();
     const nowMs = performance.now();
-    const before = seenMs;
-    seenMs = new Map(readmission.foreign.map((entry) => [entry, before.get(entry) ?? nowMs]));
-    const old = [...seenMs.values()].filter((sinceMs) => nowMs - sinceMs >= foreignMs).length;
-    if (old > alerted) await queue(unreadableLanesAlert(old));
-    alerted = old;
-    return { ...readmission, foreign: readmission.foreign.filter((entry) => !before.has(entry)) };
+    const previous = firstSeenMs;
+    firstSeenMs = new Map(readmission.foreign.map((entry) => [entry, previous.get(entry) ?? nowMs]));
+    const overdueCount = [...firstSeenMs.values()].filter((sinceMs) => nowMs - sinceMs >= foreignMs).length;
+    if (overdueCount > alertedCount) await queue(unreadableLanesAlert(overdueCount));
+    alertedCount = overdueCount;
+    return { ...readmission, foreign: readmission.foreign.filter((entry) => !previous.has(entry)) };
   };
 }
 
 const RETRY_MS = 1_000;
 
 /**
- * The attempts of this process that ended because Redis refused a write. Such an attempt counts neither
- * as an attempt nor as a process death; Redis gets this correction as soon as it accepts writes. After a refusal, no
- * attempt begins until a test write succeeds, so that no model call is paid for an answer that cannot be stored.
+ * The attempts of this process that ended because Redis refused a write. Such an attempt counts neither as an attempt
+ * nor as a crash; this process corrects the counts as soon as Redis accepts writes. After a refusal, no attempt begins
+ * until a test write succeeds, so that no model call is paid for an answer that cannot be stored.
  */
 function createRefusedAttempts(
-  /** Ends the attempt with this fencing token as if it had not begun. */
+  /** Uncounts the attempt with this fencing token. */
   release: (entry: EntryId, fence: string) => Promise<unknown>,
   /** Rejects while Redis takes no writes. */
   proveWrites: () => Promise<void>,
 ) {
-  const unreleased = new Map<EntryId, string>();
+  const fencesToRelease = new Map<EntryId, string>();
   let isRefusing = false;
   const releaseNow = async (entry: EntryId): Promise<void> => {
-    const fence = unreleased.get(entry);
+    const fence = fencesToRelease.get(entry);
     if (fence === undefined) return;
     await release(entry, fence);
-    if (unreleased.get(entry) === fence) unreleased.delete(entry);
+    if (fencesToRelease.get(entry) === fence) fencesToRelease.delete(entry);
   };
   return {
-    /** Call before an attempt begins: releases the entry's refused attempt, and rejects while Redis refuses writes. */
+    /** Call before an attempt begins. Uncounts the entry's refused attempt, and rejects while Redis refuses writes. */
     async beforeBegin(entry: EntryId): Promise<void> {
       await releaseNow(entry);
       if (isRefusing) await proveWrites();
       isRefusing = false;
     },
-    /** An attempt threw. If Redis refused a write, releases the attempt, now or later, until `ending` aborts. Never rejects. */
-    async ended(entry: EntryId, fence: string, error: unknown, ending: AbortSignal): Promise<void> {
+    /** Call when an attempt threw. If Redis refused a write, retries to uncount it until `ending` aborts. Never rejects. */
+    async afterError(entry: EntryId, fence: string, error: unknown, ending: AbortSignal): Promise<void> {
       if (refusalOf(error) === undefined) return;
       isRefusing = true;
-      unreleased.set(entry, fence);
-      while (unreleased.has(entry) && !ending.aborted) {
+      fencesToRelease.set(entry, fence);
+      while (fencesToRelease.has(entry) && !ending.aborted) {
         try {
           await releaseNow(entry);
         } catch {

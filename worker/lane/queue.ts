@@ -6,13 +6,13 @@ import type { Head } from '../../shared/state/lane/lanes.ts';
 import type { Limits } from '../limits.ts';
 import type { Share } from './slots.ts';
 
-/** A job: which message of which chat. The message itself stays on the stream. */
+/** The data of a job: the ids of its message and lane. The message itself stays on the stream. */
 export interface TurnJob {
   entry: EntryId;
   chat: LaneKey;
-  /** Who wrote it; absent where that is not known, and for commands, which take no long turn. */
+  /** The person who wrote the message; absent if unknown, and for commands, which take no long turn. */
   person?: number;
-  /** When its last delay ends, by the clock of Redis, and how long that delay is; absent where it was never put off. */
+  /** The end of the last delay, by the clock of Redis, and its length; absent if the job was never delayed. */
   untilMs?: number;
   delayMs?: number;
 }
@@ -20,47 +20,45 @@ export interface TurnJob {
 /** `parked`: the message of the job waits for a person. */
 export type JobEnd = 'parked' | undefined;
 
-/** How many times a lock is renewed while it lasts. */
+/** How many renewals fit into the lifetime of a lock. */
 const RENEWALS = 3;
 
-/**
- * A job that fails for an internal reason (Redis unreachable, a bug) is retried until its own attempt count ends it.
- */
+/** The delay of BullMQ's own retries, after an internal error. The turn record, not BullMQ, limits the attempts. */
 const RETRY_MS = 1_000;
 const MANY = 1_000_000;
-/** The difference between clocks of machines that is tolerated. */
+/** The tolerated difference between the clocks of two machines. */
 const CLOCK_SLACK_MS = 2_000;
-/** The most delays that one pass reads; those that are due first. */
-const DELAYS_SEEN_MAX = 1_000;
+/** The most delays that one pass reads, the earliest first. */
+const DELAYS_READ_MAX = 1_000;
 const ADDED_AT_ONCE = 500;
 /** As many ids as Redis sends in a fraction of a millisecond. */
 const PAGE = 1_000;
-/** Up to this many heads are looked up singly. `getState` scans whole lists, so for more all job ids are read once. */
+/** For more heads, all job ids are read once: looking up a head calls `getState`, which scans whole lists. */
 const SINGLE_LOOKUPS_MAX = 4;
 
 /**
- * The queue of one shard, as the flow sees it: heads go in. Of BullMQ it uses what is public (ADR 17).
+ * The BullMQ queue of one shard, which contains the heads of its lanes. Uses only BullMQ's public API (docs/decisions.md, 17).
  *
  * Contract: every method is idempotent and rejects when Redis cannot be reached.
  */
 export interface TurnQueue {
-  /** Makes each head a job. A head that is a job already is left alone. */
+  /** Makes each head a job, unless it is one already. */
   add(heads: readonly Head[]): Promise<void>;
   /**
-   * The given heads that are not jobs. A job that BullMQ would never run, because it is in none of its lists, is
-   * removed first, once nobody runs it: `broken` counts these.
+   * Finds the heads without a job. First removes jobs that BullMQ would never run, because they are in none of its lists
+   * and no worker runs them: `broken` counts these.
    */
   missing(heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }>;
-  /** Ends the delays of these messages' jobs. A job without a delay is left alone. */
+  /** Ends the delays of these messages' jobs, if they have one. */
   promote(entries: readonly EntryId[]): Promise<void>;
-  /** Ends all delays. Returns how many there were. */
+  /** Ends all delays. Returns their number. */
   promoteAll(): Promise<number>;
   /**
-   * Ends the delays that are over by `nowMs`, the time of Redis: BullMQ counts them by the clocks of processes. Also ends
-   * those that seem to begin in the future, because the clock of Redis stepped back. Returns how many there were.
+   * Ends the delays that are over by `nowMs`, the time of Redis, since BullMQ uses the clocks of processes. Also ends
+   * delays that seem to begin in the future, because the clock of Redis stepped back. Returns their number.
    */
   endDelays(nowMs: number): Promise<number>;
-  /** Delays a running job, by the time of Redis or, if later, of this process; `DelayedError` must then be thrown. */
+  /** Delays a running job, by the time of Redis or, if later, of this process. Throw `DelayedError` afterwards. */
   postpone(job: Job<TurnJob>, token: string | undefined, nowMs: number, delayMs: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -73,7 +71,7 @@ export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
     defaultJobOptions: {
       attempts: MANY,
       backoff: { type: 'fixed', delay: RETRY_MS, jitter: 0.5 },
-      // Each occurrence is logged; BullMQ rewrites every stack that it keeps whenever it adds another.
+      // The log has every stack. BullMQ rewrites all stored stacks whenever it adds one.
       stackTraceLimit: 1,
       removeOnComplete: true,
       removeOnFail: true,
@@ -82,9 +80,9 @@ export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
   queue.on('error', () => {});
   return {
     async add(heads) {
-      for (const some of inSlices(heads, ADDED_AT_ONCE)) {
+      for (const slice of inSlices(heads, ADDED_AT_ONCE)) {
         await queue.addBulk(
-          some.map((head) => ({ name: 'turn', data: jobOf(head), opts: { jobId: jobIdOf(head.entry) } })),
+          slice.map((head) => ({ name: 'turn', data: jobOf(head), opts: { jobId: jobIdOf(head.entry) } })),
         );
       }
     },
@@ -99,8 +97,8 @@ export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
       return count;
     },
     async endDelays(nowMs) {
-      const delayed = await queue.getJobs('delayed', 0, DELAYS_SEEN_MAX - 1, true);
-      const wrong = delayed.filter(({ data: { untilMs = 0, delayMs = 0 } }) => {
+      const jobs = await queue.getJobs('delayed', 0, DELAYS_READ_MAX - 1, true);
+      const wrong = jobs.filter(({ data: { untilMs = 0, delayMs = 0 } }) => {
         const beginMs = untilMs - delayMs;
         return untilMs < nowMs - CLOCK_SLACK_MS || beginMs > nowMs + CLOCK_SLACK_MS;
       });
@@ -108,7 +106,7 @@ export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
     },
     async postpone(job, token, nowMs, delayMs) {
       await job.updateData({ ...job.data, untilMs: nowMs + delayMs, delayMs });
-      // With a clock ahead, the job waits until `endDelays`.
+      // If this process's clock is ahead, `endDelays` ends the delay in time.
       await job.moveToDelayed(Math.max(nowMs, Date.now()) + delayMs, token);
     },
     close: () => queue.close(),
@@ -120,33 +118,33 @@ function jobOf({ entry, chat, person }: Head): TurnJob {
 }
 
 /**
- * Finds the heads without a job. Reads the lists page by page, so that no call blocks Redis for long. Jobs move
- * meanwhile, so each head that was not found is looked up once more by its id.
+ * Finds the heads without a job. Reads the lists page by page, so that no call blocks Redis for long. A job that moves
+ * meanwhile may be missed, so this looks up each missing head again by its id.
  */
 async function findMissing(queue: Queue<TurnJob>, heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }> {
-  const listed = heads.length > SINGLE_LOOKUPS_MAX ? await listedJobs(queue) : new Set<string>();
-  const doubtful = heads.filter(({ entry }) => !listed.has(jobIdOf(entry)));
+  const jobIds = heads.length > SINGLE_LOOKUPS_MAX ? await readJobIds(queue) : new Set<string>();
+  const candidates = heads.filter(({ entry }) => !jobIds.has(jobIdOf(entry)));
   const missing: Head[] = [];
   let broken = 0;
-  for (const few of inSlices(doubtful, PAGE)) {
-    const found = await Promise.all(few.map(({ entry }) => lookFor(queue, jobIdOf(entry))));
-    missing.push(...few.filter((_, at) => found[at] !== 'there'));
+  for (const slice of inSlices(candidates, PAGE)) {
+    const found = await Promise.all(slice.map(({ entry }) => lookFor(queue, jobIdOf(entry))));
+    missing.push(...slice.filter((_, at) => found[at] !== 'there'));
     broken += found.filter((each) => each === 'removed').length;
   }
   return { heads: missing, broken };
 }
 
-/** The ids of all jobs that BullMQ would run. One that moves meanwhile may be overlooked. */
-async function listedJobs(queue: Queue<TurnJob>): Promise<Set<string>> {
-  const listed = new Set<string>();
+/** The ids of all jobs that BullMQ would run. May miss a job that moves meanwhile. */
+async function readJobIds(queue: Queue<TurnJob>): Promise<Set<string>> {
+  const ids = new Set<string>();
   for (let from = 0; ; from += PAGE) {
     const page = await queue.getRanges(['waiting', 'active', 'delayed'], from, from + PAGE - 1);
-    if (page.length === 0) return listed;
-    for (const id of page) listed.add(id);
+    if (page.length === 0) return ids;
+    for (const id of page) ids.add(id);
   }
 }
 
-/** Looks up a job. One that is in no list is removed, unless a worker runs it: adding it again would change nothing. */
+/** Looks up a job. Removes a job that is in no list, unless a worker runs it, since BullMQ would ignore a second `add`. */
 async function lookFor(queue: Queue<TurnJob>, id: string): Promise<'there' | 'gone' | 'removed'> {
   const job = await queue.getJob(id);
   if (!job) return 'gone';
@@ -154,7 +152,7 @@ async function lookFor(queue: Queue<TurnJob>, id: string): Promise<'there' | 'go
   return (await queue.remove(id)) === 1 ? 'removed' : 'there';
 }
 
-/** Returns false when the job is not, or no longer, delayed. */
+/** Ends the delay of a job. Returns false if the job has none. */
 async function endDelay(job: Job<TurnJob>): Promise<boolean> {
   try {
     await job.promote();
@@ -174,7 +172,7 @@ export function openWorker(
 ): Worker<TurnJob, JobEnd> {
   // BullMQ gives a processor its abort signal only when it declares three parameters.
   const run = async (job: Job<TurnJob>, token?: string, signal?: AbortSignal): Promise<JobEnd> =>
-    // Redis lost what the job holds: it ends, and the reconciler makes it anew.
+    // Redis lost the data of this job: end the job, so that the reconciler adds it again.
     job.data.entry === undefined ? undefined : processor(job, token, signal);
   const worker = new TurnWorker(TURNS_QUEUE, run, {
     connection: redis,
@@ -184,7 +182,7 @@ export function openWorker(
     lockDuration: limits.lockMs,
     lockRenewTime: limits.lockMs / RENEWALS,
     stalledInterval: limits.stalledCheckMs,
-    // A stalled job runs again however often it stalls: the turn record counts attempts, and lasts.
+    // Without a limit, because the turn record counts the attempts.
     maxStalledCount: MANY,
     drainDelay: 5,
     runRetryDelay: RETRY_MS,
@@ -194,13 +192,13 @@ export function openWorker(
   worker.on('lockRenewalFailed', (ids: string[]) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost');
   });
-  share.onChange(() => follow(worker, share));
+  share.onChange(() => adaptConcurrency(worker, share));
   backOff(worker);
   return worker;
 }
 
 class TurnWorker extends Worker<TurnJob, JobEnd> {
-  /** In seconds. BullMQ waits for up to 10 while a job is delayed, but our connections are replaced after 8 s of silence. */
+  /** In seconds. BullMQ's default is up to 10, but our connections are replaced after 8 s of silence. */
   override get maximumBlockTimeout(): number {
     return BLOCK_MS / 1_000;
   }
@@ -209,7 +207,7 @@ class TurnWorker extends Worker<TurnJob, JobEnd> {
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 5_000;
 
-/** BullMQ asks for the next job again at once when Redis refuses it. This pauses it, ever longer until a job begins. */
+/** Pauses a worker after an error, with growing delays until a job begins. BullMQ itself would retry at once. */
 function backOff(worker: Worker<TurnJob, JobEnd>): void {
   let waitMs = BACKOFF_MS_MIN;
   worker.on('active', () => {
@@ -223,12 +221,12 @@ function backOff(worker: Worker<TurnJob, JobEnd>): void {
   });
 }
 
-/** Leaves jobs beyond this process's share to other processes. */
-function follow(worker: Worker<TurnJob, JobEnd>, share: Share): void {
-  const [before, allowed] = [worker.concurrency, share.allowed()];
+/** Adapts the worker's concurrency to this process's share of slots. */
+function adaptConcurrency(worker: Worker<TurnJob, JobEnd>, share: Share): void {
+  const [previous, allowed] = [worker.concurrency, share.allowed()];
   worker.concurrency = allowed;
-  // A worker at its limit looks for more jobs only when one of its own ends, unless it is resumed.
-  const isAsleep = allowed > before && share.inHand() >= before;
+  // A worker at its limit fetches the next job only when one of its jobs ends, or when `resume` is called.
+  const isAsleep = allowed > previous && share.inHand() >= previous;
   if (!isAsleep || !worker.isRunning() || worker.closing) return;
   void worker.pause(true);
   void worker.resume();

@@ -1,17 +1,17 @@
 /**
- * How many turns a process runs at once, over all its shards. Slots are granted in the order of the requests, so no
- * shard can starve another. While others wait, or made a request in the last 10 minutes, one person has at most half.
+ * Limits the turns that a process runs at once, over all its shards. Grants slots in the order of the requests, so that no
+ * shard starves another. One person gets at most half of the slots while other people wait, or did in the last 10 minutes.
  */
 export interface Slots {
-  /** The share of one shard. */
+  /** Creates the share of one shard. */
   share(): Share;
 }
 
 /** The right of a job to run a turn. */
 export interface Slot {
-  /** Gives the slot back: from now on the job only delivers. The job stays in hand. May be called again. */
+  /** Gives the slot back, because the job only delivers from now on. The job stays in hand. Idempotent. */
   release(): void;
-  /** Takes a slot again, if one is free. */
+  /** Takes a slot again, if one is free. Returns whether the job has one. */
   tryReacquire(): Promise<boolean>;
   /** Ends the job. */
   end(): void;
@@ -19,26 +19,26 @@ export interface Slot {
 
 /** A shard's share of its process's slots. */
 export interface Share {
-  /** Waits for a slot for a job of a person. Returns nothing when none came free in time. Never rejects. */
+  /** Waits for a slot for a job of a person. Returns `undefined` if none is free in time. Never rejects. */
   take(timeoutMs: number, person?: number): Promise<Slot | undefined>;
-  /** Resolves when a slot is free, and in any case after `timeoutMs`. Never rejects. */
+  /** Resolves when a slot is free, or after `timeoutMs`. Never rejects. */
   whenFree(timeoutMs: number): Promise<void>;
-  /** How many jobs the shard has in hand: running, delivering, or waiting for a slot. */
+  /** The number of the shard's jobs in this process: running, delivering, or waiting for a slot. */
   inHand(): number;
   /**
-   * How many jobs the shard may have in hand; at least one, because a BullMQ worker without a free place fetches nothing,
-   * and would not see that a slot is free.
+   * The most jobs that the shard may have in hand; at least one, because a BullMQ worker with a concurrency of 0 would
+   * fetch nothing when a slot becomes free.
    */
   allowed(): number;
   /** Calls back each time `allowed` may have changed. */
   onChange(listener: () => void): void;
 }
 
-/** Jobs of a shard that may deliver without a slot. Beyond that a delivery keeps its slot, and no more turns begin. */
+/** The most jobs of a shard that deliver without a slot. Further deliveries keep their slot. */
 const DELIVERING_MAX = 500;
-/** The most jobs that wait for their person's slots before the shard stops looking for other people's jobs. */
-const HELD_MAX = 200;
-/** Nobody gets more than half of the slots until this long after another person's last request. */
+/** The most jobs over their person's limit, before the shard stops looking for other people's jobs. */
+const BLOCKED_MAX = 200;
+/** For this long after another person's last request, one person gets at most half of the slots. */
 const OTHERS_MS = 600_000;
 
 /** A pool of `count` slots for turns. */
@@ -53,12 +53,12 @@ interface Request {
   readonly grant: () => void;
 }
 
-/** The slots of a process, and the shares that follow changes of them. */
+/** The slots of a process, and the listeners to their changes. */
 class Pool {
   free: number;
   readonly listeners: (() => void)[] = [];
   readonly #half: number;
-  /** How many slots each person has. */
+  /** The number of slots of each person. */
   readonly #running = new Map<number | undefined, number>();
   readonly #requests = new Set<Request>();
   readonly #waitingForSlot = new Set<() => void>();
@@ -72,7 +72,7 @@ class Pool {
     this.#half = Math.ceil(count / 2);
   }
 
-  /** Returns whether a slot was granted in time; `onGrant` is called at that very moment. */
+  /** Returns whether a slot was granted in time. Calls `onGrant` synchronously with the grant. */
   async take(share: object, person: number | undefined, timeoutMs: number, onGrant: () => void): Promise<boolean> {
     if (person !== undefined) {
       if (person !== this.#last) this.#otherMs = this.#lastMs;
@@ -116,13 +116,13 @@ class Pool {
   }
 
   /**
-   * How many jobs to fetch beyond the free slots: one for each that waits because its person is at the limit, and one more
-   * while somebody has more than half of the slots, to find a job of another person.
+   * The number of jobs to fetch beyond the free slots: one for each job over its person's limit, and one more while a person
+   * has more than half of the slots, to find a job of another person.
    */
   lookAhead(share: object): number {
-    const held = [...this.#requests].filter((each) => each.share === share && !this.#mayRun(each.person)).length;
+    const blocked = [...this.#requests].filter((each) => each.share === share && !this.#mayRun(each.person)).length;
     const hasMoreThanHalf = [...this.#running].some(([person, slots]) => person !== undefined && slots > this.#half);
-    return held + (this.free === 0 && hasMoreThanHalf && held < HELD_MAX ? 1 : 0);
+    return blocked + (this.free === 0 && hasMoreThanHalf && blocked < BLOCKED_MAX ? 1 : 0);
   }
 
   notify(): void {

@@ -4,12 +4,10 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Prices } from '../model/prices.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 
-/**
- * The operator's settings, with the contents of the files that they name. `settingsFor` lays those of a chat on top.
- */
+/** The operator's settings, with the contents of the files that they name. `settingsFor` adds the settings of a chat. */
 export interface TurnSettings extends Settings {
   systemPrompt: string;
-  /** Things a summary must keep besides the usual, in the operator's own words; may be empty. */
+  /** The operator's text about further details that a summary must contain; may be empty. */
   preserve: string;
   /** The operator's own prices. */
   prices: Prices;
@@ -17,14 +15,14 @@ export interface TurnSettings extends Settings {
   serverTools: readonly ServerTool[];
 }
 
-/** The settings for a chat. `chat.model` replaces the default model; `chosen`, by `/model`, goes before both. Pure. */
-export function settingsFor(settings: TurnSettings, chat: ChatSettings, chosen?: string): TurnSettings {
-  const usual = chat.model ?? settings.MODEL;
-  const model = chosen ?? usual;
+/** The settings for a chat. `chat.model` replaces the default model, and `choice`, made with `/model`, both. Pure. */
+export function settingsFor(settings: TurnSettings, chat: ChatSettings, choice?: string): TurnSettings {
+  const defaultModel = chat.model ?? settings.MODEL;
+  const model = choice ?? defaultModel;
   return {
     ...settings,
     MODEL: model,
-    MODELS: [...new Set([usual, ...settings.MODELS])],
+    MODELS: [...new Set([defaultModel, ...settings.MODELS])],
     // The operator's window is for `MODEL` only.
     CONTEXT_WINDOW_TOKENS: model === settings.MODEL ? settings.CONTEXT_WINDOW_TOKENS : undefined,
     systemPrompt: chat.systemPrompt ?? settings.systemPrompt,
@@ -52,8 +50,8 @@ export function timeZoneOf({ choice }: Pick<Turn, 'choice'>, { TZ }: Pick<TurnSe
 }
 
 /**
- * Finds a time zone by its name, in any case; undefined if this Node does not know it. An offset such as +08:00 is
- * none: it does not follow changes of the clocks. Pure.
+ * Finds a time zone by its name, in upper or lower case; undefined if Node does not know the name. Offsets such as +08:00
+ * are not accepted, because they ignore daylight saving time. Pure.
  */
 export function readTimeZone(name: string): string | undefined {
   if (!/^[a-z][\w+/-]{0,63}$/i.test(name)) return undefined;

@@ -3,7 +3,7 @@ import type { DeliveryRecord } from '../../shared/state/lane/record-streams.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Room } from '../model/count.ts';
-import type { OpenedSession } from '../session/held-window.ts';
+import type { LoadedSession } from '../session/held-window.ts';
 import type { Asking } from '../tools/asking.ts';
 import type { TurnEvent } from './events.ts';
 
@@ -13,26 +13,25 @@ export const TELEGRAM_AWAY = 'telegram_away';
 /** The result of an attempt, before anything is delivered: the message ends, or goes on in a later attempt. */
 export type Verdict =
   | Ending
-  /** Back to the head of the queue at once: recovery has changed what is sent. */
+  /** Back to the head of the queue at once, because recovery has changed the request. */
   | { kind: 'again' }
   | Later
   /** The message waits for a person, without a slot or a job. */
   | { kind: 'park'; asking: Asking }
-  /** Interrupted from outside: handed back without using an attempt. */
+  /** The attempt was interrupted from outside, and does not count. */
   | { kind: 'hand back'; reason?: string };
 
-/** How a message ends, with what is stored in the same step. */
+/** The end of a message, with the changes and events that the same step stores. */
 export interface Ending {
   kind: 'conclude';
   conclusion: Conclusion;
   changes: readonly Change[];
-  /** The events that are reported with it. */
   events: readonly TurnEvent[];
-  /** Stored in place of all that if the message was cancelled meanwhile. */
+  /** Stored instead of `changes` and `events` if the message was cancelled meanwhile. */
   ifCancelled?: { changes: readonly Change[]; events: readonly TurnEvent[] };
-  /** The model called no tool for the message in any attempt: it cannot have set anything for later. */
+  /** The model called no tool for the message in any attempt, so it cannot have set a reminder. */
   calledNothing?: boolean;
-  /** The message stays in its conversation: a refusal named its content, but something else was the cause. */
+  /** Whether the message stays in its conversation: a refusal named its content, but the cause was another one. */
   keepsInConversation?: boolean;
   /** The session is nearly full: it is compacted once the user has the answer. */
   afterReply?: AfterReply;
@@ -40,7 +39,7 @@ export interface Ending {
 
 /** A session to compact while nobody waits. */
 export interface AfterReply {
-  opened: OpenedSession;
+  loadedSession: LoadedSession;
   room: Room;
   /** How many tokens the next request may add to the session and still fit. */
   leftTokens: number;
@@ -53,7 +52,7 @@ export interface Later {
   reason: string;
   /** The attempt does not count: nothing was tried, or the failure says nothing about this message. */
   isUncounted?: boolean;
-  /** The message waits so long that its user is to be notified. */
+  /** The message waits so long that its user gets a notice. */
   isLongWait?: boolean;
 }
 
@@ -64,32 +63,32 @@ export type AttemptResult =
       conclusion: Conclusion;
       /** The counts of parts that Telegram confirmed, or may have taken; absent if nothing was sent. */
       delivery?: DeliveryRecord;
-      /** The stored answer goes into the dead letter: it can be delivered without asking the model again. */
+      /** The stored answer goes into the dead letter, so that a replay delivers it without asking the model. */
       keepsAnswer?: true;
     }
   | Exclude<Verdict, Ending>;
 
-/** When a conclusion is delivered. */
+/** The circumstances of a delivery. */
 export interface DeliveryTime {
-  /** This very attempt stored the conclusion, so nothing of it was sent yet. */
+  /** This attempt stored the conclusion, so no part was sent before. */
   isNew: boolean;
-  /** More is sent before the message is settled, so that the last part needs a mark too. Otherwise settling stands for it. */
+  /** More steps follow before the message is settled, so the last part needs a mark. Otherwise settling replaces it. */
   isFollowed: boolean;
-  /** Aborted when the process ends, or has lost the job: a call that still waits for its turn is not made. */
-  leaving: AbortSignal;
+  /** Aborted when the process ends or has lost the job. Sends that still wait for their time are then not made. */
+  stopSignal: AbortSignal;
 }
 
 /** The result of a delivery. */
 export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undelivered;
 
-/** A part that does not stand in its chat, as far as is known. */
+/** A part that has not reached its chat, as far as the gateway knows. */
 export type Undelivered =
-  /** Not now: Telegram is away or asks to wait. What was sent stays marked. */
+  /** Not now: Telegram is away or asks to wait. The parts that were sent stay marked. */
   | { kind: 'later'; failure: TelegramFailure }
-  /** Never, in Telegram's own word: the chat is gone or it refuses the text. */
+  /** Never: Telegram says that the chat is gone, or refuses the text. */
   | { kind: 'undeliverable'; failure: TelegramFailure };
 
-/** A message that ends with a conclusion, and nothing else to store. */
+/** The end of a message with this conclusion; by default with no other changes or events. */
 export function conclude(
   conclusion: Conclusion,
   { changes = [], events = [] }: Partial<Pick<Ending, 'changes' | 'events'>> = {},
@@ -105,12 +104,12 @@ export function failed(reason: string, notice: string, detail: string): Ending {
   );
 }
 
-/** How a message ends that was cancelled; where a later command did, that command's reply notifies the user. */
+/** The conclusion of a cancelled message. The reply to a cancelling command notifies the user. */
 export function cancelled(by: string, parts: readonly string[] = []): Conclusion {
   return { outcome: 'cancelled', reason: by, parts };
 }
 
-/** How a message ends that is not answered, with a notice that gives the user the reason. */
+/** The conclusion of a message that is not answered, with a notice that gives the user the reason. */
 export function refused(reason: string, notice: string): Conclusion {
   return { outcome: 'refused', reason, parts: [notice] };
 }

@@ -1,7 +1,7 @@
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { ChatKey } from '../../shared/redis/keys.ts';
-import { keptFiles } from '../../shared/state/blob/kept-files.ts';
+import { chatFiles } from '../../shared/state/blob/kept-files.ts';
 import { withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { type Blobs, blobId, DamagedBlobError } from '../blob/blobs.ts';
 import type { SessionSource } from '../session/archive.ts';
@@ -29,7 +29,7 @@ const DAY_S = 24 * 60 * 60;
 /** Opens the media store of a shard. Files from before there was a blob store are read from Redis. */
 export function createMediaStore(source: MediaSource) {
   const { redis, keys, blobs, retentionDays, reach } = source;
-  const files = keptFiles(redis, keys);
+  const files = chatFiles(redis, keys);
   const ttlS = retentionDays * DAY_S;
   const bytesOf = async (chat: ChatKey, id: string, seconds?: number): Promise<Buffer | undefined> => {
     const kept = await files.find(chat, id, seconds);

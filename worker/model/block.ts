@@ -12,7 +12,7 @@ export function textBlock(text: string): Block {
 const KB = 1024;
 const MB = 1024 * KB;
 
-/** A writer's name inside brackets of ours: on one line, and without brackets that could close them. */
+/** A name for a line in brackets: without line breaks, and without brackets that could end the line. */
 export function nameInBrackets(name: string): string {
   return name.replace(/[\s[\]]+/g, ' ').trim();
 }
@@ -22,17 +22,17 @@ export function sizeInWords(bytes: number): string {
   return bytes < MB ? `${Math.ceil(bytes / KB)} KB` : `${(bytes / MB).toFixed(1)} MB`;
 }
 
-/** The result of a tool that ran on the server: the model sends it, and nobody answers it. */
+/** Whether a block is the result of a provider's tool, which is part of the model's answer. */
 export function isServerResult({ type }: Block): boolean {
   return type !== 'tool_result' && type.endsWith('_tool_result');
 }
 
-/** A turn that a server's tool paused ends with that tool's call or result. */
+/** Whether a block is a call or a result of a provider's tool. A turn that such a tool paused ends with one. */
 export function isServerSide(block: Block): boolean {
   return isServerResult(block) || (block.type !== 'tool_use' && block.type.endsWith('tool_use'));
 }
 
-/** Whether no text in a value, key or not, holds half a surrogate pair. `false` for a value that is nested too deep. */
+/** Whether no key or text in a value has half a surrogate pair. False for a value that is nested too deep. */
 export function isWellFormed(value: unknown): boolean {
   try {
     return everyText(value);
@@ -49,7 +49,7 @@ function everyText(value: unknown): boolean {
   return true;
 }
 
-/** A JSON value with each half of a surrogate pair replaced, in keys too; the same value if there is none. */
+/** Replaces each half of a surrogate pair in a JSON value, in keys too. Returns the same value if there is none. */
 export function wellFormed<Value>(value: Value): Value {
   if (isWellFormed(value)) return value;
   return JSON.parse(JSON.stringify(value), (_, each) => {
@@ -61,5 +61,5 @@ export function wellFormed<Value>(value: Value): Value {
 
 /** The most bytes of a history after its largest parts were removed, so that the chat can continue for a while. */
 export const TRIMMED_HISTORY_BYTES_MAX = 24 * MB;
-/** The most bytes of a history that is sent. The API refuses a body of 32 MB: 4 MB are for system prompt and tools. */
+/** The most bytes of a history in a request. The API refuses bodies of 32 MB; 4 MB are for system prompt and tools. */
 export const HISTORY_BYTES_MAX = 28 * MB;

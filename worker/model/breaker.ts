@@ -2,40 +2,40 @@ import type { FailureReason } from '../../shared/flow/failure.ts';
 import { estimateRequest } from './count.ts';
 import type { Model, ModelRequest, ModelResult } from './port.ts';
 
-/** The recent record of one model's endpoint. */
+/** The circuit of one model's endpoint. */
 interface Circuit {
-  /** Failures since a call last went through. */
+  /** The number of failures since the last success. */
   failures: number;
-  /** How often in a row it has opened; 0 while it is closed. */
+  /** How often in a row the circuit has opened; 0 while it is closed. */
   trips: number;
-  /** When it opened. */
+  /** The time at which it opened. */
   openedMs: number;
   /** No calls are made before this time. */
   pausedUntilMs: number;
   /** Whether a probe call is in flight. */
-  probing: boolean;
+  isProbing: boolean;
 }
 
-/** The state of a breaker, for those who only look. */
+/** The state of a breaker. */
 export interface Breaker {
-  /** Each model that was called, and whether calls of it are withheld now. */
+  /** Each called model, and whether its circuit is open. */
   open(): ReadonlyMap<string, boolean>;
 }
 
-/** A circuit that opened, or found its endpoint still down: since when, and when the next call tries it. */
+/** A circuit that opened, or whose probe failed: the time of the opening, and of the next probe. */
 export interface OpenCircuit {
   sinceMs: number;
   untilMs: number;
 }
 
-/** Is told of each change of a model's circuit; `undefined`: it closed. Contract: does not throw. */
+/** Called with each change of a model's circuit; `undefined` when the circuit closes. Contract: does not throw. */
 type OnCircuit = (model: string, open: OpenCircuit | undefined) => void;
 
-/** Failures in a row, across chats, that cannot be chance: each chat alone gives up earlier. */
+/** The failures in a row, of all chats, that open the circuit. A single chat gives up earlier. */
 const FAILURES_MAX = 8;
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 60_000;
-const ENDPOINT: ReadonlySet<FailureReason> = new Set([
+const ENDPOINT_REASONS: ReadonlySet<FailureReason> = new Set([
   'overloaded',
   'server_error',
   'network',
@@ -43,18 +43,18 @@ const ENDPOINT: ReadonlySet<FailureReason> = new Set([
   'cut_stream',
   'rate_limited',
 ]);
-const UNANSWERED: ReadonlySet<FailureReason> = new Set(['aborted', 'invalid_request']);
+const UNCLEAR_REASONS: ReadonlySet<FailureReason> = new Set(['aborted', 'invalid_request']);
 
-/** Whether a failure is about the endpoint rather than the request. */
+/** Whether the endpoint, not the request, caused a failure. */
 export function isEndpointTrouble(reason: FailureReason): boolean {
-  return ENDPOINT.has(reason);
+  return ENDPOINT_REASONS.has(reason);
 }
 
 /**
- * Spares an endpoint in trouble: after 8 failures in a row, across all chats, no call is made for a pause that grows
- * from 5 seconds to a minute; then one call probes, and the others follow when it succeeds. So five hundred chats do
- * not all retry at once, and their messages use up no attempts meanwhile. Each model has its own circuit. A call that
- * is not made fails as `paused`, with the remaining wait.
+ * Adds a circuit breaker for each model. After 8 failures in a row, of all chats, makes no call for a pause that grows
+ * from 5 seconds to a minute; then one call probes, and its success closes the circuit. So many chats do not retry at
+ * once, and their messages use up no attempts meanwhile. While the circuit is open, calls fail as `paused`, with the
+ * remaining wait.
  */
 export function withBreaker(
   model: Model,
@@ -64,9 +64,9 @@ export function withBreaker(
 ): Model & Breaker {
   const circuits = new Map<string, Circuit>();
   const circuitOf = (name: string): Circuit => {
-    const known = circuits.get(name) ?? { failures: 0, trips: 0, openedMs: 0, pausedUntilMs: 0, probing: false };
-    circuits.set(name, known);
-    return known;
+    const circuit = circuits.get(name) ?? { failures: 0, trips: 0, openedMs: 0, pausedUntilMs: 0, isProbing: false };
+    circuits.set(name, circuit);
+    return circuit;
   };
   return {
     ...model,
@@ -74,22 +74,22 @@ export function withBreaker(
     async send(request, signal, onText) {
       const circuit = circuitOf(request.model);
       const isOpen = circuit.trips > 0;
-      if (isOpen && (now() < circuit.pausedUntilMs || circuit.probing)) return notCalled(circuit, now(), random);
-      if (isOpen) circuit.probing = true;
+      if (isOpen && (now() < circuit.pausedUntilMs || circuit.isProbing)) return notCalled(circuit, now(), random);
+      if (isOpen) circuit.isProbing = true;
       try {
         const result = await model.send(request, signal, onText);
         const { trips } = circuit;
-        if (!isBeyondRate(request, result)) learn(circuit, result, isOpen, now(), random);
+        if (!isBeyondRate(request, result)) updateCircuit(circuit, result, isOpen, now(), random);
         if (circuit.trips !== trips) onChange(request.model, openCircuit(circuit));
         return result;
       } finally {
-        if (isOpen) circuit.probing = false;
+        if (isOpen) circuit.isProbing = false;
       }
     },
   };
 }
 
-/** Whether a limit of rates is smaller than the request: no wait lets it through, and the endpoint takes smaller ones. */
+/** Whether the request exceeds a rate limit. No wait would help, and the endpoint still accepts smaller requests. */
 function isBeyondRate(request: ModelRequest, result: ModelResult): boolean {
   const rateTokens = result.ok ? undefined : result.failure.rateTokens;
   return rateTokens !== undefined && rateTokens < estimateRequest(request);
@@ -99,11 +99,16 @@ function openCircuit({ trips, openedMs, pausedUntilMs }: Circuit): OpenCircuit |
   return trips === 0 ? undefined : { sinceMs: openedMs, untilMs: pausedUntilMs };
 }
 
-function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: number, random: () => number): void {
+function updateCircuit(
+  circuit: Circuit,
+  result: ModelResult,
+  wasProbe: boolean,
+  nowMs: number,
+  random: () => number,
+): void {
   if (result.ok || !isEndpointTrouble(result.failure.reason)) {
-    // The result of an aborted call is unknown, and an invalid request is not sent; any other answer shows that the
-    // endpoint is up.
-    if (result.ok || !UNANSWERED.has(result.failure.reason)) Object.assign(circuit, { failures: 0, trips: 0 });
+    // An aborted call has no result, and an invalid request is not sent. Any other result proves that the endpoint is up.
+    if (result.ok || !UNCLEAR_REASONS.has(result.failure.reason)) Object.assign(circuit, { failures: 0, trips: 0 });
     return;
   }
   circuit.failures += 1;
@@ -115,7 +120,7 @@ function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: 
   circuit.pausedUntilMs = nowMs + Math.round(pauseMs * (0.8 + 0.2 * random()));
 }
 
-/** Chats return spread over a second, or all of them would arrive for the same probe. */
+/** The failure of a call that was not made. A random extra second keeps chats from returning all at once. */
 function notCalled({ pausedUntilMs }: Circuit, nowMs: number, random: () => number): ModelResult {
   const retryAfterMs = Math.max(0, pausedUntilMs - nowMs) + Math.round(500 + 1_000 * random());
   return { ok: false, failure: { kind: 'transient', reason: 'paused', retryAfterMs } };

@@ -7,26 +7,26 @@ import { estimateBlock, estimateContent, estimateMedia, estimateText } from './e
 import type { MessageParam, ModelAnswer, ModelRequest } from './port.ts';
 import { conversationSize } from './usage.ts';
 
-/** The tokens of a request, as far as they can be known before it is sent. */
+/** The tokens of a request, as counted before it is sent. */
 export interface Count {
   /** The best guess of the request's input tokens. */
   tokens: number;
   /** The certain part: the real usage of an earlier answer; 0 without one. */
-  known: number;
+  knownTokens: number;
   /** Our estimate of the rest, before calibration, without media; compared with the real figure afterwards. */
-  estimated: number;
-  /** The pictures and pages in the rest: no calibration applies to them. */
-  media: number;
+  estimatedTokens: number;
+  /** The tokens of pictures and pages in the rest, to which no calibration applies. */
+  mediaTokens: number;
 }
 
-/** Everything that is sent but not stored in the window. */
+/** The parts of a request that are not in the window. */
 export interface FixedParts {
   system: string;
   tools: readonly object[];
   serverTools: readonly object[];
 }
 
-/** Records that change how earlier records are sent. */
+/** Records that change the view of earlier records. */
 const SHAPING: ReadonlySet<LogRecord['t']> = new Set(['compaction', 'seed', 'scrub', 'trim']);
 const MESSAGE_TOKENS = 4;
 const REQUEST_TOKENS = 8;
@@ -36,14 +36,14 @@ const CALIBRATION_MIN = 0.5;
 const CALIBRATION_MAX = 2.5;
 /** The most tokens that a provider adds for its own tools. */
 const PROVIDER_TOKENS_MAX = 20_000;
-/** A stated size differs from our own count by less than this factor. */
-const BELIEVED_FACTOR = 3;
-/** A smaller request is mostly overhead, and shows nothing about the text. */
+/** A stated size is plausible if it differs from our own count by less than this factor. */
+const PLAUSIBLE_FACTOR = 3;
+/** Smaller requests are mostly overhead, and do not change the calibration. */
 const CALIBRATION_TOKENS_MIN = 200;
 
-/** Room that stays free beside the input, whatever the output limit is. */
+/** The least room beside the input, even for a smaller output limit. */
 const RESERVE_TOKENS = 16_000;
-/** However large the reserve, this share of the window stays usable: a negative rest would stop every turn. */
+/** At least this share of the window is usable, even with a large reserve, since a negative rest would stop every turn. */
 const USABLE_MIN = 0.5;
 
 /**
@@ -61,43 +61,44 @@ export function usableTokens(limitTokens: number, maxOutputTokens: number): numb
  * estimate into the model's tokens. Pure.
  */
 export function countRequest(
-  fixed: FixedParts,
+  fixedParts: FixedParts,
   window: Window,
   messages: readonly MessageParam[],
   model: string,
   calibration: number,
 ): Count {
-  const { tokens: sentTokens, media } = sizeOf(messages);
-  const estimated = REQUEST_TOKENS + estimateFixed(fixed) + sentTokens - media;
-  const own = { tokens: Math.ceil(estimated * calibration + media), known: 0, estimated, media };
+  const { tokens: messageTokens, media: mediaTokens } = sizeOf(messages);
+  const estimatedTokens = REQUEST_TOKENS + estimateFixed(fixedParts) + messageTokens - mediaTokens;
+  const tokensByEstimate = Math.ceil(estimatedTokens * calibration + mediaTokens);
+  const estimate = { tokens: tokensByEstimate, knownTokens: 0, estimatedTokens, mediaTokens };
   const anchor = anchorOf(window.records, model);
-  if (anchor === undefined) return own;
+  if (anchor === undefined) return estimate;
   const { records } = window;
-  const after = sizeOf(records.slice(anchor.at + 1).filter((each) => each.t === 'user' || each.t === 'assistant'));
-  const estimatedAfter = after.tokens - after.media;
-  const tokens = Math.ceil(anchor.tokens + estimatedAfter * calibration + after.media);
-  // The records of version 0.3 and before hold usage that was not checked.
-  if (!isBelievableSize(tokens, own.tokens)) return own;
-  return { tokens, known: anchor.tokens, estimated: estimatedAfter, media: after.media };
+  const rest = sizeOf(records.slice(anchor.at + 1).filter((each) => each.t === 'user' || each.t === 'assistant'));
+  const restTokens = rest.tokens - rest.media;
+  const tokens = Math.ceil(anchor.tokens + restTokens * calibration + rest.media);
+  // Version 0.3 and before recorded usage without checking it.
+  if (!isPlausibleSize(tokens, estimate.tokens)) return estimate;
+  return { tokens, knownTokens: anchor.tokens, estimatedTokens: restTokens, mediaTokens: rest.media };
 }
 
 /**
- * Whether a size that an endpoint states can be that of a request which we count as `ownTokens`. A smaller size leaves out
- * the cached tokens; a larger one is the sum of several passes, or a mistake. Pure.
+ * Whether a size that an endpoint states is plausible for a request of `ownTokens` by our count. A much smaller size omits
+ * the cached tokens; a much larger one is the sum of several passes, or a mistake. Pure.
  */
-function isBelievableSize(statedTokens: number, ownTokens: number): boolean {
-  const isTooSmall = statedTokens * BELIEVED_FACTOR < ownTokens;
-  return !isTooSmall && statedTokens <= ownTokens * BELIEVED_FACTOR + PROVIDER_TOKENS_MAX;
+function isPlausibleSize(statedTokens: number, ownTokens: number): boolean {
+  const isTooSmall = statedTokens * PLAUSIBLE_FACTOR < ownTokens;
+  return !isTooSmall && statedTokens <= ownTokens * PLAUSIBLE_FACTOR + PROVIDER_TOKENS_MAX;
 }
 
-/** An answer whose usage states a size only where that can be the size of the request. Pure. */
-export function withBelievedSize(answer: ModelAnswer, ownTokens: number): ModelAnswer {
+/** Removes the size from the answer's usage if it is not plausible for the request. Pure. */
+export function withPlausibleSize(answer: ModelAnswer, ownTokens: number): ModelAnswer {
   const size = conversationSize(answer.usage, answer.content);
-  if (size === undefined || isBelievableSize(size.sentTokens, ownTokens)) return answer;
+  if (size === undefined || isPlausibleSize(size.sentTokens, ownTokens)) return answer;
   return { ...answer, usage: { ...answer.usage, passes: 'unstated' } };
 }
 
-/** The tokens of a conversation with its newest answer: by the answer's usage, or else by our count of the request. */
+/** The tokens of a conversation with its newest answer, by the answer's usage or, without one, by our count. */
 export function tokensWith(
   { usage, content }: Pick<ModelAnswer, 'usage' | 'content'>,
   { tokens }: Count,
@@ -118,22 +119,22 @@ export function estimateFixed({ system, tools, serverTools }: FixedParts): numbe
   return [...tools, ...serverTools].reduce((sum, tool) => sum + estimateBlock(tool) + SEPARATOR_TOKENS, systemTokens);
 }
 
-/** Many chats share a system prompt, and each request of a chat has the same. */
+/** A cache of estimates, since many chats share a system prompt. */
 const promptTokens = new BoundedMap<string, number>(100);
 
-/** The most input tokens of a whole request, without knowing its chat. Pure. */
+/** An estimate of a whole request's input tokens, without a chat's calibration. Pure. */
 export function estimateRequest({ model, system, messages, tools = [] }: ModelRequest): number {
-  const fixed = estimateFixed({ system, tools, serverTools: [] });
+  const fixedTokens = estimateFixed({ system, tools, serverTools: [] });
   const { tokens, media } = sizeOf(messages);
-  return Math.ceil((REQUEST_TOKENS + fixed + tokens - media) * tokenizerFactor(model) + media);
+  return Math.ceil((REQUEST_TOKENS + fixedTokens + tokens - media) * tokenizerFactor(model) + media);
 }
 
-/** The messages of a request never change, and are counted for the window and for what they may cost. */
+/** A cache of sizes: the messages of a request never change, and are counted for the window and for the cost. */
 const sizes = new WeakMap<readonly object[], { tokens: number; media: number }>();
 
 function sizeOf(messages: readonly { content?: unknown }[]): { tokens: number; media: number } {
-  const known = sizes.get(messages);
-  if (known !== undefined) return known;
+  const cached = sizes.get(messages);
+  if (cached !== undefined) return cached;
   const tokens = messages.reduce((sum, { content }) => sum + MESSAGE_TOKENS + estimateContent(content), 0);
   const media = messages.reduce((sum, { content }) => sum + estimateMedia(content), 0);
   sizes.set(messages, { tokens, media });
@@ -141,26 +142,26 @@ function sizeOf(messages: readonly { content?: unknown }[]): { tokens: number; m
 }
 
 /**
- * The calibration after a request: the mean of the old value and the observed one; bounded. A request that is too small,
- * or whose real size is not known, changes nothing.
+ * The calibration after a request: the mean of the previous value and the observed one, bounded. Returns the previous
+ * value if the request is too small or its real size is unknown.
  */
 export function calibrate(
-  before: number | undefined,
-  { known, estimated, media }: Count,
+  previous: number | undefined,
+  { knownTokens, estimatedTokens, mediaTokens }: Count,
   { usage, content }: Pick<ModelAnswer, 'usage' | 'content'>,
 ): number | undefined {
   const realTokens = conversationSize(usage, content)?.sentTokens;
-  if (realTokens === undefined) return before;
-  const rest = realTokens - known - media;
-  if (estimated < CALIBRATION_TOKENS_MIN || rest <= 0) return before;
-  const seen = Math.min(CALIBRATION_MAX, Math.max(CALIBRATION_MIN, rest / estimated));
-  return before === undefined ? seen : (before + seen) / 2;
+  if (realTokens === undefined) return previous;
+  const rest = realTokens - knownTokens - mediaTokens;
+  if (estimatedTokens < CALIBRATION_TOKENS_MIN || rest <= 0) return previous;
+  const factor = Math.min(CALIBRATION_MAX, Math.max(CALIBRATION_MIN, rest / estimatedTokens));
+  return previous === undefined ? factor : (previous + factor) / 2;
 }
 
 /**
- * The newest answer whose usage can be trusted, and the size of the conversation with it. A later compaction, scrub or
- * trim changed what is sent; another model's answer was counted by another tokenizer; an answer without usage was cut or
- * failed. Of one for which several passes were added up, the answer before it still knows.
+ * The newest answer with a reliable usage, and the size of the conversation with that answer. Undefined if a later
+ * compaction, scrub or trim changed the request, if another model counted with another tokenizer, or if the answer was cut
+ * or failed and has no usage. Skips an answer whose usage is a sum of several passes.
  */
 function anchorOf(records: readonly LogRecord[], model: string): { at: number; tokens: number } | undefined {
   for (let at = records.length - 1; at >= 0; at--) {
@@ -180,44 +181,44 @@ type RoomSettings = Pick<Settings, 'MAX_OUTPUT_TOKENS' | 'COMPACT_AT'>;
 
 type Budget = Pick<Settings, 'CONTEXT_BUDGET_TOKENS'>;
 
-/** The factor between our estimates and the tokens of a model: learnt in the chat, or else the usual one. */
-export function calibrationFor(model: string, learnt: number | undefined): number {
-  return learnt ?? tokenizerFactor(model);
+/** The factor between our estimates and a model's tokens: the chat's own or, without one, the model's default. */
+export function calibrationFor(model: string, chatFactor: number | undefined): number {
+  return chatFactor ?? tokenizerFactor(model);
 }
 
-/** How far a chat may fill its window, in tokens. At every size `fullTokens` lies below `usableTokens`. */
+/** The limits for filling a chat's window, in tokens. `fullTokens` is always below `usableTokens`. */
 export interface Room {
-  /** The window, as far as it is known. */
+  /** The window. */
   limitTokens: number;
-  /** The most input that is sent: above it, a session is compacted before the call. */
+  /** The most input of a request. A larger session is compacted before the call. */
   usableTokens: number;
-  /** Above it, a session is compacted after a reply. The range between the two is room for an ordinary exchange. */
+  /** A larger session is compacted after a reply. The range up to `usableTokens` is room for an ordinary exchange. */
   fullTokens: number;
-  /** The output that a request may ask for: it fits beside the most input that is sent. */
+  /** The most output of a request, which fits beside `usableTokens`. */
   outputTokens: number;
-  /** The most that is kept verbatim of the newest turns when a session is compacted. */
-  keptTokens: number;
-  /** The most that everything left after a compaction may take, the pending message aside. */
+  /** The most tokens of the newest turns that a compaction keeps verbatim. */
+  verbatimTokens: number;
+  /** The most tokens after a compaction, without the pending message. */
   retainedTokens: number;
 }
 
-/** However late an operator wants compaction, a fifth of the usable window is left for the next exchange. */
+/** At least a fifth of the usable window is room for the next exchange, even with a high `COMPACT_AT`. */
 const FULL_SHARE_MAX = 0.8;
-const KEPT_SHARE = 0.2;
+const VERBATIM_SHARE = 0.2;
 /** Half of the level at which a session is full, so the next compaction is many exchanges away. */
 const RETAINED_SHARE = 0.5;
 
-/** The newest message counts towards the budget up to this share of it: a large file is no reason to forget a chat. */
+/** The newest message counts up to this share of the budget, so that a large file does not cause a compaction. */
 const MESSAGE_SHARE = 0.25;
 
-/** The settings with a budget that the newest message may exceed where the model's window allows it. Pure. */
+/** The settings with a budget that is raised for a large newest message. The model's window still limits it. Pure. */
 export function budgetFor<S extends Budget>(settings: S, messageTokens: number): S {
   const { CONTEXT_BUDGET_TOKENS: budgetTokens } = settings;
   const excess = Math.max(0, messageTokens - Math.floor(budgetTokens * MESSAGE_SHARE));
   return excess === 0 ? settings : { ...settings, CONTEXT_BUDGET_TOKENS: budgetTokens + excess };
 }
 
-/** The room of a chat: the model's window, as far as errors have shown it and the operator allows it. Pure. */
+/** The room of a chat: the smallest of the model's stated window, the learnt one and the operator's budget. Pure. */
 export function chatRoom(
   windowTokens: number,
   learntTokens: number | undefined,
@@ -235,7 +236,7 @@ export function roomOf(limitTokens: number, { MAX_OUTPUT_TOKENS, COMPACT_AT }: R
     usableTokens: usable,
     fullTokens,
     outputTokens: Math.min(MAX_OUTPUT_TOKENS, limitTokens - usable),
-    keptTokens: Math.floor(Math.min(usable * KEPT_SHARE, fullTokens * RETAINED_SHARE * RETAINED_SHARE)),
+    verbatimTokens: Math.floor(Math.min(usable * VERBATIM_SHARE, fullTokens * RETAINED_SHARE * RETAINED_SHARE)),
     retainedTokens: Math.floor(fullTokens * RETAINED_SHARE),
   };
 }

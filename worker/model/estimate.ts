@@ -1,19 +1,19 @@
 import { readImageHeader } from './media-header.ts';
 
 const PIXELS_PER_TOKEN = 750;
-/** Larger pictures are scaled down first: 3.75 MP, the most that any model sees. */
+/** The provider scales larger pictures down to 3.75 MP. */
 const PER_IMAGE_TOKENS_MAX = 5_000;
-/** For a picture of unknown size: 1568 x 1568 pixels, the largest that we make ourselves. */
+/** For a picture of unknown size: 1568 x 1568 pixels, the largest that the gateway creates. */
 const UNKNOWN_IMAGE_TOKENS = 3_300;
-/** A picture's size is in its first bytes, unless a preview precedes it. */
+/** The characters to search for a picture's size, which may follow a preview. */
 const IMAGE_HEADER_CHARS = 16 * 1024;
 const PER_BLOCK_TOKENS = 4;
-/** Sealed text is encrypted and in base64: about four characters of a token become five. */
+/** For encrypted thinking in base64: about four characters of a token become five. */
 const TOKENS_PER_SEAL_CHAR = 0.19;
 const BASE64_CHARS_PER_PDF_PAGE = 60_000;
 /**
- * A page counts as its text and as a picture of it. Reported for real pages: a scan 1,600, a page of words 2,100 to
- * 2,350, a table 2,300 to 2,500, the newest models the higher figures.
+ * A page costs its text and a picture of it. Reported for real pages: a scan 1,600, a page of words 2,100 to 2,350, a
+ * table 2,300 to 2,500; the newest models report the higher figures.
  */
 const PER_PDF_PAGE_TOKENS = 2_500;
 
@@ -43,8 +43,7 @@ export function estimateContent(content: unknown): number {
 }
 
 /**
- * The part of an estimate that stands for pictures and pages: how many tokens they cost does not depend on how a
- * tokenizer cuts words.
+ * The estimated tokens of pictures and pages. They do not depend on the model's tokenizer, so no calibration applies.
  */
 export function estimateMedia(content: unknown): number {
   if (!Array.isArray(content)) return 0;
@@ -56,8 +55,8 @@ function mediaOf(block: unknown): number {
   if (type === 'image') return estimateImage(source);
   if (type === 'tool_result') return estimateMedia(content);
   if (type !== 'document') return 0;
-  const { type: kind, content: nested } = (source ?? {}) as Partial<Record<string, unknown>>;
-  return kind === 'text' || kind === 'content' ? estimateMedia(nested) : estimateDocument(source);
+  const { type: kind, content: innerBlocks } = (source ?? {}) as Partial<Record<string, unknown>>;
+  return kind === 'text' || kind === 'content' ? estimateMedia(innerBlocks) : estimateDocument(source);
 }
 
 function asciiTokens(unit: number): number {
@@ -66,17 +65,17 @@ function asciiTokens(unit: number): number {
   return unit === 0x0a ? LETTER : MARK;
 }
 
-/** A block never changes, and is in each request of its chat. */
-const known = new WeakMap<object, number>();
+/** A cache of estimates, since a block never changes and is in each request of its chat. */
+const blockTokens = new WeakMap<object, number>();
 
 /** Estimates a block of a message, or any other value as its JSON. */
 export function estimateBlock(block: unknown): number {
   if (typeof block !== 'object' || block === null) return tokensOf(block);
-  const tokens = known.get(block);
-  if (tokens !== undefined) return tokens;
-  const estimated = tokensOf(block);
-  known.set(block, estimated);
-  return estimated;
+  const cached = blockTokens.get(block);
+  if (cached !== undefined) return cached;
+  const tokens = tokensOf(block);
+  blockTokens.set(block, tokens);
+  return tokens;
 }
 
 function tokensOf(block: unknown): number {
@@ -89,13 +88,13 @@ function tokensOf(block: unknown): number {
   return estimateText(JSON.stringify(block) ?? '');
 }
 
-/** Thinking that is not shown is sealed in its signature, and costs as much as if it were shown. */
+/** Hidden thinking is encrypted in its signature, and costs as much as visible thinking. */
 function estimateThought({ thinking, signature }: Partial<Record<string, unknown>>): number {
   if (typeof thinking === 'string' && thinking !== '') return estimateText(thinking);
   return typeof signature === 'string' ? Math.ceil(signature.length * TOKENS_PER_SEAL_CHAR) : 0;
 }
 
-/** By its pixels, which a stored picture states and any other picture's bytes show. */
+/** Estimates a picture by its pixels: a stored picture states its size, any other has it in its first bytes. */
 function estimateImage(source: unknown): number {
   const { type, data, width, height } = (source ?? {}) as Partial<Record<string, unknown>>;
   if (type === 'kept') return pixelTokens(Number(width) * Number(height));

@@ -1,4 +1,4 @@
-/** The kind and the size of a picture, as its first bytes state them. */
+/** The kind and the size of a picture, from its first bytes. */
 export interface ImageHeader {
   mediaType: 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
   /** In pixels. */
@@ -7,8 +7,8 @@ export interface ImageHeader {
 }
 
 /**
- * Reads kind and size from a picture's bytes, whatever its media type claims. Undefined when it is not one of the four
- * kinds that the API takes, or when its header is cut. Total, and linear in the bytes.
+ * Reads kind and size from a picture's bytes, not from its stated media type. Undefined if the picture is not one of the
+ * four kinds that the API accepts, or if its header is incomplete. Total, and linear in the bytes.
  */
 export function readImageHeader(bytes: Buffer): ImageHeader | undefined {
   const start = bytes.toString('latin1', 0, 12);
@@ -23,7 +23,7 @@ export function readImageHeader(bytes: Buffer): ImageHeader | undefined {
 const SCAN_OR_END = new Set([0xda, 0xd9]);
 const NO_FRAME = new Set([0xc4, 0xc8, 0xcc]);
 
-/** The size is in the frame header, after any number of other segments: comments, colours, a preview picture. */
+/** Reads the size from the frame header, which may follow other segments: comments, colours, a preview picture. */
 function readJpeg(bytes: Buffer): ImageHeader | undefined {
   let at = 2;
   while (at + 9 <= bytes.length && bytes[at] === 0xff) {
@@ -33,7 +33,7 @@ function readJpeg(bytes: Buffer): ImageHeader | undefined {
       return { mediaType: 'image/jpeg', width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) };
     }
     if (marker === 0xff)
-      at += 1; // A fill byte: any number of them may stand before a marker.
+      at += 1; // A fill byte, of which a marker may have any number before it.
     else if (marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7)) at += 2;
     else at += 2 + Math.max(2, bytes.readUInt16BE(at + 2));
   }
@@ -63,7 +63,7 @@ function webpKind(bytes: Buffer): string {
 const WEBP_ALPHA_OR_ANIMATED = 0x12;
 const WEBP_LOSSLESS_ALPHA = 0x10;
 
-/** Whether a picture is one of the kinds above, without transparency and without motion. A GIF counts as moving. */
+/** Whether a JPEG, PNG or WebP picture has neither transparency nor animation. False for a GIF. */
 export function isOpaqueStill(bytes: Buffer): boolean {
   const mediaType = readImageHeader(bytes)?.mediaType;
   if (mediaType === 'image/png') {
@@ -78,7 +78,7 @@ export function isOpaqueStill(bytes: Buffer): boolean {
 
 /** The findings of a rough scan of a PDF. */
 interface PdfHeader {
-  /** At least 1. Compressed pages are not seen. */
+  /** At least 1. Does not count pages in compressed objects. */
   pages: number;
   encrypted: boolean;
 }
@@ -87,9 +87,9 @@ const TOKENS = /\/Type\s*\/(Pages?)(?![A-Za-z])|\/Count\s+(\d+)|\/Encrypt(?![A-Z
 const MAGIC_WITHIN_BYTES = 1024;
 
 /**
- * Counts a PDF's pages: by its page tree, else by its page objects. A count is used only inside an object of the page
- * tree, since outlines have counts of their own. The tree comes first, since an edited file keeps the old page objects
- * beside the new ones. Undefined when the bytes are not a PDF. Total, and linear.
+ * Counts a PDF's pages by its page tree or, without one, by its page objects: an edited file contains old page objects,
+ * too. Uses only counts inside an object of the page tree, since outlines have their own counts. Undefined if the bytes
+ * are not a PDF. Total, and linear.
  */
 export function readPdf(bytes: Buffer): PdfHeader | undefined {
   if (!bytes.toString('latin1', 0, MAGIC_WITHIN_BYTES).includes('%PDF-')) return undefined;

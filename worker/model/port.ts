@@ -16,43 +16,43 @@ export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 /** The limits of a model's input and output, in tokens. */
 export interface ModelLimits {
   windowTokens: number;
-  /** Absent where it is not stated. */
+  /** Absent if unknown. */
   maxOutputTokens?: number;
 }
 
-/** A request as the flow builds it; the adapter adds what the wire needs. */
+/** A request to a model, independent of the API's wire format. */
 export interface ModelRequest {
   model: string;
-  /** Whose budget pays for the call; absent where the call serves all chats. Never sent. */
+  /** The chat and person whose budgets pay for the call; absent for a call on behalf of all chats. Never sent. */
   payer?: Payer;
-  /** The session that it continues, if any. Never sent. */
+  /** The session of the request, if any. Never sent. */
   session?: SessionId;
-  /** The purpose of the call; absent: an answer. Never sent. */
+  /** The purpose of the call; an answer if absent. Never sent. */
   purpose?: Purpose;
   maxTokens: number;
   system: string;
   messages: MessageParam[];
-  /** In a stable order; absent where no tool may be called. */
+  /** The tools in a stable order; absent if the model may call none. */
   tools?: readonly ToolSpec[];
-  /** Tools that the provider runs itself, in its own words; in a stable order. */
+  /** Tools that the provider runs itself, in the API's format and in a stable order. */
   serverTools?: readonly ServerTool[];
-  /** Whether the model must answer in text: the tools stay part of the prefix, but none may be called. */
+  /** Whether the model must answer in text. The tools stay part of the prefix, but the model may call none. */
   wordsOnly?: boolean;
   /** How deeply the model thinks; absent: the model's default. */
   effort?: Effort;
-  /** Whether the conversation continues, so that its prefix is worth keeping at the provider. */
+  /** Whether to cache the prefix, because the conversation continues. */
   caches: boolean;
-  /** How long the prefix is kept there; absent: 5 minutes. Changing it rewrites the prefix. */
+  /** The lifetime of the cached prefix; 5 minutes if absent. A change of the lifetime rewrites the prefix. */
   cacheLifetime?: CacheLifetime;
 }
 
-/** How long the provider keeps a prefix after it was last read. */
+/** How long the provider caches a prefix after its last use. */
 export type CacheLifetime = '5m' | '1h';
 
 /** The model's answer. `content` is verbatim, unknown block types included. */
 export interface ModelAnswer {
   content: readonly Block[];
-  /** The ids of calls whose input was no JSON object; `content` holds it as a text. Absent for none. */
+  /** The ids of calls whose input was no JSON object, and is a text in `content`; absent for none. */
   unreadable?: readonly string[];
   /** The text blocks, joined. */
   text: string;
@@ -62,52 +62,49 @@ export interface ModelAnswer {
 }
 
 /**
- * A call without an answer. `spent` is present when the provider bills it even so, since the server had taken it before
- * it was cut, fell silent or was aborted: the input as stated, else as estimated, and the output so far. `said` is the
- * text that had arrived; absent where that is nothing but whitespace.
+ * A call without an answer. The provider bills `billedUsage` nevertheless, because the server had accepted the call before
+ * it was cut, fell silent or was aborted: the stated or estimated input, and the output so far. `partialText` is the text
+ * that had arrived; absent if it is only whitespace.
  */
 export interface FailedCall {
   ok: false;
   failure: Failure;
-  spent?: Usage;
-  said?: string;
+  billedUsage?: Usage;
+  partialText?: string;
 }
 
-/** An expected failure is a value. `firstChunkMs` is the time from the request to the first chunk; absent where none came. */
+/** The result of a call. `firstChunkMs` is the time from the request to the first chunk; absent if none came. */
 export type ModelResult = ({ ok: true; answer: ModelAnswer } | FailedCall) & { firstChunkMs?: number };
 
 /**
- * Called while an answer is written, each time that something of it arrived: all text so far, which is empty or
- * unchanged while the model thinks or writes a call. A ping is no part of an answer, except within hidden thinking, of
- * which it is the only sign.
+ * Called with all text so far, each time that a part of the answer arrives. The text is empty or unchanged while the model
+ * thinks or writes a call. A ping is no part of an answer, except within hidden thinking, where only pings arrive.
  */
 export type OnText = (text: string) => void;
 
 /**
- * The model.
+ * The model. Checks each request against the rules of the API. A request that breaks a rule is a bug of the gateway: it is
+ * not sent, and fails with reason `invalid_request`.
  *
- * Every request is checked against the rules of the API before it is sent. One that breaks a rule is not sent: it fails
- * with reason `invalid_request`, since a request of ours is valid by construction.
- *
- * Contract: no method throws, but what `onText` throws ends the call and comes out as itself. `send` is one request without
- * retries (the queue owns those) and is not idempotent: each call is billed. On abort it returns a failure with reason
- * `aborted`. `onText` is not called after it has settled.
+ * Contract: no method throws, except that an error of `onText` ends the call and is thrown. `send` makes one request
+ * without retries, and is not idempotent: each call is billed. On abort it returns a failure with reason `aborted`, and
+ * it never calls `onText` after it has settled.
  */
 export interface Model {
   send(request: ModelRequest, signal: AbortSignal, onText?: OnText): Promise<ModelResult>;
   /**
-   * The input tokens of a request, as the endpoint itself counts them: free of charge. Absent where the endpoint does
-   * not offer it, or cannot be asked just now.
+   * The endpoint's own count of a request's input tokens, free of charge. Undefined if the endpoint does not offer it, or
+   * is unavailable.
    */
   countTokens(request: ModelRequest, signal: AbortSignal): Promise<number | undefined>;
-  /** The limits of a model, as the endpoint states them; its window else from a table, else 200,000. */
+  /** The limits of a model: the endpoint's statement; for the window else a table's, else 200,000. */
   limits(model: string): Promise<ModelLimits>;
 }
 
-/** Enough for a word of most models. */
+/** Enough output for one word of most models. */
 const WORD_TOKENS = 16;
 
-/** A call of a few tokens: it shows that address, key, credit and model work. Pure. */
+/** A request of a few tokens, to check that address, key, credit and model work. Pure. */
 export function wordRequest(model: string): ModelRequest {
   const messages = [{ role: 'user' as const, content: 'Say ok.' }];
   return { model, purpose: 'probe', maxTokens: WORD_TOKENS, system: '', messages, caches: false };

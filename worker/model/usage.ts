@@ -13,32 +13,31 @@ type StatedPass = { [Key in keyof Anthropic.Usage]?: Anthropic.Usage[Key] | null
 /** The counters of a call; a tool of the provider makes further passes, which not every endpoint states. */
 export type StatedUsage = StatedPass & { iterations?: readonly StatedPass[] | null };
 
-/** Passes that saw the conversation; a compaction or an advisor saw something else. */
+/** The passes whose input is the conversation; a compaction or an advisor has another input. */
 const OF_CONVERSATION: ReadonlySet<unknown> = new Set([undefined, 'message', 'fallback_message']);
 
-/** No window holds more. */
+/** More than any model's window. */
 const COUNT_MAX = 100_000_000;
 
-/** A counter as an endpoint may state it: what cannot be one is not stated. One lie would use up what may be spent. */
-function counter(stated: unknown): number | undefined {
-  return typeof stated === 'number' && stated >= 0 && stated <= COUNT_MAX ? Math.round(stated) : undefined;
+/** A counter from an endpoint; `undefined` if it is implausible, since one wrong value could use up a budget. */
+function counter(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 && value <= COUNT_MAX ? Math.round(value) : undefined;
 }
 
 /**
- * Reads what a call cost, and how large the conversation was, where `content` is what the model wrote. What is not
- * stated is absent, or 0 where a number must be.
+ * Reads the usage of a call with the answer `content`. Optional parts that the endpoint does not state are absent, others 0.
  */
-export function readUsage(stated: StatedUsage | null | undefined, content: readonly Block[] = []): Usage {
-  const written = counter(stated?.cache_creation_input_tokens);
-  const forAnHour = counter(stated?.cache_creation?.ephemeral_1h_input_tokens);
-  const thinking = counter(stated?.output_tokens_details?.thinking_tokens);
-  const searches = counter(stated?.server_tool_use?.web_search_requests) ?? content.filter(isSearchResult).length;
-  const passes = passesOf(stated?.iterations, content);
+export function readUsage(usage: StatedUsage | null | undefined, content: readonly Block[] = []): Usage {
+  const cacheWriteTokens = counter(usage?.cache_creation_input_tokens);
+  const forAnHour = counter(usage?.cache_creation?.ephemeral_1h_input_tokens);
+  const thinking = counter(usage?.output_tokens_details?.thinking_tokens);
+  const searches = counter(usage?.server_tool_use?.web_search_requests) ?? content.filter(isSearchResult).length;
+  const passes = passesOf(usage?.iterations, content);
   return {
-    inputTokens: inputOf(stated),
-    outputTokens: counter(stated?.output_tokens) ?? 0,
-    cacheReadTokens: counter(stated?.cache_read_input_tokens) ?? 0,
-    ...(written !== undefined && { cacheWriteTokens: written }),
+    inputTokens: inputOf(usage),
+    outputTokens: counter(usage?.output_tokens) ?? 0,
+    cacheReadTokens: counter(usage?.cache_read_input_tokens) ?? 0,
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
     ...(forAnHour !== undefined && { cacheWrite1hTokens: forAnHour }),
     ...(thinking !== undefined && { thinkingTokens: thinking }),
     ...(searches > 0 && { searches }),
@@ -46,14 +45,14 @@ export function readUsage(stated: StatedUsage | null | undefined, content: reado
   };
 }
 
-function inputOf(stated: StatedPass | null | undefined): number {
-  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens } = stated ?? {};
+function inputOf(pass: StatedPass | null | undefined): number {
+  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens } = pass ?? {};
   const parts = [input_tokens, cache_read_input_tokens, cache_creation_input_tokens];
   return parts.reduce<number>((sum, part) => sum + (counter(part) ?? 0), 0);
 }
 
-function passesOf(stated: StatedUsage['iterations'], content: readonly Block[]): Usage['passes'] {
-  const passes = Array.isArray(stated) ? stated.filter(({ type }) => OF_CONVERSATION.has(type)) : [];
+function passesOf(iterations: StatedUsage['iterations'], content: readonly Block[]): Usage['passes'] {
+  const passes = Array.isArray(iterations) ? iterations.filter(({ type }) => OF_CONVERSATION.has(type)) : [];
   const [first, last] = [passes[0], passes.at(-1)];
   if (first === undefined || last === undefined || inputOf(last) === 0)
     return content.some(isServerSide) ? 'unstated' : undefined;
@@ -64,15 +63,15 @@ function passesOf(stated: StatedUsage['iterations'], content: readonly Block[]):
   };
 }
 
-/** A search that failed has an error instead of a list, and no fee. */
+/** Whether a block is the result of a successful search. A failed one has an error instead of a list, and no fee. */
 function isSearchResult({ type, content }: Block): boolean {
   return type === 'web_search_tool_result' && Array.isArray(content);
 }
 
 /**
- * The size of a conversation after an answer, in tokens: of the request as it was sent, the most input that the model had in
- * one pass, and of the conversation with the answer, which is that of its last pass. Undefined where a tool of the provider made further
- * passes and only their sum is stated, or may be: `content` is what the model wrote, and older records do not say. Pure.
+ * The sizes of a conversation after an answer, in tokens: of the request, of the input of the last pass, and of the
+ * conversation with the answer. Undefined if the usage is, or may be, a sum of several passes because of a provider's tool
+ * in the answer `content`. Pure.
  */
 export function conversationSize(
   { inputTokens, outputTokens, passes }: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>,
@@ -85,24 +84,24 @@ export function conversationSize(
   return { sentTokens, inputTokens: lastInputTokens, tokens: lastInputTokens + lastOutputTokens };
 }
 
-/** Where the endpoint is, in the words of the conventions; of its address only the host and the port. */
+/** The attributes of the endpoint by the telemetry conventions: only host and port of its address. */
 export function serverAttributes(baseURL: string): Attributes {
   const { hostname, port, protocol } = new URL(baseURL);
-  const usual = protocol === 'http:' ? 80 : 443;
-  return { 'server.address': hostname.replace(/^\[|\]$/g, ''), 'server.port': Number(port || usual) };
+  const defaultPort = protocol === 'http:' ? 80 : 443;
+  return { 'server.address': hostname.replace(/^\[|\]$/g, ''), 'server.port': Number(port || defaultPort) };
 }
 
 /**
- * The model; each of its calls is a span that says what it was for, how it ended and what it cost, and is counted by model
- * and purpose. Contract: as the model's own.
+ * Wraps a model: exports a span with purpose, result and cost of each call, and counts calls by model and purpose.
+ * Contract: as the model's own.
  */
 export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices, server: Attributes): Model {
   return {
     ...model,
     send(request, signal, onText) {
       const about = { model: request.model, purpose: request.purpose ?? 'answer' };
-      const asked = { ...server, 'gen_ai.request.model': request.model };
-      // Nothing of gen_ai: the SDK's own span inside is the `chat`, and one call is to be counted once.
+      const labels = { ...server, 'gen_ai.request.model': request.model };
+      // No gen_ai attributes, since the SDK's own span inside has them, and each call should count once.
       const attributes = { 'spillway.model': about.model, 'spillway.purpose': about.purpose };
       return telemetry.span(SPAN.call, attributes, async (span) => {
         const sinceMs = performance.now();
@@ -110,18 +109,18 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices,
         if (result.ok) span.setAttribute('spillway.stop_reason', result.answer.stopReason ?? 'unknown');
         else failSpan(span, result.failure.reason);
         telemetry.count(METRIC.modelCalls, { ...about, result: result.ok ? 'ok' : result.failure.reason });
-        const usage = result.ok ? result.answer.usage : result.spent;
+        const usage = result.ok ? result.answer.usage : result.billedUsage;
         if (usage) bill({ telemetry, span, prices }, about, usage);
-        measure(telemetry, asked, performance.now() - sinceMs, result, usage);
+        measure(telemetry, labels, performance.now() - sinceMs, result, usage);
         return result;
       });
     },
   };
 }
 
-/** Measures a call by the gen_ai conventions: 0 tokens where none were billed. */
-function measure({ count, record }: Telemetry, asked: Attributes, tookMs: number, result: ModelResult, usage?: Usage) {
-  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', ...asked };
+/** Measures a call by the gen_ai conventions; an unbilled call has 0 tokens. */
+function measure({ count, record }: Telemetry, labels: Attributes, tookMs: number, result: ModelResult, usage?: Usage) {
+  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', ...labels };
   const call = result.ok ? chat : { ...chat, 'error.type': result.failure.reason };
   if (result.firstChunkMs !== undefined) record(METRIC.firstChunk, result.firstChunkMs / 1_000, chat);
   record(METRIC.callDuration, tookMs / 1_000, call);
@@ -129,7 +128,7 @@ function measure({ count, record }: Telemetry, asked: Attributes, tookMs: number
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {};
   record(METRIC.callInput, inputTokens, call);
   record(METRIC.callOutput, outputTokens, call);
-  // The endpoint does not say how many tokens were pictures.
+  // The endpoint does not state the share of pictures.
   const tokens = { ...chat, 'gen_ai.token.modality': 'unknown' };
   count(METRIC.inputTokens, tokens, inputTokens);
   count(METRIC.outputTokens, tokens, outputTokens);
@@ -141,7 +140,7 @@ function measure({ count, record }: Telemetry, asked: Attributes, tookMs: number
   record(METRIC.oldCallTokens, outputTokens, { ...chat, 'gen_ai.token.type': 'output' });
 }
 
-/** Counts what a call was billed; a model without a known price has no cost. */
+/** Counts the billed tokens of a call and, if the model's price is known, their cost. */
 function bill(
   { telemetry, span, prices }: { telemetry: Telemetry; span: Span; prices: Prices },
   about: { model: string; purpose: Purpose },

@@ -1,7 +1,7 @@
 import { counted } from '../../shared/base/text.ts';
 import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { type DeadLetter, findLetter, LETTER_NAME, UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
-import { type LetterFilter, lettersMeant } from '../../shared/state/lane/letter-list.ts';
+import { type LetterFilter, lettersMatching } from '../../shared/state/lane/letter-list.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import { type MessageReport, readMessage } from '../report/message.ts';
 import { type MessageName, resolveMessage, unknownMessage } from '../report/message-location.ts';
@@ -50,7 +50,7 @@ export async function findLetterSubject(at: ReportSource, name: string): Promise
 /** Reads the dead letters that match a filter. */
 export async function selectLetters(at: ReportSource, filter: LetterFilter): Promise<LettersSubject> {
   const letters: DeadLetter[] = [];
-  for await (const letter of lettersMeant(at.redis, shardsOf(at), filter)) letters.push(letter);
+  for await (const letter of lettersMatching(at.redis, shardsOf(at), filter)) letters.push(letter);
   const title = counted(letters.length, 'dead letter');
   return { id: title, title, count: letters.length, letters, isEvery: !filter.sinceMs && !filter.chat };
 }

@@ -10,7 +10,7 @@ const OUTPUT_TOKENS_MIN = 1_024;
 const MARGIN_TOKENS = 256;
 const RAISE_FACTOR = 2;
 
-/** Has the message wait for trouble that passes. The operator is told of a wait that is longer than an hour. */
+/** Delays the message until a transient failure may have passed. Alerts the operator of a wait of more than an hour. */
 export async function wait(
   { turn }: FailedCall,
   { why, delayMs, waitedMs, tries, isUncounted, isLong }: Wait,
@@ -24,28 +24,28 @@ export async function wait(
   return { kind: 'later', delayMs, reason: why.reason, isUncounted, isLongWait: isLong };
 }
 
-/** Sends the same request once more after a pause; that uses up no attempt. */
+/** Sends the same request once more after a pause. This does not count as an attempt. */
 export async function repeatCall(call: FailedCall, delayMs: number): Promise<Verdict> {
   const { turn, failure } = call;
   await turn.write('', changesToNote(call, `repeat ${failure.kind}`));
   return { kind: 'later', delayMs, reason: `doubted_${failure.reason}`, isUncounted: true };
 }
 
-/** Sends the request although our own count is against it. */
+/** Sends the request although, by our own count, it is too long. */
 export async function sendAsItIs(call: FailedCall): Promise<Verdict> {
   await call.turn.write('', [...changesToNote(call, 'as it is'), call.turn.refundAttempt()]);
   return { kind: 'again' };
 }
 
 /**
- * Asks for less output where it does not fit beside the input, and for more where thinking took all of it. Returns
- * nothing when no other amount would help.
+ * Asks for less output if the output does not fit beside the input, and for more if thinking used all of it. Returns
+ * `undefined` if no other amount would help.
  */
 export async function changeOutput(call: FailedCall): Promise<Verdict | undefined> {
   const { env } = call.turn;
   const { turn, failure } = call;
   const { limitTokens } = roomFor(env.settings, call);
-  const maxOutputTokens = failure.kind === 'output' ? raised(call, limitTokens) : lowered(call, limitTokens);
+  const maxOutputTokens = failure.kind === 'output' ? raiseOutput(call, limitTokens) : lowerOutput(call, limitTokens);
   if (maxOutputTokens === undefined) return undefined;
   const event = failure.kind === 'output' ? 'context.output-raised' : 'context.output-lowered';
   await commit(turn, {
@@ -56,18 +56,18 @@ export async function changeOutput(call: FailedCall): Promise<Verdict | undefine
   return { kind: 'again' };
 }
 
-function lowered({ failure, askedOutputTokens }: FailedCall, limitTokens: number): number | undefined {
+function lowerOutput({ failure, askedOutputTokens }: FailedCall, limitTokens: number): number | undefined {
   if (failure.observedTokens === undefined) return undefined;
-  const left = limitTokens - failure.observedTokens - MARGIN_TOKENS;
-  return left >= OUTPUT_TOKENS_MIN && left < askedOutputTokens ? left : undefined;
+  const restTokens = limitTokens - failure.observedTokens - MARGIN_TOKENS;
+  return restTokens >= OUTPUT_TOKENS_MIN && restTokens < askedOutputTokens ? restTokens : undefined;
 }
 
-/** Twice the output. If the model or the window allows no more, the same output, once. Undefined after a silent call. */
-function raised(call: FailedCall, limitTokens: number): number | undefined {
+/** Returns twice the output or, if the model or the window allows no more, once the same. Undefined after a silent call. */
+function raiseOutput(call: FailedCall, limitTokens: number): number | undefined {
   const { turn, askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = call;
   if (turn.silences > 0) return undefined;
-  const left = limitTokens - sentTokens - MARGIN_TOKENS;
-  const wanted = Math.min(askedOutputTokens * RAISE_FACTOR, modelOutputTokens, left);
-  if (wanted > askedOutputTokens) return wanted;
+  const restTokens = limitTokens - sentTokens - MARGIN_TOKENS;
+  const newTokens = Math.min(askedOutputTokens * RAISE_FACTOR, modelOutputTokens, restTokens);
+  if (newTokens > askedOutputTokens) return newTokens;
   return call.tried.includes('output') ? undefined : askedOutputTokens;
 }

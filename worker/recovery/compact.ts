@@ -2,20 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
-import { carriedMemory, sessionState, summaryPart } from '../../shared/state/session/session.ts';
+import { sessionMemory, sessionState, summaryPart } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { calibrationFor, estimateFixed, type Room, roomOf } from '../model/count.ts';
 import { systemOf } from '../session/fixed-text.ts';
-import type { OpenedSession } from '../session/held-window.ts';
+import type { LoadedSession } from '../session/held-window.ts';
 import { type LogRecord, newStamp, startsTurn } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { changesOfStep, type FailedCall } from './effects.ts';
 import { LIMIT_TOKENS_MIN, learnLimit } from './learnt-limit.ts';
 import { thinkingTrim } from './leave-out.ts';
-import { learntFrom, roomFor } from './observe.ts';
+import { limitFromCall, roomFor } from './observe.ts';
 import type { Summariser, SummaryPart } from './summarise.ts';
 import {
   type CompactionFailure,
@@ -25,34 +25,34 @@ import {
   type Progress,
 } from './window-compaction.ts';
 
-/** How the compaction of a session ended. With `away`, nothing was stored: nothing is wrong with the conversation. */
+/** The result of a compaction. `away` stores nothing, because the summariser failed, not the conversation. */
 export type CompactionOutcome = { ok: true } | ({ ok: false } & CompactionFailure);
 
-/** A session to compact, and for whom. */
+/** A session to compact, and the message for which it is compacted. */
 export interface Subject {
   turn: Turn<Env>;
-  opened: OpenedSession;
+  loadedSession: LoadedSession;
   room: Room;
-  /** The step under which the result is stored, once. */
+  /** The name of the step that stores the result, once. */
   step: string;
-  /** Stored with it. */
+  /** Further changes that the step stores. */
   effects: readonly Change[];
-  /** Whether a person waits for it. If so, trouble of the summariser is waited out. */
-  isWaitedFor: boolean;
+  /** Whether a person waits for the compaction. If so, transient failures of the summariser are retried. */
+  isPersonWaiting: boolean;
 }
 
-type Masked = { ok: true; calls: number } & Progress;
+type MaskResult = { ok: true; calls: number } & Progress;
 
 /**
- * Compacts a session, in the time that a person waits. First it masks old tool results; where that is not enough, a model
- * summarises the session; where there is no summary, a weaker mask is better than a lost session. The result is stored in
- * one step. Contract: throws `FencedError`, or what Redis throws.
+ * Compacts a session while a person may wait. Masks old tool results; if that is not enough, lets a model summarise the
+ * session; if there is no summary, accepts a mask that saves less. Stores the result in one step.
+ * Contract: throws `FencedError`, or what Redis throws.
  */
 export function compactSession(subject: Subject, signal: AbortSignal): Promise<CompactionOutcome> {
   const { env } = subject.turn;
   return env.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
-    const masked = await maskSession(subject, subject.room);
-    const result = masked ?? (await summariseSession(subject, signal));
+    const maskResult = await maskSession(subject, subject.room);
+    const result = maskResult ?? (await summariseSession(subject, signal));
     const { calls } = result;
     span.setAttributes({ success: result.ok, 'spillway.compaction.calls': calls });
     if (result.ok) {
@@ -70,14 +70,14 @@ export function compactSession(subject: Subject, signal: AbortSignal): Promise<C
 }
 
 /** Masks old tool results after a failed summary, and accepts a result that fills the session up to `fullTokens`. */
-function maskWithoutSummary(subject: Subject): Promise<Masked | undefined> {
+function maskWithoutSummary(subject: Subject): Promise<MaskResult | undefined> {
   return maskSession(subject, { ...subject.room, retainedTokens: subject.room.fullTokens });
 }
 
 /** Replaces each old tool result by one line, if that is enough. Does nothing if the load had to omit records. */
-async function maskSession(subject: Subject, room: Room): Promise<Masked | undefined> {
+async function maskSession(subject: Subject, room: Room): Promise<MaskResult | undefined> {
   const { env } = subject.turn;
-  const { window } = subject.opened;
+  const { window } = subject.loadedSession;
   const mask = window.omitted > 0 ? undefined : maskResults(window, room, thinkingTrim(env, window.records));
   if (!mask) return undefined;
   const { trims, tokensBefore, tokensAfter } = mask;
@@ -85,7 +85,7 @@ async function maskSession(subject: Subject, room: Room): Promise<Masked | undef
   return { ok: true, calls: 0, ...mask };
 }
 
-/** The room of a summariser that refused its transcript and stated a window smaller than half of what was assumed. */
+/** The room of a summariser that refused its transcript and stated less than half of the window that we assumed. */
 function smallerRoom(
   {
     room,
@@ -101,17 +101,17 @@ function smallerRoom(
     : undefined;
 }
 
-async function summariseSession(subject: Subject, signal: AbortSignal): Promise<Masked | CompactionResult> {
+async function summariseSession(subject: Subject, signal: AbortSignal): Promise<MaskResult | CompactionResult> {
   const { env } = subject.turn;
-  const { turn, opened, room } = subject;
-  const { records, omitted } = opened.window;
+  const { turn, loadedSession, room } = subject;
+  const { records, omitted } = loadedSession.window;
   const options = {
     room,
     summariser: await summariserOf(subject),
     thinking: thinkingTrim(env, records),
     boundary: randomBytes(9).toString('base64url'),
   };
-  const result = await compact(opened.window, options, signal);
+  const result = await compact(loadedSession.window, options, signal);
   if (!result.ok) {
     const smaller = smallerRoom(subject, result);
     if (smaller) return summariseSession({ ...subject, room: smaller }, signal);
@@ -119,42 +119,41 @@ async function summariseSession(subject: Subject, signal: AbortSignal): Promise<
     return (isUndecided ? undefined : await maskWithoutSummary(subject)) ?? result;
   }
   const { head, changes, tokensBefore, tokensAfter, calls } = result;
-  const windowStart = opened.firstIndex + head.records;
+  const windowStart = loadedSession.firstIndex + head.records;
   const record = { ...head, ...newStamp(), records: windowStart };
-  const compacted = sessionState(turn.keys, turn.session).compact({
-    // The record lands at the end of the log, behind everything that was loaded.
-    head: opened.logRecords,
+  const compaction = sessionState(turn.keys, turn.session).compact({
+    // The record goes to the end of the log, after all loaded records.
+    head: loadedSession.logRecords,
     windowStart,
     at: record.at,
     tokens: tokensAfter,
     unreported: omitted + records.slice(0, head.records).filter(startsTurn).length,
   });
   const sizes = { tokensBefore, tokensAfter, calls, summaryChars: head.summary.length };
-  const withEffects = { ...subject, effects: [...compacted, ...subject.effects] };
+  const withEffects = { ...subject, effects: [...compaction, ...subject.effects] };
   await store(withEffects, result, [record, ...changes], { event: 'context.compacted', ...sizes });
   return result;
 }
 
-async function summariserOf({ turn, room, isWaitedFor }: Subject): Promise<Summariser> {
+async function summariserOf({ turn, room, isPersonWaiting }: Subject): Promise<Summariser> {
   const { env } = turn;
   const { settings, model } = env;
   const { COMPACTION_MODEL: name, FALLBACK_MODEL, MODEL } = settings;
   const { windowTokens, maxOutputTokens } = await model.limits(name);
   return {
     name,
-    // The model that answers the chat can summarise it as well.
     otherName: [FALLBACK_MODEL, MODEL].find((other) => other !== undefined && other !== name),
     limitTokens: Math.min(windowTokens, room.limitTokens),
     outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
     settings,
-    done: turn.summaryPart === undefined ? undefined : (JSON.parse(turn.summaryPart) as SummaryPart),
+    storedPart: turn.summaryPart === undefined ? undefined : (JSON.parse(turn.summaryPart) as SummaryPart),
     untilMs: performance.now() + settings.SUMMARY_TIME_MS,
-    waitsOut: isWaitedFor,
+    retriesTransient: isPersonWaiting,
     send: async (request, signal, onText) => {
       await turn.assertOwned();
       return model.send({ ...request, payer: turn.payer }, signal, onText);
     },
-    keepPart: async (part) => {
+    storePart: async (part) => {
       await turn.write('', [summaryPart(turn.keys, turn.session).keep(JSON.stringify(part))]);
       env.reach('summary part stored');
     },
@@ -162,65 +161,65 @@ async function summariserOf({ turn, room, isWaitedFor }: Subject): Promise<Summa
 }
 
 /**
- * Stores everything that belongs to one compaction, in one step. A compaction was in vain if what it kept, with the fixed
- * parts, still fills the session. The newest message does not count: the next large one is no fault of the compaction.
+ * Stores the changes of a compaction in one step. A compaction was in vain if the compacted session, with the fixed parts,
+ * is still full. The newest message does not count here, because compaction cannot make it smaller.
  */
 async function store(
   { turn, room, step, effects }: Subject,
-  { keptTokens }: Progress,
+  { olderTokens }: Progress,
   records: readonly LogRecord[],
   event: AuditEvent,
 ): Promise<void> {
   const { env, keys, session, vainCompactions, calibration } = turn;
   const { serverTools, MODEL } = env.settings;
-  const fixed = { system: systemOf(turn), tools: env.tools.specs(), serverTools };
-  const leftTokens = (estimateFixed(fixed) + keptTokens) * calibrationFor(MODEL, calibration);
+  const fixedParts = { system: systemOf(turn), tools: env.tools.specs(), serverTools };
+  const leftTokens = (estimateFixed(fixedParts) + olderTokens) * calibrationFor(MODEL, calibration);
   const changes: Change[] = [
     ...append(keys, session, records),
     sessionState(keys, session).setVainCompactions(leftTokens > room.fullTokens ? vainCompactions + 1 : 0),
-    carriedMemory(keys, session).renew(),
+    sessionMemory(keys, session).renew(),
     summaryPart(keys, session).forget(),
     ...effects,
   ];
   await commit(turn, { step, changes, events: [event] });
 }
 
-/** After this many useless compactions in a row, none follows a reply. A call that needs the room still compacts. */
+/** After this many vain compactions in a row, none follows a reply. A call that needs the room still compacts. */
 const VAIN_AFTER_REPLY_MAX = 2;
 
-/** Compacts the session of a message that does not fit, and stores the stage with the result. */
+/** Compacts the session of a message that does not fit. Stores the new stage with the result. */
 export function compactForRetry(call: FailedCall, signal: AbortSignal): Promise<CompactionOutcome> {
   return compactSession(subjectOf(call), signal);
 }
 
-/** Shortens old tool results to a line each where there is no summary. Returns nothing where that is not enough. */
+/** Masks old tool results after a failed summary. Returns `undefined` if that is not enough. */
 export async function maskForRetry(call: FailedCall): Promise<Verdict | undefined> {
   return (await maskWithoutSummary(subjectOf(call))) && { kind: 'again' };
 }
 
 function subjectOf(call: FailedCall): Subject {
   const { settings } = call.turn.env;
-  const { turn, opened } = call;
-  const learnt = learnLimit(turn, settings, learntFrom(settings, call));
-  const effects = [...changesOfStep(call, undefined, 'compacted'), ...learnt];
+  const { turn, loadedSession } = call;
+  const limit = learnLimit(turn, settings, limitFromCall(settings, call));
+  const effects = [...changesOfStep(call, undefined, 'compacted'), ...limit];
   const step = `recover:${turn.recoveries}`;
-  return { turn, opened, room: roomFor(settings, call), step, effects, isWaitedFor: true };
+  return { turn, loadedSession, room: roomFor(settings, call), step, effects, isPersonWaiting: true };
 }
 
 /**
- * Prevention: compacts a session after a reply, while no user waits. `opened` is the window with the answer in it. A
- * failure does not matter here: the next message's own count triggers compaction again. Each try is counted before it
- * begins, so that a chat that always interrupts it costs a bounded number of calls.
+ * Prevention: compacts a session after a reply, while no user waits. `loadedSession` includes the answer. A failure does
+ * not matter: the count before the next message's call triggers compaction again. Each try counts as vain until it
+ * succeeds, so that a chat whose messages always interrupt it costs a bounded number of calls.
  */
 export async function compactAfterReply(
   turn: Turn<Env>,
-  opened: OpenedSession,
+  loadedSession: LoadedSession,
   room: Room,
   signal: AbortSignal,
 ): Promise<void> {
   if (turn.vainCompactions >= VAIN_AFTER_REPLY_MAX) return;
   const state = sessionState(turn.keys, turn.session);
   await turn.write('', [turn.markReplied(), state.setVainCompactions(turn.vainCompactions + 1)]);
-  const subject = { turn, opened, room, step: 'compact-after-reply', effects: [], isWaitedFor: false };
+  const subject = { turn, loadedSession, room, step: 'compact-after-reply', effects: [], isPersonWaiting: false };
   await compactSession(subject, signal);
 }

@@ -6,8 +6,8 @@ import type { Verdict } from '../lane/verdict.ts';
 import type { FailedCall } from './effects.ts';
 
 /**
- * Has the chat's default model answer the message, where the endpoint does not let the chat use the model that it chose.
- * Only the default model's answer shows that the endpoint is well, and ends the choice: see `endModelChoice`.
+ * Lets the chat's default model answer the message, after the endpoint rejected the model that the chat chose. The choice
+ * ends only with the default model's answer, which proves that the endpoint works (`endModelChoice`).
  */
 export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
   const { settings } = turn.env;
@@ -16,23 +16,22 @@ export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
 }
 
 /**
- * Ends a chat's choice of a model that it cannot use, now that the default model has answered: in one write with the
- * notice to the user and the alert, and only if the chat has not chosen another model meanwhile. Returns the attempt as it
- * continues.
+ * Ends a chat's choice of an unusable model after the default model has answered. One write ends the choice, notifies the
+ * user and alerts the operator, unless the chat has chosen another model meanwhile. Returns the turn with the notice.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function endModelChoice(turn: Turn<Env>): Promise<Turn<Env>> {
   const { env, keys, chat, texts, notices } = turn;
-  const gone = turn.goneModel;
-  const notice = gone === undefined ? '' : texts.modelGone(gone, env.settings.MODEL);
-  if (gone === undefined || notices.includes(notice)) return turn;
+  const { goneModel } = turn;
+  const notice = goneModel === undefined ? '' : texts.modelGone(goneModel, env.settings.MODEL);
+  if (goneModel === undefined || notices.includes(notice)) return turn;
   const withNotice = [...notices, notice];
-  const written = await commit(turn, {
+  const result = await commit(turn, {
     step: 'model gone',
-    changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(withNotice)],
-    expected: [chatState(keys, chat).hasChosen('model', gone)],
-    events: [{ event: 'model.gone', gone, now: env.settings.MODEL }],
+    changes: [chatState(keys, chat).resetChoice('model'), turn.notify(withNotice)],
+    expected: [chatState(keys, chat).expectChoice('model', goneModel)],
+    events: [{ event: 'model.gone', gone: goneModel, now: env.settings.MODEL }],
   });
-  return written === 'unmet' ? turn : turn.with({ notices: withNotice });
+  return result === 'unmet' ? turn : turn.with({ notices: withNotice });
 }

@@ -6,7 +6,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import type { Count, Room } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
-import type { OpenedSession } from '../session/held-window.ts';
+import type { LoadedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
 import type { RecoveryState, Tried } from './state.ts';
 
@@ -14,14 +14,14 @@ import type { RecoveryState, Tried } from './state.ts';
 export interface Call {
   turn: Turn<Env>;
   message: InboundMessage;
-  /** The message as the log keeps it. */
+  /** The message as a record of the log. */
   pending: UserRecord;
-  opened: OpenedSession;
+  loadedSession: LoadedSession;
   /** The room that the call may fill. */
   room: Room;
   /** The window of the model itself, as its endpoint or the operator states it. */
   windowTokens: number;
-  /** The most output that the model gives, where known. */
+  /** The most output that the model gives, if known. */
   modelOutputTokens: number | undefined;
   /** The size of the newest message, or of the newest batch of tool results. */
   roundTokens: number;
@@ -29,8 +29,8 @@ export interface Call {
   calibration: number;
 }
 
-/** The sizes of a request that was sent, or would have been. */
-export interface Sent {
+/** The sizes of a request. */
+export interface RequestSizes {
   count: Count;
   sentTokens: number;
   /** The size of the parts of every request: system prompt and tools. */
@@ -40,29 +40,29 @@ export interface Sent {
 }
 
 /** A call that failed. */
-export interface FailedCall extends Call, Sent {
+export interface FailedCall extends Call, RequestSizes {
   failure: Failure;
-  /** The endpoint's own count; `undefined` where it does not say. Contract: never rejects. */
+  /** The endpoint's own count; `undefined` if it offers none. Contract: never rejects. */
   countTokens: (signal: AbortSignal) => Promise<number | undefined>;
-  /** Whether the model had begun to answer this request: then it had accepted the request. */
+  /** Whether the model had begun to answer, which means that it had accepted the request. */
   hasWords: boolean;
-  /** The bounded steps so far: those that are stored, and those that found nothing to do just now. */
+  /** The bounded steps so far: the stored ones, and those that had nothing to do in this attempt. */
   tried: readonly Tried[];
 }
 
-/** Steps whose bound holds for the whole message; the bounds of all others hold for one request. */
+/** Steps whose limit holds for the whole message; the limits of all other steps hold for one request. */
 const PER_MESSAGE: ReadonlySet<Tried> = new Set<Tried>(['summary', 'quoteless']);
 
-/** The bounded steps that were taken for the present request, and for the whole message. */
+/** The bounded steps of this turn that count for the present request, or for the whole message. */
 export function triedBy(turn: Turn): Tried[] {
   const { rounds, stage } = turn;
-  return turn.tried.flatMap((noted) => {
-    const [step = '', request] = noted.split('@');
+  return turn.tried.flatMap((stepAndRequest) => {
+    const [step = '', request] = stepAndRequest.split('@');
     return request === undefined || request === `${rounds} ${stage}` ? [step as Tried] : [];
   });
 }
 
-/** The changes that store a step that changes the request: its stage, and the bounded steps tried so far. */
+/** The changes that store a step: the stage that follows, and the bounded steps tried so far. */
 export function changesOfStep(call: FailedCall, step?: Tried, stage: RecoveryStage = call.turn.stage): Change[] {
   return [...call.turn.enter(stage), ...changesToNote(call, step)];
 }
@@ -83,7 +83,7 @@ export function mayBeAtFault({ kind }: Failure): boolean {
   return AT_FAULT.has(kind);
 }
 
-/** Reports that a stage threw, was refused or did not hold. */
+/** Reports a stage that threw, was refused or did not help. */
 export function reportFailedStage(env: Env, stage: RecoveryState['stage'], why: string): void {
   const attributes = { 'spillway.recovery.stage': stage, 'error.type': why };
   env.telemetry.mark(SPAN.overflowRecoveryFailed, attributes);

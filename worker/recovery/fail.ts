@@ -19,7 +19,7 @@ const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 
   output: 'endlessThought',
 };
 
-/** Nobody is asked to send a message of fewer tokens, before a trim, in smaller parts. */
+/** No notice asks a person to split a message of fewer tokens, counted before a trim. */
 const SHORT_TOKENS = 500;
 
 /** Ends a message that cannot be answered; the chat stays usable. */
@@ -29,21 +29,21 @@ export function fail(call: FailedCall, trouble: Fail['trouble']): Ending {
   const { reason, status = 'none' } = failure;
   switch (trouble) {
     case 'silence':
-      return fallenSilent(turn);
+      return failAfterSilence(turn);
     case 'endpoint':
-      return endpointFailed(turn, failure);
+      return failForEndpoint(turn, failure);
     case 'account':
-      return withRefusal(turn, failed(reason, turn.texts.misconfigured, `status ${status}`));
+      return countRefusal(turn, failed(reason, turn.texts.misconfigured, `status ${status}`));
     case 'fixed parts':
-      return fixedPartsRefused(turn, failure);
+      return failForFixedParts(turn, failure);
     case 'message':
       reportFailedStage(env, turn.stage, reason);
-      return withRefusal(turn, gaveUp(call));
+      return countRefusal(turn, giveUp(call));
   }
 }
 
-/** No chat is to blame, so none is changed. The operator is notified once for all of them. */
-function fixedPartsRefused({ texts }: Turn, { reason, status }: Failure): Ending {
+/** Ends a message after a refusal of the fixed parts. The conversation is not the cause and stays unchanged. */
+function failForFixedParts({ texts }: Turn, { reason, status }: Failure): Ending {
   const ending = conclude(
     { outcome: 'failed', reason, parts: [texts.misconfigured] },
     {
@@ -56,10 +56,10 @@ function fixedPartsRefused({ texts }: Turn, { reason, status }: Failure): Ending
   return { ...ending, keepsInConversation: true };
 }
 
-/** Ends the message. If the message may be the cause, removes it from its conversation, or later requests would fail. */
-function gaveUp({ turn, failure, opened }: FailedCall): Ending {
+/** Ends the message. Removes it from its conversation if it may be the cause, or later requests would fail, too. */
+function giveUp({ turn, failure, loadedSession }: FailedCall): Ending {
   const { kind, reason } = failure;
-  const message = opened.window.records.findLast(startsTurn);
+  const message = loadedSession.window.records.findLast(startsTurn);
   const isShort = message?.t === 'user' && estimateContent(message.content) < SHORT_TOKENS;
   const isAtFault = mayBeAtFault(failure);
   const fault = kind === 'output' ? 'output' : isAtFault ? 'message' : 'size';
@@ -76,23 +76,23 @@ function gaveUp({ turn, failure, opened }: FailedCall): Ending {
   );
 }
 
-/** Counts the message among those in a row that ended refused: the next such message is tried without its history. */
-function withRefusal({ keys, trial, session }: Turn, ending: Ending): Ending {
+/** Counts a refused message of the session. The next refused one in a row is tried without its history. */
+function countRefusal({ keys, trial, session }: Turn, ending: Ending): Ending {
   return { ...ending, changes: [...ending.changes, sessionState(keys, trial?.of ?? session).countRefusal()] };
 }
 
-/** An outage says nothing about the message; an error of the server that lasts may be about it. */
-function endpointFailed(turn: Turn, failure: Failure): Ending {
+/** Ends a message after the endpoint failed for too long. The message may have caused a lasting server error. */
+function failForEndpoint(turn: Turn, failure: Failure): Ending {
   const ending = failed(failure.reason, turn.texts.unavailable, 'the endpoint was in trouble for too long');
-  return isAnsweredWithError(failure) ? withRefusal(turn, ending) : ending;
+  return isAnsweredWithError(failure) ? countRefusal(turn, ending) : ending;
 }
 
 /** Ends a message whose calls fell silent too often. */
-export function fallenSilent({ texts }: Turn): Ending {
+export function failAfterSilence({ texts }: Turn): Ending {
   return failed('fell_silent', texts.unavailable, 'the model fell silent twice');
 }
 
-/** Refuses a message since a budget is used up; the person reads when the budget starts again. */
+/** Refuses a message because a budget is used up. The notice says when the budget starts again. */
 export function refuseOverBudget(
   turn: Pick<Turn, 'texts' | 'choice'>,
   settings: Pick<TurnSettings, 'TZ'>,

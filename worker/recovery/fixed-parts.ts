@@ -6,57 +6,57 @@ import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import type { Model } from '../model/port.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
 import { changesOfStep, type FailedCall } from './effects.ts';
-import type { FixedParts, FixedPartsCheck, FixedPartsWord } from './state.ts';
+import type { FixedParts, FixedPartsAnswer, FixedPartsCheck } from './state.ts';
 
-/** Short: a fixed endpoint is asked again soon, and so is one for a chat whose own trouble looks alike. */
+/** Short, so that a repaired endpoint is noticed soon, and a chat with a similar failure gets its own check soon. */
 const REFUSED_KEEP_MS = 15_000;
 const QUESTION = 'This is a test of the connection. Answer with the word "ready".';
 
-/** A check that shares its answers; one serves a whole process. */
+/** Creates the check of a process, which shares its answers among all chats. */
 export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsCheck {
-  const refused = new Map<string, { word: FixedPartsWord; untilMs: number }>();
-  const running = new Map<string, Promise<FixedPartsWord>>();
-  const next = new Map<string, Promise<FixedPartsWord>>();
-  const knownRefusal = (cause: string): FixedPartsWord | undefined => {
-    const kept = refused.get(cause);
-    return kept && now() < kept.untilMs ? kept.word : undefined;
+  const refusals = new Map<string, { answer: FixedPartsAnswer; untilMs: number }>();
+  const running = new Map<string, Promise<FixedPartsAnswer>>();
+  const next = new Map<string, Promise<FixedPartsAnswer>>();
+  const knownRefusal = (cause: string): FixedPartsAnswer | undefined => {
+    const refusal = refusals.get(cause);
+    return refusal && now() < refusal.untilMs ? refusal.answer : undefined;
   };
   return async (model, fixed, failure, signal) => {
     const cause = `${failure.status ?? 'none'} ${failure.reason} ${digestOf(fixed)}`;
-    const shared = knownRefusal(cause) ?? next.get(cause);
-    if (shared) return shared;
-    const asked = (async () => {
+    const sharedAnswer = knownRefusal(cause) ?? next.get(cause);
+    if (sharedAnswer) return sharedAnswer;
+    const answering = (async () => {
       await running.get(cause)?.catch(() => undefined);
       next.delete(cause);
-      const known = knownRefusal(cause);
-      if (known) return known;
+      const refusal = knownRefusal(cause);
+      if (refusal) return refusal;
       const call = askFixedParts(model, fixed, signal)
-        .then((word) => {
-          // Before the call counts as ended: otherwise a caller between the two would make another call.
-          if (word.kind === 'refused') refused.set(cause, { word, untilMs: now() + REFUSED_KEEP_MS });
-          return word;
+        .then((answer) => {
+          // Cache the refusal before the call counts as ended, or a caller in between would make another call.
+          if (answer.kind === 'refused') refusals.set(cause, { answer, untilMs: now() + REFUSED_KEEP_MS });
+          return answer;
         })
         .finally(() => running.delete(cause));
       running.set(cause, call);
       return call;
     })();
-    next.set(cause, asked);
-    return asked;
+    next.set(cause, answering);
+    return answering;
   };
 }
 
-/** Asks once, whatever was asked before. Contract: as at `FixedPartsCheck`. */
-export async function askFixedParts(model: Model, fixed: FixedParts, signal: AbortSignal): Promise<FixedPartsWord> {
+/** Makes one call, and shares no earlier answer. Contract: as `FixedPartsCheck`. */
+export async function askFixedParts(model: Model, fixed: FixedParts, signal: AbortSignal): Promise<FixedPartsAnswer> {
   const messages = [{ role: 'user' as const, content: QUESTION }];
   const result = await model.send({ ...fixed, purpose: 'probe', wordsOnly: true, caches: true, messages }, signal);
   if (result.ok && result.answer.stopReason !== 'refusal') return { kind: 'taken' };
   const failure: Failure = result.ok ? { kind: 'refusal', reason: 'refused' } : result.failure;
-  // The request was not even sent for a chat whose budget is used up.
+  // With a used-up budget, the request was not even sent.
   const isUnclear = failure.kind === 'transient' || isOverBudget(failure.reason);
   return { kind: isUnclear ? 'unclear' : 'refused', failure };
 }
 
-/** Other tools, another prompt or another model need a new check. */
+/** The digest of the fixed parts: different parts need a new check. */
 function digestOf({ model, system, tools, serverTools }: FixedParts): string {
   return createHash('sha1')
     .update(JSON.stringify([model, system, tools, serverTools]))
@@ -70,35 +70,39 @@ export function fixedPartsOf(settings: TurnSettings, tools: readonly ToolSpec[])
 }
 
 /**
- * Whether the endpoint takes what every request of this chat holds. A call that another chat began, and ended early, is made
- * once more. Contract: as `FixedPartsCheck`.
+ * Asks whether the endpoint accepts the fixed parts of this chat's requests. Asks again if another chat made the shared
+ * call and aborted it. Contract: as `FixedPartsCheck`.
  */
 export async function takesFixedParts(
   { failure, askedOutputTokens: maxTokens, turn: { env } }: FailedCall,
   signal: AbortSignal,
-): Promise<FixedPartsWord> {
-  const fixed = { ...fixedPartsOf(env.settings, env.tools.specs()), maxTokens };
-  const word = await env.fixedParts(env.model, fixed, failure, signal);
-  const isOthersEnd = word.failure?.reason === 'aborted' && !signal.aborted;
-  return isOthersEnd ? env.fixedParts(env.model, fixed, failure, signal) : word;
+): Promise<FixedPartsAnswer> {
+  const parts = { ...fixedPartsOf(env.settings, env.tools.specs()), maxTokens };
+  const answer = await env.fixedParts(env.model, parts, failure, signal);
+  const isAbortedByOther = answer.failure?.reason === 'aborted' && !signal.aborted;
+  return isAbortedByOther ? env.fixedParts(env.model, parts, failure, signal) : answer;
 }
 
-/** The API names one tool at a time; more bad tools than that are a broken server. */
+/** The API names one tool at a time. More bad tools than this mean that a tool server is broken. */
 const TOOLS_MAX = 20;
 
-/** Excludes the tools that the API names, until it takes the fixed parts. Returns nothing if no tool could be excluded. */
-export async function excludeTools(call: FailedCall, named: string, signal: AbortSignal): Promise<Verdict | undefined> {
+/** Excludes the tools that the API names, until it accepts the fixed parts. Undefined if no tool could be excluded. */
+export async function excludeTools(
+  call: FailedCall,
+  firstTool: string,
+  signal: AbortSignal,
+): Promise<Verdict | undefined> {
   const { env } = call.turn;
   const { turn, failure } = call;
   const excluded: string[] = [];
-  for (let tool: string | undefined = named; tool !== undefined && excluded.length < TOOLS_MAX; ) {
+  for (let tool: string | undefined = firstTool; tool !== undefined && excluded.length < TOOLS_MAX; ) {
     if (!env.tools.exclude(tool, failure.reason)) break;
     excluded.push(tool);
-    const word = await takesFixedParts(call, signal);
-    tool = word.kind === 'refused' ? word.failure?.tool : undefined;
+    const answer = await takesFixedParts(call, signal);
+    tool = answer.kind === 'refused' ? answer.failure?.tool : undefined;
   }
   // Another chat may have excluded the tool since the call began.
-  const isExcluded = env.tools.excluded().some(({ tool }) => tool === named);
+  const isExcluded = env.tools.excluded().some(({ tool }) => tool === firstTool);
   if (excluded.length === 0 && !isExcluded) return undefined;
   await commit(turn, {
     step: `recover:${turn.recoveries}`,

@@ -4,7 +4,7 @@ import { channelOf } from '../../shared/flow/message.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { carriedMemory, sessionState } from '../../shared/state/session/session.ts';
+import { sessionMemory, sessionState } from '../../shared/state/session/session.ts';
 import type { Trial } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
@@ -13,19 +13,19 @@ import { type LogRecord, newStamp } from '../session/record.ts';
 import { append, newSessionId, SEED_READ_BYTES_MAX } from '../session/store.ts';
 import { changesOfStep, type FailedCall } from './effects.ts';
 import { learnLimit } from './learnt-limit.ts';
-import { learntFrom } from './observe.ts';
+import { limitFromCall } from './observe.ts';
 import { isOfSize } from './policy.ts';
 import { buildBareSeed, buildSeed } from './seed.ts';
 
 const SEED_TOKENS_MAX = 8_000;
 const SEED_SHARE = 0.1;
-/** A shorter seed says nothing: it takes this much even of a window that is only guessed to be small. */
+/** A shorter seed would be useless, so it gets this much even of a window that is only guessed to be small. */
 const SEED_TOKENS_MIN = 1_000;
 const SEED_SHARE_MAX = 0.25;
-/** The place of the pending message in a fresh log: behind the seed. */
+/** The index of the pending message in a fresh log, after the seed. */
 const PENDING_INDEX = 1;
 
-/** The session before, the fresh one, and the messages and answers of the session before. */
+/** The previous session, the fresh one, and the number of records in the previous one. */
 interface Move {
   from: SessionId;
   to: SessionId;
@@ -33,9 +33,9 @@ interface Move {
 }
 
 /**
- * Replays the message in a fresh session that opens with a seed, stored in one step. On trial, the chat stays in the
- * session before until the message is answered in the fresh one (see `trialWon`), and nobody is told yet. Otherwise the
- * chat moves at once, by compare-and-set. `quotes` is false where the seed must not quote what may have been refused.
+ * Replays the message in a fresh session that opens with a seed. One step stores both. On trial, the chat stays in its
+ * previous session, without a notice, until the message is answered in the fresh one (see `winTrial`). Otherwise the chat
+ * moves at once, by compare-and-set. Without `quotes`, the seed does not quote messages that may have been refused.
  */
 export async function startFreshSession(
   call: FailedCall,
@@ -45,10 +45,10 @@ export async function startFreshSession(
   const { turn, message, pending } = call;
   return env.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
     const startedMs = performance.now();
-    const learnt = learntFrom(env.settings, call);
+    const limit = limitFromCall(env.settings, call);
     const from = turn.session;
     const tail = await env.sessions.tail(from, SEED_READ_BYTES_MAX);
-    // The pending message stands in the log as well, and is not left behind.
+    // Without the pending message, which the log contains, too.
     const move: Move = { from, to: newSessionId(), entries: Math.max(0, tail.entries - 1) };
     const build = quotes ? buildSeed : buildBareSeed;
     const text = build({
@@ -57,7 +57,7 @@ export async function startFreshSession(
       pending: turn.entry,
       channel: channelOf(message),
       boundary: randomBytes(9).toString('base64url'),
-      tokensMax: seedTokensMax(learnt.limitTokens),
+      tokensMax: seedTokensMax(limit.limitTokens),
       because: isTrial ? 'refused' : 'outgrown',
     });
     const hasSummary = move.entries > 0 && quotes;
@@ -67,14 +67,14 @@ export async function startFreshSession(
       step: `recover:${turn.recoveries}`,
       changes: [
         sessionState(keys, move.to).begin(from, seed.at, { isSeeded: true }),
-        ...learnLimit({ keys, session: move.to }, env.settings, learnt, turn.limit),
-        ...(quotes ? [] : [carriedMemory(keys, move.to).fix('')]),
+        ...learnLimit({ keys, session: move.to }, env.settings, limit, turn.limit),
+        ...(quotes ? [] : [sessionMemory(keys, move.to).fix('')]),
         ...append(keys, move.to, [seed, pending, ...shorteningsOf(call)]),
         turn.recordIn(move.to, PENDING_INDEX),
         ...changesOfStep(call, quotes ? undefined : 'quoteless', 'fresh'),
-        ...(isTrial ? trialBegun(call, move, quotes) : moved(turn, move)),
+        ...(isTrial ? changesToBeginTrial(call, move, quotes) : changesToMove(turn, move)),
       ],
-      expected: [chatState(keys, chat).isIn(from)],
+      expected: [chatState(keys, chat).expectSession(from)],
       events: [
         {
           event: 'context.new-session',
@@ -92,20 +92,20 @@ export async function startFreshSession(
   });
 }
 
-/** The shortenings of the pending message: they stay with it. */
-function shorteningsOf({ turn, opened }: FailedCall): LogRecord[] {
-  return opened.window.records.filter(
+/** The scrubs of the pending message, which the fresh session needs, too. */
+function shorteningsOf({ turn, loadedSession }: FailedCall): LogRecord[] {
+  return loadedSession.window.records.filter(
     (record) => record.t === 'scrub' && record.entry === turn.entry && record.turn !== true,
   );
 }
 
 function seedTokensMax(limitTokens: number): number {
-  const least = Math.min(SEED_TOKENS_MIN, limitTokens * SEED_SHARE_MAX);
-  return Math.floor(Math.min(SEED_TOKENS_MAX, Math.max(least, limitTokens * SEED_SHARE)));
+  const tokensMin = Math.min(SEED_TOKENS_MIN, limitTokens * SEED_SHARE_MAX);
+  return Math.floor(Math.min(SEED_TOKENS_MAX, Math.max(tokensMin, limitTokens * SEED_SHARE)));
 }
 
-/** The chat goes on in the fresh session, and its user is told if anything had been said before. */
-function moved(turn: Turn, { from, to, entries }: Move): Change[] {
+/** Moves the chat to the fresh session, with a notice if the previous session had any messages. */
+function changesToMove(turn: Turn, { from, to, entries }: Move): Change[] {
   const { keys, chat, notices, texts } = turn;
   return [
     chatState(keys, chat).moveTo(to),
@@ -114,19 +114,19 @@ function moved(turn: Turn, { from, to, entries }: Move): Change[] {
   ];
 }
 
-function trialBegun({ turn, failure }: FailedCall, { from, to, entries }: Move, quotes: boolean): Change[] {
+function changesToBeginTrial({ turn, failure }: FailedCall, { from, to, entries }: Move, quotes: boolean): Change[] {
   const { bareAfterPoison, freshAfterPoison, freshSession } = turn.texts;
-  const refused = quotes ? freshAfterPoison : bareAfterPoison;
-  const notice = isOfSize(failure) && quotes ? freshSession : refused;
+  const noticeOfRefusal = quotes ? freshAfterPoison : bareAfterPoison;
+  const notice = isOfSize(failure) && quotes ? freshSession : noticeOfRefusal;
   const trial: Trial = { of: from, in: to, entries, notice, why: failure.reason };
-  // After a lost trial no session names the fresh one as its parent. The erasure of the chat finds it by this note.
-  return [turn.tryIn(trial), sessionState(turn.keys, from).tryAnother(to)];
+  // After a lost trial no other session refers to the fresh one. This note lets the erasure of the chat find it.
+  return [turn.tryIn(trial), sessionState(turn.keys, from).addTrial(to)];
 }
 
 const REMOVED = '[A message that the model did not take was left out, with all that was said and done about it.]';
 
-/** Stored with the answer that wins a trial, beside the move of the chat: the session before is closed. */
-export function trialWon(turn: Turn): { changes: Change[]; events: TurnEvent[] } {
+/** The changes and events of an answer on trial, besides the move of the chat: closes the previous session. */
+export function winTrial(turn: Turn): { changes: Change[]; events: TurnEvent[] } {
   const { keys, trial, session } = turn;
   if (trial === undefined) return { changes: [], events: [] };
   const { of: from, entries, why } = trial;
@@ -136,15 +136,15 @@ export function trialWon(turn: Turn): { changes: Change[]; events: TurnEvent[] }
   };
 }
 
-/** Stored with any other end of a message on trial: the chat has stayed in its session, and the fresh one is closed. */
-export function trialLost(turn: Turn): Change[] {
+/** The changes of any other end of a message on trial: closes the fresh session. The chat has stayed in its own. */
+export function loseTrial(turn: Turn): Change[] {
   const { keys, trial, session } = turn;
   if (trial === undefined) return [];
   return [...sessionState(keys, session).closeFor(trial.of), turn.endTrial()];
 }
 
-/** Removes a message, with its whole turn, from its conversation. */
+/** Hides a message and its whole turn from its conversation. */
 export function removeTurn({ keys, entry, trial, session }: Turn): Change[] {
-  const removed: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, turn: true, text: REMOVED };
-  return append(keys, trial?.of ?? session, [removed]);
+  const scrub: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, turn: true, text: REMOVED };
+  return append(keys, trial?.of ?? session, [scrub]);
 }

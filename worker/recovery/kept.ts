@@ -8,42 +8,42 @@ import { type LogRecord, type ScrubRecord, startsTurn, textOf } from '../session
 import type { Window } from '../session/view.ts';
 import { blocksIn, longTexts } from './parts.ts';
 
-/** The part of a window that a compaction leaves verbatim. */
-export interface Kept {
-  /** Index of the first record that is kept. */
+/** The end of a window that stays verbatim in a compaction. */
+export interface VerbatimPart {
+  /** The index of its first record. */
   from: number;
-  /** The shortenings in it, with head and tail kept, so that the newest answered exchange can stay at all. */
+  /** Scrubs that cut the middle of long texts, so that the newest answered exchange fits. */
   shortenings: readonly ScrubRecord[];
 }
 
-/** How many characters of each long text of the newest exchange are kept; the first that fits counts. */
+/** The lengths to which long texts of the newest exchange are cut, the first that fits. */
 const SHORTENED_CHARS = [8_000, 4_000, 2_000, 1_000, 500, 200];
 
 /**
- * Chooses the records to keep: the newest turn; before it the newest answered exchange, with its long texts and results
- * shortened if it takes more than `tokensMax`; and earlier turns as long as everything fits. An exchange that cannot be
- * shortened enough is summarised with the rest. Pure except for the shortenings' stamps.
+ * Chooses the part to keep verbatim: the newest turn; before it the newest answered exchange, with its long texts and
+ * results shortened to `tokensMax`; and earlier turns as long as everything fits. If shortening is not enough, the
+ * exchange is summarised with the rest. Pure except for the shortenings' stamps.
  */
-export function chooseKept(records: readonly LogRecord[], tokensMax: number): Kept {
+export function chooseVerbatimPart(records: readonly LogRecord[], tokensMax: number): VerbatimPart {
   const newest = newestTurn(records);
   const isAnswered = hasAnswer(records);
   const start = isAnswered ? newest : records.slice(0, newest).findLastIndex(startsTurn);
   const exchange = records.slice(Math.max(0, start), isAnswered ? records.length : newest);
   const shortenings = start === -1 ? undefined : shorteningsFor(exchange, tokensMax);
   if (shortenings === undefined) return { from: newest, shortenings: [] };
-  const shown = asShown(records);
+  const visible = asShown(records);
   let from = start;
-  let left = tokensMax - recordTokens(asShown([...exchange, ...shortenings]));
+  let restTokens = tokensMax - recordTokens(asShown([...exchange, ...shortenings]));
   for (let at = start - 1; at >= 0; at--) {
-    left -= recordTokens(shown.slice(at, at + 1));
-    if (left < 0) break;
+    restTokens -= recordTokens(visible.slice(at, at + 1));
+    if (restTokens < 0) break;
     const record = records[at];
     if (record && startsTurn(record)) from = at;
   }
   return { from, shortenings };
 }
 
-/** Where the newest turn starts: it is never summarised, since it is pending or was just answered. */
+/** The index where the newest turn starts. It is never summarised, since it is pending or was just answered. */
 export function newestTurn(records: readonly LogRecord[]): number {
   return Math.max(0, records.findLastIndex(startsTurn));
 }
@@ -55,18 +55,18 @@ function hasAnswer(records: readonly LogRecord[]): boolean {
   return typeof last.content === 'string' || !last.content.some(({ type }) => type === 'tool_use');
 }
 
-/** The smallest change that makes an exchange fit: none, or its long texts shortened. Nothing if none suffices. */
+/** The weakest scrubs that make an exchange fit; an empty list if it fits as it is, undefined if no scrubs suffice. */
 function shorteningsFor(exchange: readonly LogRecord[], tokensMax: number): readonly ScrubRecord[] | undefined {
-  const shown = asShown(exchange);
-  if (recordTokens(shown) <= tokensMax) return [];
+  const visible = asShown(exchange);
+  if (recordTokens(visible) <= tokensMax) return [];
   for (const keptChars of SHORTENED_CHARS) {
-    const scrubs = longTexts(shown, keptChars).map(scrubOf);
+    const scrubs = longTexts(visible, keptChars).map(scrubOf);
     if (recordTokens(asShown([...exchange, ...scrubs])) <= tokensMax) return scrubs;
   }
   return undefined;
 }
 
-/** The estimate of what records contain, as they stand. */
+/** The estimated tokens of the contents of records. */
 export function recordTokens(records: readonly LogRecord[]): number {
   return records.reduce(
     (sum, record) => sum + (record.t === 'user' || record.t === 'assistant' ? estimateContent(record.content) : 0),
@@ -74,29 +74,29 @@ export function recordTokens(records: readonly LogRecord[]): number {
   );
 }
 
-/** The newest files are named, each with the beginning of what was said with it; a search finds older ones. */
-const FILES_NAMED_MAX = 20;
+/** The most files that a summary lists, each with the beginning of its message. `recall` finds older files. */
+const FILES_LISTED_MAX = 20;
 const WORDS_CHARS = 60;
 
 /**
- * The pictures and PDFs that leave a window with its oldest records, and those that left it before, newest last: each in
- * a line with its reference, by which the model sees it again. One that was refused is not named. Pure.
+ * The pictures and PDFs before index `keptFrom` of a window, and those of earlier compactions, newest last: a line for
+ * each, with the reference by which the model can see the file again. Omits refused files. Pure.
  */
 export function earlierFiles({ head, records }: Window, keptFrom: number): string[] {
-  const before = head?.t === 'compaction' ? (head.files ?? []) : [];
-  const shown = withScrubs(records);
-  const leaving = records.slice(0, keptFrom).flatMap((record, at) => filesOf(record, shown[at]));
-  return [...new Set([...before, ...leaving])].slice(-FILES_NAMED_MAX);
+  const listedBefore = head?.t === 'compaction' ? (head.files ?? []) : [];
+  const scrubbed = withScrubs(records);
+  const newFiles = records.slice(0, keptFrom).flatMap((record, at) => filesOf(record, scrubbed[at]));
+  return [...new Set([...listedBefore, ...newFiles])].slice(-FILES_LISTED_MAX);
 }
 
-function filesOf(record: LogRecord, shown: LogRecord | undefined): string[] {
+function filesOf(record: LogRecord, scrubbed: LogRecord | undefined): string[] {
   if (record.t !== 'user' || typeof record.content === 'string') return [];
-  const stands = JSON.stringify(shown);
+  const scrubbedJson = JSON.stringify(scrubbed);
   const words = clip(nameInBrackets(redact(textOf(record.content))), WORDS_CHARS);
   const caption = words === '' ? '' : `, with "${words}"`;
   return record.content.flatMap(blocksIn).flatMap((block) => {
     const { type, sha256 } = sourceOf(block);
-    if (type !== 'kept' || !stands.includes(String(sha256))) return [];
+    if (type !== 'kept' || !scrubbedJson.includes(String(sha256))) return [];
     return [`${labelOf(block)}, of ${record.at.slice(0, 10)}${caption}: {"ref":"${sha256}"}`];
   });
 }

@@ -4,35 +4,35 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { learntWindow, limitOwner, type TurnSettings } from '../lane/turn-settings.ts';
 import type { FailedCall } from './effects.ts';
 
-/** The window that a refusal for size shows. */
+/** The window that the gateway concludes from a refusal for size. */
 interface LearntLimit {
-  /** The whole window that the message is recovered for, in tokens. */
+  /** The window for the recovery of this message, in tokens. */
   limitTokens: number;
-  /** The window for later messages of the session, in tokens; absent if there is none to store. */
-  keptTokens?: number;
-  /** The window that the endpoint states, where it is smaller than the one that the operator has set. */
+  /** The window for later messages of the session, in tokens; absent if none is to be stored. */
+  sessionTokens?: number;
+  /** The window that the endpoint states, if it is smaller than the operator's setting. */
   contradictingTokens?: number;
 }
 
-/** The smallest stated window that is believed. */
+/** The smallest stated window that counts. */
 export const LIMIT_TOKENS_MIN = 1_000;
 /** The smallest request from which a window is guessed: no supported model has a smaller one. */
 const GUESS_TOKENS_MIN = 2_000;
-/** A refusal without numbers shows that the window is smaller than what was sent; our count may be off. */
+/** After a refusal without numbers, the window is guessed as this share of our own count of the request. */
 const GUESS_SHARE = 0.9;
 /** One refusal without numbers never lowers the stored window below this share of the known one. */
-const GUESS_KEPT_SHARE = 0.5;
+const SESSION_GUESS_SHARE = 0.5;
 /** Our count and a provider's own differ by less than this factor. */
 const COUNT_FACTOR = 2;
 
 /**
- * The window that a believed refusal shows. A stated limit counts only if the error's numbers are about this request.
- * Without one, the window for this message is a share of the request's own size, and the window for later messages is at
- * least half of `modelTokens`, the known window of the model. A rate limit is not stored as a window. Nothing is stored
- * if the operator has set `CONTEXT_WINDOW_TOKENS`. Pure.
+ * Derives the window from a refusal for size. A stated limit counts only if the error's numbers are about this request.
+ * Without a stated limit, the window for this message is a share of the request's own size, and the window for later
+ * messages at least half of `modelTokens`, the known window of the model. A rate limit is not stored as a window. Nothing
+ * is stored if the operator has set `CONTEXT_WINDOW_TOKENS`. Pure.
  */
 export function limitFrom(
-  { failure, limitTokens: knownTokens, sentTokens, askedOutputTokens }: LearntFrom,
+  { failure, limitTokens: knownTokens, sentTokens, askedOutputTokens }: LimitSource,
   modelTokens: number,
   statedWindowTokens: number | undefined,
 ): LearntLimit {
@@ -43,43 +43,43 @@ export function limitFrom(
   const limitTokens = Math.min(knownTokens, isStated ? stated : Math.floor(sentTokens * GUESS_SHARE));
   if (limitTokens >= knownTokens || reason === 'rate_below_size') return { limitTokens };
   if (statedWindowTokens === undefined) {
-    const keptTokens = isStated ? limitTokens : Math.max(limitTokens, Math.floor(modelTokens * GUESS_KEPT_SHARE));
-    return { limitTokens, keptTokens };
+    const sessionTokens = isStated ? limitTokens : Math.max(limitTokens, Math.floor(modelTokens * SESSION_GUESS_SHARE));
+    return { limitTokens, sessionTokens };
   }
   const isContradicted = isStated && stated < statedWindowTokens;
   return { limitTokens, ...(isContradicted && { contradictingTokens: stated }) };
 }
 
-type LearntFrom = Pick<FailedCall, 'sentTokens' | 'askedOutputTokens'> & {
+type LimitSource = Pick<FailedCall, 'sentTokens' | 'askedOutputTokens'> & {
   limitTokens: number;
   failure: Pick<FailedCall['failure'], 'reason' | 'limitTokens' | 'observedTokens'>;
 };
 
 /** Whether the numbers of an error are about this request. Some providers add the requested output to the input. */
-function isAboutRequest({ observedTokens, limitTokens = 0 }: LearntFrom['failure'], sent: number, asked: number) {
-  if (observedTokens === undefined) return limitTokens < (sent + asked) * COUNT_FACTOR;
-  return observedTokens * COUNT_FACTOR >= sent && observedTokens <= (sent + asked) * COUNT_FACTOR;
+function isAboutRequest({ observedTokens, limitTokens = 0 }: LimitSource['failure'], input: number, output: number) {
+  if (observedTokens === undefined) return limitTokens < (input + output) * COUNT_FACTOR;
+  return observedTokens * COUNT_FACTOR >= input && observedTokens <= (input + output) * COUNT_FACTOR;
 }
 
 /** Lifetime of a learnt window, because the window of an endpoint may change. */
-const LEARNT_KEEP_MS = 24 * 3600_000;
+const LEARNT_LIMIT_MS = 24 * 3600_000;
 
 /**
- * Stores a learnt window with a session, for this endpoint and model. Without a newly learnt window, stores the window
- * `known` before, with the rest of its lifetime.
+ * Stores a learnt window with a session, for this endpoint and model. Without a new one, stores `previous` with the rest of
+ * its lifetime.
  */
 export function learnLimit(
   { keys, session }: Pick<Turn, 'keys' | 'session'>,
   settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL'>,
-  { keptTokens }: Pick<LearntLimit, 'keptTokens'>,
-  known?: Turn['limit'],
+  { sessionTokens }: Pick<LearntLimit, 'sessionTokens'>,
+  previous?: Turn['limit'],
 ): Change[] {
-  const own = { untilMs: Date.now() + LEARNT_KEEP_MS, of: limitOwner(settings) };
-  const learnt = keptTokens === undefined ? known : { tokens: keptTokens, ...own };
-  return learnt === undefined ? [] : [sessionState(keys, session).learnWindow(learnt)];
+  const lifetime = { untilMs: Date.now() + LEARNT_LIMIT_MS, of: limitOwner(settings) };
+  const limit = sessionTokens === undefined ? previous : { tokens: sessionTokens, ...lifetime };
+  return limit === undefined ? [] : [sessionState(keys, session).learnWindow(limit)];
 }
 
-/** Forgets the window that was learnt of this endpoint and model once a larger request was accepted. */
+/** Forgets the learnt window of this endpoint and model once a larger request was accepted. */
 export function forgetLimit(
   { keys, session, limit }: Pick<Turn, 'keys' | 'session' | 'limit'>,
   settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,

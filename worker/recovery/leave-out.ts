@@ -16,8 +16,8 @@ import { bytesOf, largestParts, mediaParts, newestResults, type Part } from './p
 import type { LeftOut } from './state.ts';
 
 /**
- * Leaves parts out of every later request of the session, and asks again. The log keeps the originals, `recall` shows left
- * out pictures and files, and the person reads what was left out. Returns nothing when the request holds no such part.
+ * Omits parts from all later requests of the session, and asks again. The log keeps the originals, `recall` shows omitted
+ * pictures and files, and a notice lists the omitted parts. Returns `undefined` if the request has no such part.
  */
 export async function leaveOut(call: FailedCall, what: LeftOut): Promise<Verdict | undefined> {
   if (what === 'thinking') return leaveOutThinking(call);
@@ -25,12 +25,12 @@ export async function leaveOut(call: FailedCall, what: LeftOut): Promise<Verdict
   const parts = partsToLeaveOut(call, what);
   if (parts.length === 0) return undefined;
   const notice = removedNotice(turn.texts, parts);
-  await storeParts(call, parts, [withNotice(turn, notice), ...changesOfStep(call, what)], 'scrub');
+  await storeParts(call, parts, [storeNotice(turn, notice), ...changesOfStep(call, what)], 'scrub');
   return { kind: 'again' };
 }
 
 function partsToLeaveOut(call: FailedCall, what: Exclude<LeftOut, 'thinking'>): Part[] {
-  const records = asShown(call.opened.window.records);
+  const records = asShown(call.loadedSession.window.records);
   const newest = records.findLast(({ t }) => t === 'user');
   switch (what) {
     case 'named media':
@@ -49,26 +49,26 @@ function partsToLeaveOut(call: FailedCall, what: Exclude<LeftOut, 'thinking'>): 
   }
 }
 
-/** Whether an error names a part by its place in the request. */
-function isNamed(part: Part, { opened, failure: { path } }: FailedCall): boolean {
+/** Whether the error names this part by its path in the request. */
+function isNamed(part: Part, { loadedSession, failure: { path } }: FailedCall): boolean {
   if (path?.block === undefined) return false;
-  const { messages, origins } = viewWithOrigins(opened.window);
+  const { messages, origins } = viewWithOrigins(loadedSession.window);
   const content = messages[path.message]?.content;
   const origin = Array.isArray(content) ? origins.get(content[path.block]) : undefined;
   return origin !== undefined && origin.record.id === part.record.id && origin.block === part.block;
 }
 
-/** Stores the notice; on trial, only for the answer, because a lost trial discards the session with its omissions. */
-function withNotice(turn: Turn, notice: string): Change {
+/** Stores the notice; on trial only for an answer, because a lost trial discards the session with its omissions. */
+function storeNotice(turn: Turn, notice: string): Change {
   const { trial, readingNotices, notices } = turn;
   return trial ? turn.notifyReading([...readingNotices, notice]) : turn.notify([...notices, notice]);
 }
 
-/** Omits all thinking so far: what it is bound to may have changed in a way that we do not see. */
+/** Omits all thinking so far: the text that it is bound to may have changed without our knowledge. */
 async function leaveOutThinking(call: FailedCall): Promise<Verdict | undefined> {
   const { env } = call.turn;
-  const { turn, opened, failure } = call;
-  const { records } = opened.window;
+  const { turn, loadedSession, failure } = call;
+  const { records } = loadedSession.window;
   if (failure.reason === 'thinking_signature') env.boundModels.add(env.settings.MODEL);
   const hasThinking = asShown(records).some(
     (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),
@@ -83,17 +83,17 @@ async function leaveOutThinking(call: FailedCall): Promise<Verdict | undefined> 
 }
 
 /**
- * Stores the words that stand for parts from now on, with the effects of the step. Each replacement is kept under the
- * message's own id, so no later load shows the part again. Contract: throws `FencedError`, or what Redis throws.
+ * Stores the replacements of parts, with the effects of the step. Each replacement has the id of the part's record, so
+ * that no later load shows the part again. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function storeParts(
-  { turn, opened, failure }: FailedCall,
+  { turn, loadedSession, failure }: FailedCall,
   parts: readonly Part[],
   effects: readonly Change[],
   action: 'scrub' | 'shorten',
 ): Promise<void> {
   const { env } = turn;
-  const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(env, opened.window.records)];
+  const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(env, loadedSession.window.records)];
   const bytes = parts.reduce((sum, each) => sum + each.bytes, 0);
   await commit(turn, {
     step: `recover:${turn.recoveries}`,
@@ -102,7 +102,7 @@ export async function storeParts(
   });
 }
 
-/** Omits the thinking when an earlier part changes, where the model binds its thinking to that part. */
+/** Omits all thinking with the change of an earlier part, if the model binds its thinking to that part. */
 export function thinkingTrim({ settings: { MODEL }, boundModels }: Env, records: readonly LogRecord[]): TrimRecord[] {
   return bindsThinking(MODEL) || boundModels.has(MODEL) ? [trimOf('thinking', records)] : [];
 }

@@ -8,11 +8,11 @@ import type { RecoveryState, Sizes } from './state.ts';
 
 /** Collects the state of a failed call without making another call. Pure, except for the random spread of the waits. */
 export function observe(settings: TurnSettings, call: FailedCall): RecoveryState {
-  const { turn, opened } = call;
+  const { turn, loadedSession } = call;
   const tried = triedBy(turn);
   const repeats = turn.tried.filter((step) => step.startsWith('repeat ') && step.includes(`@${turn.rounds} `));
   const { waitedMs, tries } = turn.waits.outage;
-  const newest = opened.window.records.findLast(({ t }) => t === 'user');
+  const newest = loadedSession.window.records.findLast(({ t }) => t === 'user');
   return {
     stage: turn.stage,
     tried,
@@ -22,8 +22,8 @@ export function observe(settings: TurnSettings, call: FailedCall): RecoveryState
     vainCompactions: turn.vainCompactions,
     isModelChosen: settings.MODEL !== settings.MODELS[0],
     sizes: sizesOf(settings, call),
-    isOmitting: opened.window.omitted > 0,
-    hasHistory: opened.window.head !== undefined || opened.window.records.findLastIndex(startsTurn) > 0,
+    isOmitting: loadedSession.window.omitted > 0,
+    hasHistory: loadedSession.window.head !== undefined || loadedSession.window.records.findLastIndex(startsTurn) > 0,
     isMidTurn: turn.rounds > 0 && newest !== undefined && !startsTurn(newest),
     outage: { tries, waitedMs: waitedMs + (tries > 0 ? turn.elapsedMs() : 0) },
     attempts: turn.attempts,
@@ -41,36 +41,37 @@ function sizesOf(settings: TurnSettings, call: FailedCall): Sizes {
     fixed: fixedTokens,
     round: roundTokens,
     room: roomFor(settings, call),
-    known: knownWindow(settings, call),
-    stated: windowTokens,
+    knownWindow: knownWindow(settings, call),
+    statedWindow: windowTokens,
     statedUsable: usableTokens(windowTokens, settings.MAX_OUTPUT_TOKENS),
   };
 }
 
-/** The room that a failure leaves for the request. */
+/** The room for the request after this failure. */
 export function roomFor(settings: TurnSettings, call: FailedCall): Room {
-  return roomOf(learntFrom(settings, call).limitTokens, settings);
+  return roomOf(limitFromCall(settings, call).limitTokens, settings);
 }
 
-/** The window of the model itself, as far as errors have shown it. */
+/** The window of the model, as learnt from earlier errors or as stated. */
 function knownWindow(settings: TurnSettings, { windowTokens, turn }: FailedCall): number {
   return Math.min(windowTokens, learntWindow(turn.limit, settings) ?? windowTokens);
 }
 
-/** The window that a failure shows, for this message and for later ones. */
-export function learntFrom(settings: TurnSettings, call: FailedCall) {
-  const known = knownWindow(settings, call);
-  return limitFrom({ ...call, limitTokens: call.room.limitTokens }, known, settings.CONTEXT_WINDOW_TOKENS);
+/** The window to conclude from a failure, for this message and for later ones. */
+export function limitFromCall(settings: TurnSettings, call: FailedCall) {
+  const modelTokens = knownWindow(settings, call);
+  return limitFrom({ ...call, limitTokens: call.room.limitTokens }, modelTokens, settings.CONTEXT_WINDOW_TOKENS);
 }
 
-/** Waits before a rate limit below the request's size counts as a size limit, if the endpoint states no wait. */
+/** The waits before a rate limit below the request's size counts as a size limit, if the endpoint states no wait. */
 const RATE_TRIES_MIN = 3;
 
 /**
- * The failure to decide on. A request that is larger than the rate limit never passes, however long it waits. So once the
- * stated wait has not helped, the failure becomes a `token` failure with the rate limit as its limit. Pure.
+ * The failure to decide on. A request that is larger than the rate limit never passes, however long it waits. So after the
+ * stated wait, such a failure becomes a `token` failure with the rate limit as its limit. Pure.
  */
-export function failureOf({ failure, sentTokens, turn }: Pick<FailedCall, 'failure' | 'sentTokens' | 'turn'>): Failure {
+export function effectiveFailure(call: Pick<FailedCall, 'failure' | 'sentTokens' | 'turn'>): Failure {
+  const { failure, sentTokens, turn } = call;
   const { rateTokens, retryAfterMs } = failure;
   const triesMin = retryAfterMs === undefined ? RATE_TRIES_MIN : 1;
   if (rateTokens === undefined || rateTokens >= sentTokens || turn.waits.outage.tries < triesMin) return failure;

@@ -20,13 +20,13 @@ export interface Part {
   /** Its size in a request. */
   bytes: number;
   /** Its replacement. */
-  instead: string;
-  /** Its name in the user's notice: a text of `leftOut`, which for `named` holds the title of the file. */
+  replacement: string;
+  /** Its name in the user's notice: a text of `leftOut`. The text `named` contains `title`. */
   name: keyof Texts['leftOut'];
   title?: string;
 }
 
-/** A block of a record, and its place. */
+/** A block of a record, and its index there; absent when the content is plain text. */
 export interface Place {
   record: UserRecord | AssistantRecord;
   block: Block;
@@ -34,7 +34,7 @@ export interface Place {
 }
 
 const KEPT_CHARS = 2_000;
-/** A smaller part is not worth removing. */
+/** Smaller parts are not removed, because that would gain little. */
 const LARGE_BYTES = 8 * 1024;
 const NAME_CHARS = 80;
 const NAMES: Readonly<Record<string, Part['name']>> = { text: 'text', tool_result: 'result', image: 'picture' };
@@ -42,35 +42,35 @@ const RESULT_REFUSED =
   '[What the tool returned is left out: the request that held it was refused. The call was made; do not make it again.]';
 
 /**
- * The parts to leave out to make a request small enough: the newest turn's first, since it caused the trouble, and the
- * largest of each turn first. The result may fall short, and is empty where nothing is large. Pure.
+ * The parts to omit to make a request `excessBytes` smaller: the newest turn first, since it caused the failure, and the
+ * largest parts of each turn first. The parts may be too few; none if no part is large. Pure.
  */
 export function largestParts(records: readonly LogRecord[], excessBytes: number): Part[] {
-  const chosen: Part[] = [];
-  let left = excessBytes;
+  const chosenParts: Part[] = [];
+  let restBytes = excessBytes;
   for (const turn of turnsFromNewest(records)) {
     const parts = turn
       .flatMap(placesIn)
       .filter(({ record }) => record.t === 'user')
-      .map((place) => partOf(place, insteadOf(place.block, KEPT_CHARS)))
+      .map((place) => partOf(place, replacementFor(place.block, KEPT_CHARS)))
       .filter(({ bytes }) => bytes > LARGE_BYTES)
       .sort((a, b) => b.bytes - a.bytes);
     for (const part of parts) {
-      if (left <= 0) return chosen;
-      chosen.push(part);
-      left -= part.bytes - Buffer.byteLength(part.instead);
+      if (restBytes <= 0) return chosenParts;
+      chosenParts.push(part);
+      restBytes -= part.bytes - Buffer.byteLength(part.replacement);
     }
   }
-  return chosen;
+  return chosenParts;
 }
 
-/** The long texts of a conversation, answers and tool results included: `keptChars` of each are shown. Pure. */
+/** The texts of a conversation that exceed `keptChars`, answers and tool results included, each cut to that. Pure. */
 export function longTexts(records: readonly LogRecord[], keptChars: number): Part[] {
   return records
     .flatMap(placesIn)
-    .filter(({ block }) => block.type === 'text' || (block.type === 'tool_result' && !holdsMedia(block)))
-    .filter(({ block }) => insteadOf(block, Number.MAX_SAFE_INTEGER).length > keptChars)
-    .map((place) => partOf(place, insteadOf(place.block, keptChars)));
+    .filter(({ block }) => block.type === 'text' || (block.type === 'tool_result' && !containsMedia(block)))
+    .filter(({ block }) => replacementFor(block, Number.MAX_SAFE_INTEGER).length > keptChars)
+    .map((place) => partOf(place, replacementFor(place.block, keptChars)));
 }
 
 /** The tool results of the newest batch. Pure. */
@@ -86,8 +86,8 @@ export function newestResults(records: readonly LogRecord[]): Part[] {
 export function mediaParts(records: readonly LogRecord[]): Part[] {
   return records
     .flatMap(placesIn)
-    .filter(({ record, block }) => record.t === 'user' && holdsMedia(block))
-    .map((place) => partOf(place, insteadOf(place.block, KEPT_CHARS)));
+    .filter(({ record, block }) => record.t === 'user' && containsMedia(block))
+    .map((place) => partOf(place, replacementFor(place.block, KEPT_CHARS)));
 }
 
 /** The size of the records in a request, in bytes. Pure. */
@@ -105,19 +105,19 @@ function turnsFromNewest(records: readonly LogRecord[]): (readonly LogRecord[])[
   return turns;
 }
 
-/** The blocks of a record, with their places; none for a record that is no message. Pure. */
+/** The blocks of a record, with their indexes; none for a record that is no message. Pure. */
 export function placesIn(record: LogRecord): Place[] {
   if (record.t !== 'user' && record.t !== 'assistant') return [];
   if (typeof record.content === 'string') return [{ block: textBlock(record.content), record }];
   return record.content.map((block, index) => ({ block, record, index }));
 }
 
-/** A block with the text that replaces it. Pure. */
-export function partOf({ record, block, index }: Place, instead: string): Part {
-  return { record, ...(index !== undefined && { block: index }), bytes: weigh(block), instead, ...nameOf(block) };
+/** A block with its replacement. Pure. */
+export function partOf({ record, block, index }: Place, replacement: string): Part {
+  return { record, ...(index !== undefined && { block: index }), bytes: weigh(block), replacement, ...nameOf(block) };
 }
 
-/** The sizes of blocks, which never change and are in each request of their chat. */
+/** A cache of the sizes of blocks, which never change. */
 const weights = new WeakMap<Block, number>();
 
 function weigh(block: Block): number {
@@ -126,16 +126,18 @@ function weigh(block: Block): number {
   return weight;
 }
 
-/** A stored file is filled in as base64 just before it is sent. */
+/** The size of a block in a request, where a stored file is sent as base64. */
 function bytesSent(block: Block): number {
   const { bytes } = sourceOf(block);
   if (typeof bytes === 'number') return Math.ceil((bytes * 4) / 3);
-  const nested = Array.isArray(block.content) ? block.content.reduce((sum, each) => sum + weigh(each as Block), 0) : 0;
-  return Math.max(nested, Buffer.byteLength(JSON.stringify(block)));
+  const contentBytes = Array.isArray(block.content)
+    ? block.content.reduce((sum, each) => sum + weigh(each as Block), 0)
+    : 0;
+  return Math.max(contentBytes, Buffer.byteLength(JSON.stringify(block)));
 }
 
-/** The words for a block: its text, shortened, and its pictures and files by name, with how to see them again. Pure. */
-export function insteadOf(block: Block, keptChars: number, marker?: string): string {
+/** The replacement of a block: its shortened text, and its pictures and files as references for `recall`. Pure. */
+export function replacementFor(block: Block, keptChars: number, marker?: string): string {
   if (block.type === 'text') return clipMiddle(textOf([block]), keptChars, marker);
   if (block.type !== 'tool_result') return placeholder(block);
   const media = blocksIn(block).filter(isMedia).map(placeholder);
@@ -151,8 +153,8 @@ function nameOf({ type, title }: Block): Pick<Part, 'name' | 'title'> {
   return { name: NAMES[type] ?? 'file' };
 }
 
-/** Whether a block is, or holds, a picture or a file. Pure. */
-export function holdsMedia(block: Block): boolean {
+/** Whether a block is or contains a picture or a file. Pure. */
+export function containsMedia(block: Block): boolean {
   return blocksIn(block).some(isMedia);
 }
 

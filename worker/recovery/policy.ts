@@ -4,7 +4,7 @@ import { isEndpointTrouble } from '../model/breaker.ts';
 import { type Failure, isOfAccount, isOverBudget } from '../model/errors/failure.ts';
 import type { Fail, LeftOut, RecoveryState, Step, Tried, Uncompacted, Wait } from './state.ts';
 
-/** The settings that bound the waits. */
+/** The settings that limit the waits. */
 export type Limits = Pick<
   TurnSettings,
   'MAX_ATTEMPTS' | 'OUTAGE_PATIENCE_MS' | 'SUMMARY_TIME_MS' | 'WAITING_NOTICE_MS' | 'RETRY_MS' | 'DOUBT_WAIT_MS'
@@ -12,44 +12,44 @@ export type Limits = Pick<
 
 /** A message ends at this many failed calls. */
 export const FAILED_CALLS_MAX = 6;
-/** After this many calls that fell silent, the message ends with the words that have arrived. */
+/** After this many silent calls, the message ends with its partial answer. */
 export const SILENCES_MAX = 2;
-/** A session that was compacted in vain this often in a row is not compacted once more. */
+/** After this many vain compactions in a row, a session is not compacted again. */
 const VAIN_COMPACTIONS_MAX = 3;
-/** Our own count agrees with a refusal for size from this share of the known window on. */
+/** Our own count confirms a refusal for size if it is at least this share of the known window. */
 const OWN_COUNT_SHARE = 0.8;
-/** An error's count of the request agrees with ours within this share of ours. */
+/** An error's count of the request confirms ours if the difference is at most this share of ours. */
 const STATED_COUNT_SHARE = 0.3;
 /** With less room than this beside the fixed parts, no answer fits. */
 const ANSWER_TOKENS_MIN = 1_024;
 /** The newest round gets at least this share of the usable window; with less room, the conversation is compacted first. */
 const ROUND_SHARE_MIN = 0.2;
-/** A trimmed request ends at this share of the level at which the session is compacted after the reply. */
+/** A request is trimmed to this share of the level at which the session is compacted after the reply. */
 const TRIM_TARGET_SHARE = 0.9;
 const TRIMS_MAX = 2;
 const OUTPUT_CHANGES_MAX = 2;
-/** How often a 4xx counts as an outage when only its wording says so. */
+/** How often a 4xx counts as an outage if only its wording, not its status, says so. */
 const WORDS_TRIES_MAX = 3;
 /** The 4xx that are outages by their status. */
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
 
 /**
- * The next step for a failed call. Every decision of recovery is made here, by the eight rules of `docs/recovery.md`, from
- * top to bottom. Pure and total. It ends for every sequence of failures: a step adds to the evidence, to `tried`, to the
- * stage or to `failedCalls`, and waits are bounded by `OUTAGE_PATIENCE_MS` or `MAX_ATTEMPTS`.
+ * Chooses the next step for a failed call, by the eight rules of `docs/recovery.md` from top to bottom. All decisions of
+ * recovery are made here. Pure and total. Every sequence of failures ends: each step adds to the evidence, to `tried`, to
+ * the stage or to `failedCalls`, and `OUTAGE_PATIENCE_MS` or `MAX_ATTEMPTS` limit the waits.
  */
 export function decide(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (isOverBudget(failure.reason)) return { do: 'refuse', why: failure };
   // Rule 1: the endpoint is away.
   if (failure.kind === 'transient') return decideOutage(state, failure, limits);
   if (state.failedCalls >= FAILED_CALLS_MAX) return isOfAccountOrModel(failure) ? FAILS.account : FAILS.message;
-  // Rule 5: the output does not fit. To change it costs the chat nothing, so it needs no second observation.
+  // Rule 5: the output does not fit. A change costs the chat nothing, so it needs no second observation.
   if (isOfOutput(failure) && countOf(state.tried, 'output') < OUTPUT_CHANGES_MAX) return { do: 'change output' };
-  // Rule 2: is it true?
-  const witness = nextObservation(state, failure, limits);
-  if (witness) return witness;
-  const notTaken = decideRefusedFixedParts(state, failure, limits);
-  if (notTaken) return notTaken;
+  // Rule 2: do several observations confirm the failure?
+  const observation = nextObservation(state, failure, limits);
+  if (observation) return observation;
+  const stepForFixedParts = decideRefusedFixedParts(state, failure, limits);
+  if (stepForFixedParts) return stepForFixedParts;
   switch (failure.kind) {
     case 'terminal':
       return failOrReplay(state, FAILS.account);
@@ -76,7 +76,7 @@ const FAILS = {
   message: { do: 'fail', trouble: 'message' },
 } as const satisfies Record<string, Fail>;
 
-/** Rule 1: an outage costs the chat nothing. When patience is over, the message fails. */
+/** Rule 1: waits for the endpoint, then fails the message. An outage never changes the conversation. */
 function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (state.silences >= SILENCES_MAX) return FAILS.silence;
   const wait = waitFor(state, failure, limits);
@@ -84,36 +84,36 @@ function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): S
   return isAnsweredWithError(failure) && !state.hasWords ? failOrReplay(state, FAILS.endpoint) : FAILS.endpoint;
 }
 
-/** The wait for the endpoint, bounded by time, or for other passing trouble, bounded by attempts. */
+/** The next wait, limited by time for an outage and by attempts for any other transient failure. */
 function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait | undefined {
   const { waitedMs, tries } = state.outage;
   const { retryAfterMs: askedMs, status, reason } = failure;
-  const grownMs = (count: number) => backoffMs(count, limits.RETRY_MS, askedMs, () => state.spread);
+  const backoffAfterMs = (count: number) => backoffMs(count, limits.RETRY_MS, askedMs, () => state.spread);
   const wait = { do: 'wait', why: failure, waitedMs, tries, isLong: false } as const;
   if (!isOutage(failure)) {
-    const isLeft = state.attempts < limits.MAX_ATTEMPTS;
-    return isLeft ? { ...wait, delayMs: grownMs(state.attempts), isUncounted: false } : undefined;
+    const hasAttempts = state.attempts < limits.MAX_ATTEMPTS;
+    return hasAttempts ? { ...wait, delayMs: backoffAfterMs(state.attempts), isUncounted: false } : undefined;
   }
   const isOnlyWords = status !== undefined && status >= 400 && status < 500 && !PASSING_STATUS.has(status);
   if (waitedMs >= limits.OUTAGE_PATIENCE_MS || (isOnlyWords && tries >= WORDS_TRIES_MAX)) return undefined;
-  const delayMs = outageDelayMs(waitedMs, grownMs(tries + 1), { askedMs, isExact: reason === 'paused' }, limits);
+  const delayMs = outageDelayMs(waitedMs, backoffAfterMs(tries + 1), { askedMs, isExact: reason === 'paused' }, limits);
   const isLong = waitedMs + (askedMs === undefined ? 0 : delayMs) >= limits.WAITING_NOTICE_MS;
   return { ...wait, delayMs, waitedMs: waitedMs + delayMs, tries: tries + 1, isLong, isUncounted: true };
 }
 
-/** The wait in ms: as long as the endpoint asks; otherwise until the notice is due or patience is over at most. */
+/** The wait that the endpoint asks for; otherwise a growing one, until the notice is due or the patience ends at most. */
 function outageDelayMs(
   waitedMs: number,
-  grownMs: number,
+  backoffDelayMs: number,
   { askedMs, isExact }: { askedMs: number | undefined; isExact: boolean },
   { WAITING_NOTICE_MS, OUTAGE_PATIENCE_MS }: Limits,
 ): number {
-  if (askedMs !== undefined) return isExact ? askedMs : grownMs;
+  if (askedMs !== undefined) return isExact ? askedMs : backoffDelayMs;
   const untilNoticeMs = waitedMs < WAITING_NOTICE_MS ? WAITING_NOTICE_MS - waitedMs : Number.POSITIVE_INFINITY;
-  return Math.min(grownMs, untilNoticeMs, OUTAGE_PATIENCE_MS - waitedMs);
+  return Math.min(backoffDelayMs, untilNoticeMs, OUTAGE_PATIENCE_MS - waitedMs);
 }
 
-/** Whether the endpoint caused a failure. The waits for it are bounded by time and use up no attempt. */
+/** Whether the endpoint caused a failure. Time limits the waits for the endpoint, and they do not count as attempts. */
 export function isOutage({ kind, reason }: Pick<Failure, 'kind' | 'reason'>): boolean {
   return kind === 'transient' && (reason === 'paused' || isEndpointTrouble(reason));
 }
@@ -152,7 +152,7 @@ function nextObservation(state: RecoveryState, failure: Failure, { DOUBT_WAIT_MS
     case 'fit':
       if (isContradicted(state, failure)) {
         if (evidence.count === undefined) return { do: 'ask', what: 'count' };
-        return isTooMany(evidence.count, sizes.known) ? undefined : (repeat ?? fixedParts);
+        return isTooMany(evidence.count, sizes.knownWindow) ? undefined : (repeat ?? fixedParts);
       }
       // If the fixed parts alone do not fit, a shorter conversation does not help.
       return sizes.fixed > sizes.room.limitTokens - ANSWER_TOKENS_MIN ? fixedParts : undefined;
@@ -166,7 +166,7 @@ function nextObservation(state: RecoveryState, failure: Failure, { DOUBT_WAIT_MS
 /** Whether neither our own count nor the error's count of the request agrees that the request is too long. */
 function isContradicted({ sizes }: RecoveryState, failure: Failure): boolean {
   const { observedTokens, limitTokens } = failure;
-  if (isOwnFinding(failure) || isTooMany(sizes.request, sizes.known)) return false;
+  if (isOwnFinding(failure) || isTooMany(sizes.request, sizes.knownWindow)) return false;
   if (observedTokens === undefined || limitTokens === undefined) return true;
   return Math.abs(observedTokens - sizes.request) > sizes.request * STATED_COUNT_SHARE;
 }
@@ -182,8 +182,8 @@ function decideRefusedFixedParts(state: RecoveryState, failure: Failure, limits:
   if (isOfAccountOrModel(failure) && !state.isModelChosen) return FAILS.account;
   const trouble = fixedParts.failure ?? IN_TROUBLE;
   if (fixedParts.kind === 'unclear') return waitFor(state, trouble, limits) ?? { ...FAILS.endpoint, why: trouble };
-  const named = fixedParts.failure?.tool;
-  if (named !== undefined) return { do: 'exclude tools', named };
+  const tool = fixedParts.failure?.tool;
+  if (tool !== undefined) return { do: 'exclude tools', named: tool };
   if (state.isModelChosen) return { do: 'use default model' };
   // An endpoint that calls short requests too long is confused, and may recover.
   const isConfused = isOfSize(failure) && isContradicted(state, failure);
@@ -192,14 +192,14 @@ function decideRefusedFixedParts(state: RecoveryState, failure: Failure, limits:
 
 const IN_TROUBLE: Failure = { kind: 'transient', reason: 'server_error' };
 
-/** Rules 3 and 4: trim the newest round, or compact the conversation, or leave it for a fresh session. */
+/** Rules 3 and 4: trim the newest round, compact the conversation, or begin a fresh session. */
 function decideTooLong(state: RecoveryState, failure: Failure, limits: Limits): Step {
   const { sizes, stage, tried, refusedInRow, isOnTrial } = state;
   const { compaction, count } = state.evidence;
   const mayGoAsItIs = isOwnFinding(failure) && !state.isOmitting && !tried.includes('as it is');
   const fitsStated = sizes.request <= sizes.statedUsable;
   // The request exceeds only the window learnt from an earlier error. The endpoint may accept more by now.
-  const isLearnt = sizes.known < sizes.stated && sizes.room.limitTokens >= sizes.known;
+  const isLearnt = sizes.knownWindow < sizes.statedWindow && sizes.room.limitTokens >= sizes.knownWindow;
   const isOnlyLearnt = isLearnt && fitsStated && state.failedCalls === 1 && stage === 'none';
   if (mayGoAsItIs && isOnlyLearnt) return AS_IT_IS;
   // Rule 8: the refusal contradicts our count, and the message before was refused as well.
@@ -209,9 +209,9 @@ function decideTooLong(state: RecoveryState, failure: Failure, limits: Limits): 
   const isWorthCompacting = state.vainCompactions < VAIN_COMPACTIONS_MAX;
   if (!trim && stage === 'none' && !hasNoSummary && isWorthCompacting) return { do: 'compact', how: 'summary' };
   if (mayGoAsItIs && hasNoSummary && !trim && fitsStated) return AS_IT_IS;
-  const withoutSummary = compaction && decideFailedSummary(state, compaction, limits);
-  if (withoutSummary) return withoutSummary;
-  // What follows costs more than a count, which is free of charge.
+  const stepAfterSummary = compaction && decideFailedSummary(state, compaction, limits);
+  if (stepAfterSummary) return stepAfterSummary;
+  // The steps below cost more than a count, which is free of charge.
   if (count === undefined) return { do: 'ask', what: 'count' };
   if (mayGoAsItIs && count !== 'unknown' && count <= sizes.room.usableTokens) return AS_IT_IS;
   if (trim) return trim;
@@ -222,15 +222,15 @@ function decideTooLong(state: RecoveryState, failure: Failure, limits: Limits): 
 const AS_IT_IS: Step = { do: 'send as it is' };
 const QUOTELESS: Step = { do: 'fresh session', quotes: false, isTrial: true };
 
-/** Rule 3: trim the newest round where the rest leaves room for it, or where it does not even fit alone. */
+/** Rule 3: trim the newest round if the rest leaves room for it, or if the round does not even fit alone. */
 function chooseTrim({ sizes, tried, stage, isOmitting }: RecoveryState): Step | undefined {
   const { request, fixed, round, room } = sizes;
   if (isOmitting || countOf(tried, 'trim') >= TRIMS_MAX) return undefined;
-  const least = room.usableTokens * ROUND_SHARE_MIN;
-  const left = room.fullTokens * TRIM_TARGET_SHARE - (request - round);
+  const roundTokensMin = room.usableTokens * ROUND_SHARE_MIN;
+  const restTokens = room.fullTokens * TRIM_TARGET_SHARE - (request - round);
   const isAloneTooLarge = round + fixed > room.usableTokens;
-  const tokens = Math.floor(Math.max(least, left));
-  if (round <= tokens || (left < least && !isAloneTooLarge && stage !== 'fresh')) return undefined;
+  const tokens = Math.floor(Math.max(roundTokensMin, restTokens));
+  if (round <= tokens || (restTokens < roundTokensMin && !isAloneTooLarge && stage !== 'fresh')) return undefined;
   return { do: 'trim', tokens };
 }
 
@@ -246,28 +246,28 @@ function decideFailedSummary(
   if (reason !== 'away') return undefined;
   const { fixedParts } = state.evidence;
   const wait = waitFor(state, failure, limits);
-  // Another try would come after the minute that a person waits for a summary.
+  // Another try would exceed the time that a person waits for a summary.
   const isLate = (wait?.waitedMs ?? Number.POSITIVE_INFINITY) + tookMs >= limits.SUMMARY_TIME_MS;
   if (isLate && fixedParts === undefined) return ASK_FIXED_PARTS;
   if (fixedParts?.kind !== 'taken') return wait ?? { ...FAILS.endpoint, why: failure };
   return state.tried.includes('mask') ? undefined : { do: 'compact', how: 'mask' };
 }
 
-/** The parts that are left out for a kind of failure, the smallest loss first. */
+/** The parts to omit for a kind of failure, the smallest loss first. */
 const LEFT_OUT: Readonly<Partial<Record<Failure['kind'], readonly LeftOut[]>>> = {
   wire: ['largest parts'],
   media: ['named media', 'newest media', 'all media'],
   poison: ['thinking'],
 };
 
-/** Rules 6 and 7: leave out the parts that may be refused, then try the message without its history. */
+/** Rules 6 and 7: omit the parts that may have caused the refusal, then try the message without its history. */
 function decideRefusal(state: RecoveryState, { kind, reason }: Failure): Step {
   const { tried, isMidTurn, isOnTrial, hasHistory, refusedInRow, evidence } = state;
   if (reason !== 'invalid_request') {
     const part = LEFT_OUT[kind]?.find((what) => !tried.includes(what));
     if (part) return { do: 'leave out', what: part };
     if (isOnTrial && (!isMidTurn || tried.includes('results'))) return FAILS.message;
-    // Only where the fixed parts alone are taken, the results or the history may be to blame.
+    // The results or the history can be the cause only if the endpoint accepts the fixed parts alone.
     if (evidence.fixedParts === undefined) return ASK_FIXED_PARTS;
     // The endpoint accepted the request before these results were added.
     if (isMidTurn && !tried.includes('results')) return { do: 'leave out', what: 'results' };
@@ -275,7 +275,7 @@ function decideRefusal(state: RecoveryState, { kind, reason }: Failure): Step {
   return isOnTrial || !hasHistory ? FAILS.message : { do: 'fresh session', quotes: refusedInRow === 0, isTrial: true };
 }
 
-/** Rule 8: the second message in a row that would end refused is tried in a fresh session that quotes nothing. */
+/** Rule 8: tries the second refused message in a row in a fresh session that quotes nothing. */
 function failOrReplay(state: RecoveryState, fail: Fail = FAILS.message): Step {
   const { refusedInRow, failedCalls, isOnTrial, tried, evidence } = state;
   if (refusedInRow === 0 || failedCalls >= FAILED_CALLS_MAX) return fail;

@@ -9,19 +9,19 @@ import { fail, refuseOverBudget } from './fail.ts';
 import { excludeTools, takesFixedParts } from './fixed-parts.ts';
 import { startFreshSession } from './fresh-session.ts';
 import { leaveOut } from './leave-out.ts';
-import { failureOf, learntFrom, observe } from './observe.ts';
+import { effectiveFailure, limitFromCall, observe } from './observe.ts';
 import { decide, isOfSize, isOwnFinding } from './policy.ts';
 import type { RecoveryState, Step } from './state.ts';
 import { trimRound } from './trim.ts';
 
-/** Whether the failure is recorded before this step: not before a repeat, a count, a wait or a budget refusal. */
-function isRecorded(step: Step): boolean {
+/** Whether the failure goes into the audit trail before this step: not for a repeat, a count, a wait or a budget. */
+function needsReport(step: Step): boolean {
   if (step.do === 'ask') return step.what === 'fixed parts';
   return step.do !== 'repeat' && step.do !== 'wait' && step.do !== 'refuse';
 }
 
 /**
- * Recovers from a failed call: observes, has `decide` choose a step, and carries the step out, until a step ends the
+ * Recovers from a failed call: observes, lets `decide` choose a step, and carries the step out, until a step ends the
  * attempt. Each step is stored in one fenced write with its effect, so a crash at any point repeats and skips nothing.
  * Recovery has its own time limit; the turn's clock stops meanwhile.
  *
@@ -31,45 +31,49 @@ export async function recover(call: FailedCall, time: TurnTime): Promise<Verdict
   const { turn } = call;
   const startedMs = turn.elapsedMs();
   const leftMs = Math.max(0, call.turn.env.settings.RECOVERY_TIMEOUT_MS - turn.recoverySpentMs);
-  return time.recovering(leftMs, async (signal, deadline) => {
+  return time.runRecovery(leftMs, async (signal, deadline) => {
     const verdict = await takeSteps(call, { signal, deadline });
-    // If the process is asked to stop, the next attempt gets the rest of the recovery time. If the process dies, the next
-    // attempt gets the full recovery time, and one attempt is used up.
+    // If the process stops in order, the next attempt gets the rest of the recovery time. If the process dies, the next
+    // attempt gets the full recovery time, and the dead one counts.
     if (signal.aborted && !deadline.aborted)
       await turn.write('', [turn.spendOnRecovery(turn.recoverySpentMs + turn.elapsedMs() - startedMs)]);
     return verdict;
   });
 }
 
-/** The limits of a recovery's time: `signal` aborts when it must stop, `deadline` when it must go on without a model. */
+/** The time of a recovery. `signal` aborts when the recovery must stop, `deadline` when it may only go on without a model. */
 interface RecoveryTime {
   signal: AbortSignal;
   deadline: AbortSignal;
 }
 
-async function takeSteps(failed: FailedCall, time: RecoveryTime): Promise<Verdict> {
-  const { env } = failed.turn;
-  const call = { ...failed, failure: failureOf(failed) };
+async function takeSteps(failedCall: FailedCall, time: RecoveryTime): Promise<Verdict> {
+  const { env } = failedCall.turn;
+  const call = { ...failedCall, failure: effectiveFailure(failedCall) };
   let state = observe(env.settings, call);
   let hasReport = false;
   for (;;) {
     const step = decide(state, call.failure, env.settings);
-    if (!hasReport && isRecorded(step)) await reportFailure(call);
-    hasReport ||= isRecorded(step);
-    const done = await carryOut({ ...call, tried: state.tried }, step, time).catch((error) => {
-      if (isRecorded(step)) reportFailedStage(env, state.stage, error instanceof Error ? error.name : 'unknown');
+    if (!hasReport && needsReport(step)) await reportFailure(call);
+    hasReport ||= needsReport(step);
+    const result = await carryOut({ ...call, tried: state.tried }, step, time).catch((error) => {
+      if (needsReport(step)) reportFailedStage(env, state.stage, error instanceof Error ? error.name : 'unknown');
       throw error;
     });
-    if ('kind' in done) return done;
+    if ('kind' in result) return result;
     if (time.signal.aborted && !time.deadline.aborted) return { kind: 'again' };
-    state = { ...state, ...done, evidence: { ...state.evidence, ...done.evidence } };
+    state = { ...state, ...result, evidence: { ...state.evidence, ...result.evidence } };
   }
 }
 
-/** The state's change by a step that does not end the attempt: a new observation, or a step that had nothing to do. */
-type Observed = Partial<Pick<RecoveryState, 'tried' | 'evidence'>>;
+/** The result of a step that does not end the attempt: a new observation, or a step that had nothing to do. */
+type StateChange = Partial<Pick<RecoveryState, 'tried' | 'evidence'>>;
 
-async function carryOut(call: FailedCall, step: Step, { signal, deadline }: RecoveryTime): Promise<Verdict | Observed> {
+async function carryOut(
+  call: FailedCall,
+  step: Step,
+  { signal, deadline }: RecoveryTime,
+): Promise<Verdict | StateChange> {
   const { env } = call.turn;
   switch (step.do) {
     case 'repeat':
@@ -108,14 +112,14 @@ async function compact(
   call: FailedCall,
   how: 'summary' | 'mask',
   { signal, deadline }: RecoveryTime,
-): Promise<Verdict | Observed> {
+): Promise<Verdict | StateChange> {
   const { env } = call.turn;
   if (how === 'mask') return (await maskForRetry(call)) ?? { tried: [...call.tried, 'mask'] };
-  const timedOut = { ok: false, reason: 'recovery_timeout' } as const;
+  const timeout = { ok: false, reason: 'recovery_timeout' } as const;
   const startedMs = performance.now();
-  const outcome = deadline.aborted ? timedOut : await compactForRetry(call, signal);
+  const outcome = deadline.aborted ? timeout : await compactForRetry(call, signal);
   if (outcome.ok || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
-  const compaction = { ...(deadline.aborted ? timedOut : outcome), tookMs: performance.now() - startedMs };
+  const compaction = { ...(deadline.aborted ? timeout : outcome), tookMs: performance.now() - startedMs };
   reportFailedStage(env, 'none', compaction.reason);
   return { tried: [...call.tried, 'summary'], evidence: { compaction } };
 }
@@ -134,7 +138,7 @@ async function reportFailure(call: FailedCall): Promise<void> {
   };
   const phase = isOwnFinding(failure) ? 'counted' : 'refused';
   const { MODEL: model, CONTEXT_WINDOW_TOKENS: statedTokens = 0 } = settings;
-  const { contradictingTokens: takenTokens } = learntFrom(settings, call);
+  const { contradictingTokens: takenTokens } = limitFromCall(settings, call);
   if (takenTokens !== undefined)
     await commit(turn, {
       step: `window:${takenTokens}`,
@@ -142,7 +146,7 @@ async function reportFailure(call: FailedCall): Promise<void> {
     });
   await commit(turn, {
     step: `exceeded:${recoveries}`,
-    changes: mayBeAtFault(failure) ? [turn.suspect()] : [],
+    changes: mayBeAtFault(failure) ? [turn.markSuspect()] : [],
     events: [{ event: 'context.exceeded', phase, kind, stage, reason, ...numbers }],
   });
 }

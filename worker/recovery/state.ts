@@ -7,34 +7,34 @@ import type { CompactionFailure } from './window-compaction.ts';
 /** The state of a failed call, its message and its chat: the input of `decide`. Sizes are our own counts, in tokens. */
 export interface RecoveryState {
   stage: RecoveryStage;
-  /** The bounded steps that were taken for this request, and `summary` and `quoteless` for the message. */
+  /** The limited steps that count for this request, and for the message (`summary`, `quoteless`). */
   tried: readonly Tried[];
-  /** Failed calls of this message since its last round of tools, this one included and waits for the endpoint excluded. */
+  /** The failed calls of this message since its last round of tools, with this one, without waits for the endpoint. */
   failedCalls: number;
-  /** Whether the message runs in a fresh session that its chat moves to only once it is answered there. */
+  /** Whether the message runs in a fresh session to which the chat moves only with the answer. */
   isOnTrial: boolean;
-  /** Messages of this session in a row that ended refused before this one. */
+  /** The number of refused messages of this session in a row before this one. */
   refusedInRow: number;
-  /** Compactions of this session in a row that came to nothing, or left it full. */
+  /** The number of compactions of this session in a row that failed, or left the session full. */
   vainCompactions: number;
   /** Whether the chat chose this model with a command, and another one is its default. */
   isModelChosen: boolean;
   sizes: Sizes;
-  /** Whether a load had to leave out records of the session. */
+  /** Whether the load had to omit records of the session. */
   isOmitting: boolean;
-  /** Whether the session holds anything before this message. */
+  /** Whether the session has anything before this message. */
   hasHistory: boolean;
   /** Whether the newest round is a batch of tool results. */
   isMidTurn: boolean;
-  /** How the message has waited for the endpoint so far, this attempt included. */
+  /** The waits of the message for the endpoint so far, this attempt included. */
   outage: { waitedMs: number; tries: number };
-  /** The number of this attempt since something last changed; 1 is the first. */
+  /** The number of this attempt, from 1, since the request last changed. */
   attempts: number;
-  /** Calls that fell silent after they had said something. */
+  /** The number of calls that fell silent after their first words. */
   silences: number;
-  /** Whether the model had begun to answer: then it had accepted the request. */
+  /** Whether the model had begun to answer, which means that it had accepted the request. */
   hasWords: boolean;
-  /** A number from 0 to 1 that spreads the waits of many chats. */
+  /** A random number from 0 to 1 for the jitter of the waits. */
   spread: number;
   evidence: Evidence;
 }
@@ -48,25 +48,25 @@ export interface Sizes {
   round: number;
   /** The limits that the recovered request has to fit. */
   room: Pick<Room, 'limitTokens' | 'usableTokens' | 'fullTokens'>;
-  /** The model's window, as far as errors had shown it before this failure. */
-  known: number;
+  /** The model's window, as learnt from errors before this failure, or as stated. */
+  knownWindow: number;
   /** The model's window as its endpoint or the operator states it. */
-  stated: number;
+  statedWindow: number;
   /** The most input that fits the stated window. */
   statedUsable: number;
 }
 
-/** The observations that cost a call. Absent: not made yet. */
+/** The observations that cost a call; absent before they are made. */
 export interface Evidence {
   /** The endpoint's own count of the request, in tokens; `unknown` where it offers none. */
   count?: number | 'unknown';
-  /** Whether the endpoint accepts the fixed parts alone; `unclear` if that call failed for a passing reason. */
-  fixedParts?: FixedPartsWord;
+  /** Whether the endpoint accepts the fixed parts alone; `unclear` if that call failed for a transient reason. */
+  fixedParts?: FixedPartsAnswer;
   /** Why the conversation could not be compacted. */
   compaction?: Uncompacted;
 }
 
-/** Why a conversation could not be compacted; `away`: the summariser was in passing trouble. */
+/** Why a conversation could not be compacted; `away` stands for a transient failure of the summariser. */
 export interface Uncompacted {
   reason: CompactionFailure['reason'] | 'recovery_timeout';
   /** How long the attempt at a summary took. */
@@ -74,26 +74,26 @@ export interface Uncompacted {
   failure?: Failure;
 }
 
-export type FixedPartsWord = { kind: 'taken' | 'refused' | 'unclear'; failure?: Failure };
+export type FixedPartsAnswer = { kind: 'taken' | 'refused' | 'unclear'; failure?: Failure };
 
 /**
  * Asks the endpoint, with one short request, whether it accepts the fixed parts alone. One call serves all chats of the
- * process that fail for the same cause. An acceptance puts the blame on the chat, so it must be newer than the failure:
- * callers share only a call that begins after they asked. A refusal blames no chat, so it is cached for a while.
+ * process that fail for the same cause. An acceptance means that the chat is the cause, so it must be newer than the
+ * failure: callers share only a call that begins after they asked. A refusal is the same for all chats, and is cached.
  *
- * Contract: never throws. Not idempotent: a call is billed. On abort the word is `unclear`.
+ * Contract: never throws. Not idempotent: a call is billed. On abort the answer is `unclear`.
  */
 export type FixedPartsCheck = (
   model: Model,
   fixed: FixedParts,
   failure: Failure,
   signal: AbortSignal,
-) => Promise<FixedPartsWord>;
+) => Promise<FixedPartsAnswer>;
 
 /** The parts of every request, for all chats with the same settings. */
 export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
 
-/** Steps that have a bound. */
+/** The steps with a limited number of tries. */
 export type Tried =
   | `repeat ${Failure['kind']}`
   | LeftOut
@@ -104,48 +104,48 @@ export type Tried =
   | 'mask'
   | 'quoteless';
 
-/** What can be left out of a request; the media that an error names come first. */
+/** The parts that a step can omit from a request. */
 export type LeftOut = 'thinking' | 'named media' | 'newest media' | 'all media' | 'largest parts' | 'results';
 
-/** One step of recovery; the files beside this one carry the steps out. */
+/** One step of recovery; the other files of this folder carry the steps out. */
 export type Step =
-  /** Sends the same request once more: a second observation. */
+  /** Sends the same request once more, as a second observation. */
   | { do: 'repeat'; delayMs: number }
-  /** Asks the endpoint for its count of the request, or whether it takes the fixed parts alone. */
+  /** Asks the endpoint for its count of the request, or whether it accepts the fixed parts alone. */
   | { do: 'ask'; what: 'count' | 'fixed parts' }
   | Wait
-  /** Sends a request that only our own count found too long. */
+  /** Sends a request that is too long only by our own count. */
   | { do: 'send as it is' }
   | { do: 'trim'; tokens: number }
-  /** Has a model summarise the older part, or only shortens old tool results to a line each. */
+  /** Lets a model summarise the older part, or only masks old tool results. */
   | { do: 'compact'; how: 'summary' | 'mask' }
   | { do: 'fresh session'; quotes: boolean; isTrial: boolean }
   | { do: 'leave out'; what: LeftOut }
   | { do: 'change output' }
   | { do: 'exclude tools'; named: string }
-  /** Has the chat's default model answer this message. */
+  /** Lets the chat's default model answer this message. */
   | { do: 'use default model' }
   | Fail
-  /** Refuses the message: a budget is used up. */
+  /** Refuses the message because a budget is used up. */
   | { do: 'refuse'; why: Failure };
 
-/** A wait for a passing failure; `waitedMs` and `tries` include this wait. */
+/** A wait after a transient failure; `waitedMs` and `tries` include this wait. */
 export interface Wait {
   do: 'wait';
   why: Failure;
   delayMs: number;
   waitedMs: number;
   tries: number;
-  /** Whether it uses up no attempt. */
+  /** Whether the wait does not count as an attempt. */
   isUncounted: boolean;
-  /** Whether the person is to be told that the message waits. */
+  /** Whether the person gets a notice that the message waits. */
   isLong: boolean;
 }
 
-/** Ends the message as failed; `trouble` says what is broken. */
+/** Ends the message as failed; `trouble` is the broken component. */
 export interface Fail {
   do: 'fail';
   trouble: 'endpoint' | 'silence' | 'account' | 'fixed parts' | 'message';
-  /** The failure that ends the message, where another call failed than that of the message. */
+  /** The failure that ends the message, if another call than the message's own failed. */
   why?: Failure;
 }

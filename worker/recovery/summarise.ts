@@ -6,40 +6,40 @@ import type { TurnSettings } from '../lane/turn-settings.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import { estimateText } from '../model/estimate.ts';
 import type { Model, ModelAnswer, ModelRequest } from '../model/port.ts';
-import { neutral } from './transcript.ts';
+import { neutralise } from './transcript.ts';
 
 /** The models that write summaries, with their limits. */
 export interface Summariser {
   name: string;
-  /** The model that is asked when the first one does not answer. */
+  /** The second model, for calls that the first one does not answer. */
   otherName: string | undefined;
   /** The smaller of its own window and the chat's, in tokens. */
   limitTokens: number;
   /** The most output that the model gives, in tokens. */
   outputTokens: number;
-  /** The operator's own words on what a summary must keep, and the waits after a failure. */
+  /** The operator's request about the contents of a summary, and the waits after a failure. */
   settings: Pick<TurnSettings, 'preserve' | 'DOUBT_WAIT_MS' | 'RETRY_MS'>;
-  /** The part of the same summary that an earlier attempt finished, if there is one. */
-  done: SummaryPart | undefined;
+  /** The part of the same summary that an earlier attempt stored, if any. */
+  storedPart: SummaryPart | undefined;
   /** The end of the time for the whole summary, by the monotonic clock. */
   untilMs: number;
-  /** Whether a call is repeated, until then, after a failure that passes. */
-  waitsOut: boolean;
+  /** Whether calls are repeated after transient failures until `untilMs`. */
+  retriesTransient: boolean;
   /** Makes a call. Contract: as `Model.send`; throws when another process owns the turn. */
   send: Model['send'];
-  /** Stores a finished part, so that it is never paid for twice. Contract: as `send`. */
-  keepPart(part: SummaryPart): Promise<void>;
+  /** Stores a finished part, so that no later attempt pays for it again. Contract: as `send`. */
+  storePart(part: SummaryPart): Promise<void>;
 }
 
 /** The text to summarise. */
 export interface SummaryTask {
   /** The transcript in pieces that fit the summariser, oldest first. One call is made for each. */
   chunks: readonly string[];
-  /** The earlier summary that is to be updated; may be empty. */
+  /** The earlier summary to update; may be empty. */
   previous: string;
-  /** Older records that are in no chunk. */
+  /** The number of older records that are in no chunk. */
   unseen: number;
-  /** User turns in the transcript. */
+  /** The number of user turns in the transcript. */
   exchanges: number;
   /** The most tokens of the next request that the summary may take. */
   tokensMax: number;
@@ -47,7 +47,7 @@ export interface SummaryTask {
 
 /** The progress of a summary that takes several calls. */
 export interface SummaryPart {
-  /** Chunks of the transcript that it covers. */
+  /** The number of chunks of the transcript that it covers. */
   chunks: number;
   /** A digest of those chunks and of the summary before them. */
   of: string;
@@ -56,14 +56,14 @@ export interface SummaryPart {
 }
 
 /**
- * Why there is no summary. `away`: the summariser is in transient trouble, or no call could be made. `refused`: it
- * refused twice. `useless`: its answer is no summary. `too_slow`: the time was over before enough was written.
+ * Why there is no summary. `away`: a transient failure of the summariser, or no call could be made. `refused`: the
+ * summariser refused twice. `useless`: its answer is no summary. `too_slow`: the time ended before enough text had come.
  */
 export type SummaryFailure =
   | { reason: 'away' | 'refused'; failure: Failure }
   | { reason: 'useless' | 'too_slow' | 'aborted' };
 
-type Summarised = { calls: number } & ({ ok: true; summary: string } | ({ ok: false } & SummaryFailure));
+type SummaryResult = { calls: number } & ({ ok: true; summary: string } | ({ ok: false } & SummaryFailure));
 
 /** The most output of a call, thinking included. */
 const OUTPUT_TOKENS_MAX = 16_000;
@@ -82,41 +82,46 @@ const SYSTEM = [
 ].join('\n');
 
 /**
- * Has the model update a summary, chunk by chunk, each in its share of the time. Resumes from `done` where an earlier
- * attempt summarised the same chunks. Contract: throws only what `send` and `keepPart` throw.
+ * Lets the model update a summary chunk by chunk, each in its share of the time. Resumes from `storedPart` if that covers
+ * the same chunks. Contract: throws only what `send` and `storePart` throw.
  */
-export async function summarise(summariser: Summariser, task: SummaryTask, signal: AbortSignal): Promise<Summarised> {
-  const { done, untilMs, keepPart } = summariser;
+export async function summarise(
+  summariser: Summariser,
+  task: SummaryTask,
+  signal: AbortSignal,
+): Promise<SummaryResult> {
+  const { storedPart, untilMs, storePart } = summariser;
   const { chunks, previous, exchanges, tokensMax } = task;
   const digest = (count: number): string =>
     hash('sha256', JSON.stringify([previous, ...chunks.slice(0, count)]), 'base64url');
-  const isSame = done !== undefined && done.chunks < chunks.length && done.of === digest(done.chunks);
-  let part: Omit<SummaryPart, 'of'> = isSame ? done : { chunks: 0, summary: previous, calls: 0 };
+  const isSame =
+    storedPart !== undefined && storedPart.chunks < chunks.length && storedPart.of === digest(storedPart.chunks);
+  let part: Omit<SummaryPart, 'of'> = isSame ? storedPart : { chunks: 0, summary: previous, calls: 0 };
   for (const [at, chunk] of chunks.entries()) {
     if (at < part.chunks) continue;
     const calls = part.calls + 1;
     const inputTokens = estimateText(part.summary) + estimateText(chunk);
-    const request = requestOf(summariser, task, { chunk, before: part.summary, isFirst: at === 0 });
+    const request = requestOf(summariser, task, { chunk, previous: part.summary, isFirst: at === 0 });
     const nowMs = performance.now();
     const partEndsMs = nowMs + (untilMs - nowMs) / (chunks.length - at);
     const { failure, ...answer } = await ask(summariser, request, partEndsMs, signal);
     if (signal.aborted) return { ok: false, reason: 'aborted', calls };
     const summary = acceptedSummary(answer, { exchanges, inputTokens, tokensMax });
-    if (summary === undefined) return { ok: false, ...failureOf(failure), calls };
+    if (summary === undefined) return { ok: false, ...summaryFailureOf(failure), calls };
     part = { chunks: at + 1, summary, calls };
-    if (part.chunks < chunks.length) await keepPart({ ...part, of: digest(part.chunks) });
+    if (part.chunks < chunks.length) await storePart({ ...part, of: digest(part.chunks) });
   }
   return { ok: true, summary: part.summary, calls: part.calls };
 }
 
-function failureOf(failure: Failure | undefined): SummaryFailure {
+function summaryFailureOf(failure: Failure | undefined): SummaryFailure {
   if (failure === undefined) return { reason: 'useless' };
   if (failure.reason === 'aborted') return { reason: 'too_slow' };
-  return { reason: failure.kind === 'transient' || wasNotAsked(failure) ? 'away' : 'refused', failure };
+  return { reason: failure.kind === 'transient' || wasNotCalled(failure) ? 'away' : 'refused', failure };
 }
 
-/** Whether no call was made, because the endpoint is paused or a budget is used up. */
-function wasNotAsked({ reason }: Failure): boolean {
+/** Whether no call was made, because the breaker is open or a budget is used up. */
+function wasNotCalled({ reason }: Failure): boolean {
   return reason === 'paused' || isOverBudget(reason);
 }
 
@@ -126,11 +131,11 @@ type SummaryAnswer = Pick<ModelAnswer, 'text' | 'stopReason'>;
 const INCOMPLETE = 'incomplete';
 const WHOLE: ReadonlySet<unknown> = new Set(['end_turn', 'stop_sequence']);
 const CUT: ReadonlySet<unknown> = new Set(['max_tokens', 'model_context_window_exceeded', INCOMPLETE]);
-/** A summary that was cut is rejected where it is shorter than this. */
+/** A cut summary is rejected if it is shorter than this. */
 const CUT_TOKENS_MIN = 200;
 const CUT_MARK = '[The summary was cut here.]';
 const CUT_MARK_TOKENS = estimateText(`\n${CUT_MARK}`);
-/** The least size of a summary: tokens for each exchange, or a share of the input, up to a bound. "OK" is shorter. */
+/** The minimum size of a summary: tokens for each exchange, or a share of the input, up to a bound. "OK" is shorter. */
 const LEAST_TOKENS_PER_EXCHANGE = 6;
 const LEAST_SHARE = 0.05;
 export const LEAST_TOKENS_MAX = 48;
@@ -139,9 +144,9 @@ const ERROR_START =
   /^(?:(?:api )?error\s*[:(]|[45]\d\d\b|<!doctype|<html|\{\s*"(?:type|error)"|(?:the )?(?:prompt|input|conversation|request) (?:is )?too (?:long|large)\b)/i;
 
 /**
- * The summary that an answer is, or nothing where it is none: an answer that did not end normally and was not cut, an
- * error text of a proxy, a text as long as its input, or one too short to stand for it. One that is longer than
- * `tokensMax` is cut after a paragraph. A mark says that a summary was cut. Pure.
+ * Returns the summary in an answer. Undefined for an answer that neither ended normally nor was cut, for the error text of
+ * a proxy, and for a text that is as long as its input or too short. Cuts a summary to `tokensMax`, after a paragraph if
+ * possible. A cut summary ends with a mark. Pure.
  */
 export function acceptedSummary(
   { text, stopReason }: SummaryAnswer,
@@ -152,14 +157,14 @@ export function acceptedSummary(
   if (!isCut && !WHOLE.has(stopReason)) return undefined;
   if (summary.length <= ERROR_TEXT_CHARS_MAX && ERROR_START.test(summary)) return undefined;
   const tokens = estimateText(summary);
-  const ofInput = Math.max(exchanges * LEAST_TOKENS_PER_EXCHANGE, inputTokens * LEAST_SHARE);
-  const leastTokens = isCut ? CUT_TOKENS_MIN : Math.min(ofInput, LEAST_TOKENS_MAX);
+  const tokensForInput = Math.max(exchanges * LEAST_TOKENS_PER_EXCHANGE, inputTokens * LEAST_SHARE);
+  const leastTokens = isCut ? CUT_TOKENS_MIN : Math.min(tokensForInput, LEAST_TOKENS_MAX);
   if (tokens < leastTokens || tokens >= inputTokens) return undefined;
   if (!isCut && tokens <= tokensMax) return summary;
   return `${firstParagraphs(summary, tokensMax - CUT_MARK_TOKENS)}\n${CUT_MARK}`;
 }
 
-/** The beginning of a text, up to a paragraph where one ends in its second half: the most important stands first. */
+/** The beginning of a text, up to the end of a paragraph if one ends in the second half. */
 function firstParagraphs(text: string, tokensMax: number): string {
   let cut = text;
   while (cut !== '' && estimateText(cut) > tokensMax) cut = graphemePrefix(cut, Math.floor(cut.length * 0.95));
@@ -173,36 +178,36 @@ function firstParagraphs(text: string, tokensMax: number): string {
  * that arrived and the last failure. A call that the end of the time aborted counts only if there was no other failure.
  */
 async function ask(
-  { name, otherName, settings, waitsOut, send }: Summariser,
+  { name, otherName, settings, retriesTransient, send }: Summariser,
   request: ModelRequest,
   untilMs: number,
   signal: AbortSignal,
 ): Promise<SummaryAnswer & { failure?: Failure }> {
-  const over = new AbortController();
-  const timer = setTimeout(() => over.abort(), Math.max(0, untilMs - performance.now()));
-  const ending = AbortSignal.any([signal, over.signal]);
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), Math.max(0, untilMs - performance.now()));
+  const stopSignal = AbortSignal.any([signal, timeout.signal]);
   let text = '';
-  const onText = (heard: string): void => {
-    if (heard.length > text.length) text = heard;
+  const onText = (textSoFar: string): void => {
+    if (textSoFar.length > text.length) text = textSoFar;
   };
   let model = name;
   let refusals = 0;
   let failure: Failure | undefined;
   try {
     for (let tries = 1; ; tries++) {
-      const result = await send({ ...request, model }, ending, onText);
+      const result = await send({ ...request, model }, stopSignal, onText);
       if (result.ok) return result.answer;
-      if (!ending.aborted || failure === undefined) failure = result.failure;
+      if (!stopSignal.aborted || failure === undefined) failure = result.failure;
       const isRefused = failure.kind !== 'transient';
       if (isRefused) refusals += 1;
-      if (ending.aborted || wasNotAsked(failure) || refusals > 1) break;
+      if (stopSignal.aborted || wasNotCalled(failure) || refusals > 1) break;
       const hasOther = model === name && otherName !== undefined && otherName !== name;
       model = hasOther ? otherName : name;
       if (hasOther) continue;
       const waitMs = isRefused ? settings.DOUBT_WAIT_MS : backoffMs(tries, settings.RETRY_MS, failure.retryAfterMs);
-      if (!waitsOut || performance.now() + waitMs > untilMs) break;
-      await pause(waitMs, ending);
-      if (ending.aborted) break;
+      if (!retriesTransient || performance.now() + waitMs > untilMs) break;
+      await pause(waitMs, stopSignal);
+      if (stopSignal.aborted) break;
     }
   } finally {
     clearTimeout(timer);
@@ -213,24 +218,24 @@ async function ask(
 function requestOf(
   { name, limitTokens, outputTokens, settings }: Summariser,
   { unseen, tokensMax }: SummaryTask,
-  { chunk, before, isFirst }: { chunk: string; before: string; isFirst: boolean },
+  { chunk, previous, isFirst }: { chunk: string; previous: string; isFirst: boolean },
 ): ModelRequest {
   const maxTokens = Math.max(1, Math.min(OUTPUT_TOKENS_MAX, outputTokens, Math.floor(limitTokens * OUTPUT_SHARE)));
   const textTokens = Math.min(tokensMax, maxTokens * TEXT_SHARE);
   const words = Math.max(WORDS_MIN, Math.floor(textTokens / TOKENS_PER_WORD));
   const hasGap = isFirst && unseen > 0;
   const gap = hasGap ? `(${unseen} older records are not part of this transcript: you cannot see them.)\n` : '';
-  const earlier = before === '' ? '' : `<previous-summary>\n${neutral(before)}\n</previous-summary>\n\n`;
+  const previousText = previous === '' ? '' : `<previous-summary>\n${neutralise(previous)}\n</previous-summary>\n\n`;
   const update = 'Update the previous summary with this transcript. Write the whole new summary.';
-  const task = before === '' ? 'Write the summary.' : update;
-  const kept = settings.preserve === '' ? '' : `Keep also, as the operator asks: ${settings.preserve}\n`;
+  const task = previous === '' ? 'Write the summary.' : update;
+  const preserveLine = settings.preserve === '' ? '' : `Keep also, as the operator asks: ${settings.preserve}\n`;
   return {
     model: name,
     purpose: 'summary',
     maxTokens,
     effort: 'low',
-    system: `${SYSTEM}\n${kept}Use at most ${words} words, the most important first.`,
+    system: `${SYSTEM}\n${preserveLine}Use at most ${words} words, the most important first.`,
     caches: false,
-    messages: [{ role: 'user', content: `${earlier}${gap}<transcript>\n${chunk}\n</transcript>\n\n${task}` }],
+    messages: [{ role: 'user', content: `${previousText}${gap}<transcript>\n${chunk}\n</transcript>\n\n${task}` }],
   };
 }

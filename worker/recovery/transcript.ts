@@ -9,53 +9,51 @@ import { type LogRecord, resultText, textOf, type UserRecord } from '../session/
 
 const TOOL_RESULT_CHARS = 2_000;
 const SHORTENED_CHARS = 1_500;
-/** No character is estimated at more than 1.1 tokens, so this many characters for each token always fit. */
+/** The estimate of a character is at most 1.1 tokens, so this many characters per token always fit. */
 const CHARS_PER_TOKEN_MIN = 0.9;
 
-/** A transcript cut into pieces that a summariser can take, oldest first. */
+/** A transcript in pieces that fit a summariser, oldest first. */
 export interface Transcript {
   chunks: string[];
-  /** Records that fit into no chunk and stay in the log only. */
-  left: number;
+  /** The number of records that fit into no chunk. */
+  omitted: number;
 }
 
 /**
  * Writes records as text for a summariser: tool results shortened to head and tail, media as placeholders, thinking
- * omitted, credentials removed. Where that is more than `chunksMax` chunks, long records are shortened, and the oldest
- * omitted. Pure.
+ * omitted, credentials removed. If that exceeds `chunksMax` chunks, shortens long records and omits the oldest. Pure.
  */
 export function transcribe(records: readonly LogRecord[], chunkTokens: number, chunksMax: number): Transcript {
   const lines = withScrubs(records).flatMap((record) => lineOf(record) ?? []);
-  let chunks = packed(lines, chunkTokens);
+  let chunks = packLines(lines, chunkTokens);
   if (chunks.length > chunksMax) {
     const newestFirst = lines.map((line) => clipMiddle(line, SHORTENED_CHARS)).toReversed();
-    const newest = packed(newestFirst, chunkTokens).slice(0, chunksMax);
+    const newest = packLines(newestFirst, chunkTokens).slice(0, chunksMax);
     chunks = newest.map((chunk) => chunk.toReversed()).toReversed();
   }
-  const left = lines.length - chunks.flat().length;
-  return { chunks: chunks.map((chunk) => chunk.join('\n')), left };
+  const omitted = lines.length - chunks.flat().length;
+  return { chunks: chunks.map((chunk) => chunk.join('\n')), omitted };
 }
 
-/** Packs lines into chunks in their order: more lines later leave the first chunks as they are. */
-function packed(lines: readonly string[], chunkTokens: number): string[][] {
+/** Packs lines into chunks in their order. Adding lines at the end does not change the earlier chunks. */
+function packLines(lines: readonly string[], chunkTokens: number): string[][] {
   const chunks: string[][] = [];
-  let left = 0;
-  for (const whole of lines) {
-    // A single line may be larger than a chunk.
-    const isHuge = lineTokens(whole) > chunkTokens;
-    const line = isHuge ? clipMiddle(whole, Math.floor(chunkTokens * CHARS_PER_TOKEN_MIN)) : whole;
+  let restTokens = 0;
+  for (const fullLine of lines) {
+    const isLargerThanChunk = lineTokens(fullLine) > chunkTokens;
+    const line = isLargerThanChunk ? clipMiddle(fullLine, Math.floor(chunkTokens * CHARS_PER_TOKEN_MIN)) : fullLine;
     const tokens = lineTokens(line);
-    if (tokens > left) {
+    if (tokens > restTokens) {
       chunks.push([]);
-      left = chunkTokens;
+      restTokens = chunkTokens;
     }
     chunks.at(-1)?.push(line);
-    left -= tokens;
+    restTokens -= tokens;
   }
   return chunks;
 }
 
-/** The line break counts: a transcript can be a thousand short lines. */
+/** Includes the line break, because a transcript can be a thousand short lines. */
 function lineTokens(line: string): number {
   return estimateText(`${line}\n`);
 }
@@ -68,7 +66,7 @@ function lineOf(record: LogRecord): string | undefined {
   return text.trim() === '' ? undefined : `${speaker}: ${text}`;
 }
 
-/** Who wrote a message, in brackets that nothing in the name can close. Pure. */
+/** The author of a message, in brackets that the name cannot close. Pure. */
 export function speakerOf(record: UserRecord): string {
   const name = record.from ? ` ${withId(clean(nameInBrackets(record.from)), record)}` : '';
   return `[User${name}]`;
@@ -86,23 +84,23 @@ function blockText(block: Block): string | undefined {
   return `(left out: ${clean(labelWithRef(block))})`;
 }
 
-/** Runs before any cut, since half a credential or half a tag would not be recognised. */
+/** Removes credentials and tags. Call this before any cut, since half a credential would not be recognised. */
 function clean(text: string): string {
-  return neutral(redact(text.toWellFormed()));
+  return neutralise(redact(text.toWellFormed()));
 }
 
 /**
- * The transcript is data inside a tag; nothing in it may open or close such a tag, nor look like the beginning of what
- * somebody else said.
+ * Changes a text inside the transcript tag so that it can neither open or close such a tag, nor look like the beginning of
+ * somebody else's message.
  */
-export function neutral(text: string): string {
+export function neutralise(text: string): string {
   return text
     .replace(/\[(?=[^\p{L}\p{N}[\]]{0,40}(?:user|assistant)\b)/giu, '(')
     .replace(/<(?=\s{0,9}\/?\s{0,9}(?:transcript|previous-summary)\b)/gi, '‹');
 }
 
 /**
- * A text as a seed quotes it: on one line, without credentials and without anything that could pass for a line of the
+ * Quotes a text for a seed: on one line, without credentials, and without anything that could pass for a line of the
  * frame.
  */
 export function quote(text: string, maxChars: number): string {

@@ -10,11 +10,11 @@ import { resultText, textOf, type UserRecord } from '../session/record.ts';
 import { changesOfStep, type FailedCall } from './effects.ts';
 import { learnLimit } from './learnt-limit.ts';
 import { storeParts } from './leave-out.ts';
-import { learntFrom } from './observe.ts';
-import { holdsMedia, insteadOf, type Part, type Place, partOf, placesIn } from './parts.ts';
+import { limitFromCall } from './observe.ts';
+import { containsMedia, type Part, type Place, partOf, placesIn, replacementFor } from './parts.ts';
 
-/** A trimmed part, and what the person reads of it; nothing for the result of a tool. */
-interface Trimmed {
+/** A trimmed part, with a notice for the person; without a notice for the result of a tool. */
+interface TrimResult {
   part: Part;
   notice?: string;
 }
@@ -25,39 +25,39 @@ const COUNT_FACTOR_MAX = 2;
 const CHARS_PER_TOKEN = 4;
 
 /**
- * Trims the newest round to so many tokens, by our count, and asks again: the middle of long texts and tool results is
- * cut, and of documents the text of the leading pages stands for their pictures. A marker states the original size and
- * how `recall` shows the rest. The cuts are stored with the session, so that later requests begin with the same bytes.
- * Returns nothing when there is nothing to cut.
+ * Trims the newest round to so many tokens, by our count, and asks again. Cuts the middle of long texts and tool results,
+ * and replaces the pictures of a document's pages by the text of its leading pages. A marker states the original size and
+ * how `recall` shows the rest. The session stores the cuts, so that later requests begin with the same bytes. Returns
+ * `undefined` if there is nothing to cut.
  */
 export async function trimRound(call: FailedCall, tokens: number): Promise<Verdict | undefined> {
-  const { turn, opened, roundTokens } = call;
-  const { records } = opened.window;
+  const { turn, loadedSession, roundTokens } = call;
+  const { records } = loadedSession.window;
   const round = records.findLast((record) => record.t === 'user');
-  const shown = asShown(records).findLast((record) => record.t === 'user');
-  if (round?.t !== 'user' || shown?.t !== 'user') return undefined;
-  // `trim` counts as we estimate, without the factor between our estimates and the model's tokens.
-  const estimatedPerToken = estimateContent(shown.content) / Math.max(1, roundTokens);
-  // A round that was trimmed before is trimmed anew, from the whole of it.
+  const visibleRound = asShown(records).findLast((record) => record.t === 'user');
+  if (round?.t !== 'user' || visibleRound?.t !== 'user') return undefined;
+  // `trim` uses plain estimates, without the factor between our estimates and the model's tokens.
+  const estimatedPerToken = estimateContent(visibleRound.content) / Math.max(1, roundTokens);
+  // A round that was trimmed before is trimmed again from its original.
   const excesses = trim(round, (tokens * estimatedPerToken) / countFactor(call));
-  const trimmed = await Promise.all(excesses.map((excess) => trimPart(call, excess)));
-  if (trimmed.length === 0) return undefined;
-  const notices = trimmed.flatMap(({ notice }) => notice ?? []);
-  const parts = trimmed.map(({ part }) => part);
-  const learnt = learnLimit(turn, call.turn.env.settings, learntFrom(call.turn.env.settings, call));
+  const results = await Promise.all(excesses.map((excess) => trimPart(call, excess)));
+  if (results.length === 0) return undefined;
+  const notices = results.flatMap(({ notice }) => notice ?? []);
+  const parts = results.map(({ part }) => part);
+  const limit = learnLimit(turn, call.turn.env.settings, limitFromCall(call.turn.env.settings, call));
   const reading = notices.length > 0 ? [turn.notifyReading(notices)] : [];
-  const effects = [...reading, ...changesOfStep(call, 'trim'), ...learnt];
+  const effects = [...reading, ...changesOfStep(call, 'trim'), ...limit];
   await storeParts(call, parts, effects, 'shorten');
   return { kind: 'again' };
 }
 
-/** How much more the endpoint counts of the request than we do, where it says so. */
+/** The factor between the endpoint's count of the request and ours; 1 if the endpoint states none. */
 function countFactor({ failure: { observedTokens, reason }, sentTokens }: FailedCall): number {
   if (observedTokens === undefined || reason.startsWith('counted_')) return 1;
   return Math.min(COUNT_FACTOR_MAX, Math.max(1, observedTokens / Math.max(1, sentTokens)));
 }
 
-async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Promise<Trimmed> {
+async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Promise<TrimResult> {
   const { texts } = call.turn;
   const { block } = place;
   if (block.type === 'document') return trimDocument(call, place, share);
@@ -66,14 +66,16 @@ async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Pro
   const keptChars = Math.max(TEXT_CHARS_MIN, Math.floor((text.length * share) / tokens));
   const ref = await call.turn.env.media.keep(call.turn.currentChat, Buffer.from(text));
   const marker = `the middle left out; the tool "recall" reads it with {"ref":"${ref}"}`;
-  const instead = holdsMedia(block) ? insteadOf(block, keptChars, marker) : clipMiddle(text, keptChars, marker);
-  const part = partOf(place, instead);
+  const replacement = containsMedia(block)
+    ? replacementFor(block, keptChars, marker)
+    : clipMiddle(text, keptChars, marker);
+  const part = partOf(place, replacement);
   if (block.type === 'tool_result') return { part };
   const percent = Math.max(1, Math.floor((keptChars / text.length) * 100));
   return { part, notice: texts.shortenedText(documentNameIn(text), percent) };
 }
 
-/** The text of the leading pages takes less room than their pictures. */
+/** Replaces a document by the text of its leading pages, which is smaller than the pictures of the pages. */
 async function trimDocument(
   {
     turn: {
@@ -84,10 +86,10 @@ async function trimDocument(
   }: FailedCall,
   place: Place,
   share: number,
-): Promise<Trimmed> {
+): Promise<TrimResult> {
   const { block } = place;
-  const { sha256, pages: stated } = (block.source ?? {}) as Partial<Record<string, unknown>>;
-  const allPages = Number(stated ?? 1);
+  const { sha256, pages: statedPages } = (block.source ?? {}) as Partial<Record<string, unknown>>;
+  const allPages = Number(statedPages ?? 1);
   const bytes = typeof sha256 === 'string' ? (await media.load(currentChat, [sha256])).get(sha256) : undefined;
   const reading = bytes && (await readPdfPages(bytes, Math.floor(share * CHARS_PER_TOKEN)));
   const pages = reading?.ok ? reading.texts : [];
@@ -98,14 +100,14 @@ async function trimDocument(
       part: partOf(place, `[${label}: too large to be shown, and no text could be read from its pages]`),
       notice: texts.pagesWithoutText(name),
     };
-  const instead = [
+  const replacement = [
     `[${label}: too large to be shown; here is the text of pages 1 to ${pages.length}]`,
     ...pages.map((page, index) => `[page ${index + 1}]\n${page}`),
   ].join('\n');
-  return { part: partOf(place, instead), notice: texts.shortenedPages(name, pages.length, allPages) };
+  return { part: partOf(place, replacement), notice: texts.shortenedPages(name, pages.length, allPages) };
 }
 
-/** A part of a round that takes more than its share of the room, in tokens as we estimate them. */
+/** A part of a round that takes more than its share of the room, in estimated tokens. */
 interface Excess {
   place: Place;
   tokens: number;
@@ -115,17 +117,17 @@ interface Excess {
 
 /**
  * Shares room among the parts of a round (a message with its files, or a batch of tool results), and returns the parts that
- * take more than their share. Small parts stay whole; the large ones get equal shares of what is left. `tokens` is the
- * room as we estimate tokens. Pure.
+ * exceed their share. Small parts stay whole; the large ones get equal shares of the rest. `tokens` is the room in
+ * estimated tokens. Pure.
  */
 export function trim(round: UserRecord, tokens: number): Excess[] {
-  const sized = placesIn(round)
+  const parts = placesIn(round)
     .map((place) => ({ place, tokens: estimateContent([place.block]) }))
     .sort((a, b) => a.tokens - b.tokens);
-  let left = tokens;
-  return sized.flatMap((part, at) => {
-    const share = Math.max(0, Math.floor(left / (sized.length - at)));
-    left -= Math.min(part.tokens, share);
+  let restTokens = tokens;
+  return parts.flatMap((part, at) => {
+    const share = Math.max(0, Math.floor(restTokens / (parts.length - at)));
+    restTokens -= Math.min(part.tokens, share);
     return part.tokens > share ? [{ ...part, share }] : [];
   });
 }

@@ -3,7 +3,7 @@ import { estimateContent } from '../model/estimate.ts';
 import { asShown, trimOf, withScrubs } from '../session/overlay.ts';
 import { type CompactionRecord, type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
 import { view, type Window } from '../session/view.ts';
-import { chooseKept, earlierFiles, newestTurn, recordTokens } from './kept.ts';
+import { chooseVerbatimPart, earlierFiles, newestTurn, recordTokens } from './kept.ts';
 import { LEAST_TOKENS_MAX, type Summariser, type SummaryFailure, type SummaryTask, summarise } from './summarise.ts';
 import { transcribe } from './transcript.ts';
 
@@ -11,7 +11,7 @@ import { transcribe } from './transcript.ts';
 export interface CompactionOptions {
   room: Room;
   summariser: Summariser;
-  /** The records that omit thinking bound to an earlier part; stored with any change of that part. */
+  /** Records that omit thinking which is bound to an earlier part; stored with each change of that part. */
   thinking: readonly TrimRecord[];
   /** An unguessable word that frames the summary. */
   boundary: string;
@@ -22,16 +22,16 @@ export interface Progress {
   tokensBefore: number;
   tokensAfter: number;
   /** The size without the newest question, its answer and the newest round of tools. */
-  keptTokens: number;
+  olderTokens: number;
   /** The tokens that a summary may add while the change is still worth a new attempt. Negative if the change is not. */
   spareTokens: number;
 }
 
-/** A summary, and what is stored with it. */
+/** A summary, with the other records that the same step stores. */
 export interface Compaction extends Progress {
-  /** The summary, without a stamp. Its `records` counts from the window's first record: the rest is kept verbatim. */
+  /** The summary, without a stamp. It replaces the first `records` records of the window; the rest stays verbatim. */
   head: CompactionRecord;
-  /** The records that make the kept part small enough and valid for the API. */
+  /** The records that make the verbatim part small enough and valid for the API. */
   changes: readonly LogRecord[];
   calls: number;
 }
@@ -40,18 +40,18 @@ type NoPlan = 'nothing_to_compact' | 'did_not_shrink';
 export type CompactionFailure = SummaryFailure | { reason: NoPlan };
 export type CompactionResult = ({ ok: true } & Compaction) | ({ ok: false; calls: number } & CompactionFailure);
 
-/** A user never waits for dozens of summary calls. */
+/** The most summary calls that a user waits for. */
 const COMPACTION_CALLS_MAX = 2;
-/** A compaction that leaves more than this share of the conversation is no progress. */
+/** A compaction must shrink the conversation to this share at least. */
 const SHRINK_MAX = 0.8;
 /** Share of the summariser's window that a transcript may fill; estimates undercount, at worst by a factor of 1.55. */
 const CHUNK_SHARE = 0.45;
-/** A summary with less than this share of the room that is planned for it would lose too much. */
+/** If a summary gets less than this share of its planned room, tool results are masked as well. */
 const SUMMARY_SHARE_MIN = 0.5;
 
 /**
- * Has a model summarise everything but the newest turns, in at most two parts. If an answer is no summary, the other
- * model is asked, or the same one again. Stores nothing. Contract: throws only as `send` and `keepPart` do.
+ * Lets a model summarise all but the newest turns, in at most two parts. If an answer is no summary, asks the other model,
+ * or the same one again. Stores no records. Contract: throws only as `send` and `storePart` do.
  */
 export async function compact(
   window: Window,
@@ -68,7 +68,7 @@ export async function compact(
     calls += result.calls;
     if (result.ok) {
       const head = { ...plan.head, summary: result.summary };
-      return { ok: true, head, changes, calls, ...progressOf(window, compacted(window, head, changes), room) };
+      return { ok: true, head, changes, calls, ...progressOf(window, windowAfter(window, head, changes), room) };
     }
     if (result.reason !== 'useless' || calls >= COMPACTION_CALLS_MAX) return { ...result, calls };
   }
@@ -80,59 +80,60 @@ function planOf(
   { room, summariser, thinking, boundary }: CompactionOptions,
   callsMax: number,
 ): (Pick<Compaction, 'head' | 'changes'> & { task: SummaryTask }) | NoPlan {
-  const { records, head: before } = window;
-  const kept = chooseKept(records, room.keptTokens);
+  const { records, head: previousHead } = window;
+  const verbatim = chooseVerbatimPart(records, room.verbatimTokens);
   // If nothing is older than the newest exchange, that exchange is summarised.
-  const { from, shortenings } = kept.from > 0 ? kept : { from: newestTurn(records), shortenings: [] };
+  const { from, shortenings } = verbatim.from > 0 ? verbatim : { from: newestTurn(records), shortenings: [] };
   const older = withScrubs(records).slice(0, from);
-  const { chunks, left } = transcribe(older, Math.floor(summariser.limitTokens * CHUNK_SHARE), callsMax);
+  const { chunks, omitted } = transcribe(older, Math.floor(summariser.limitTokens * CHUNK_SHARE), callsMax);
   if (chunks.length === 0) return 'nothing_to_compact';
-  const unseen = left + window.omitted;
-  const unseenBefore = before?.t === 'compaction' ? (before.unseen ?? 0) : 0;
+  const unseen = omitted + window.omitted;
+  const unseenBefore = previousHead?.t === 'compaction' ? (previousHead.unseen ?? 0) : 0;
   const files = earlierFiles(window, from);
-  const about = { records: from, unseen: unseen + unseenBefore, boundary, ...(files.length > 0 && { files }) };
-  const head: CompactionRecord = { v: 1, t: 'compaction', id: '', at: '', summary: '', ...about };
+  const fields = { records: from, unseen: unseen + unseenBefore, boundary, ...(files.length > 0 && { files }) };
+  const head: CompactionRecord = { v: 1, t: 'compaction', id: '', at: '', summary: '', ...fields };
   const withMask = (masks: readonly TrimRecord[]) => {
     const changes = [...shortenings, ...masks, ...thinking];
-    const { spareTokens } = progressOf(window, compacted(window, head, changes), room);
+    const { spareTokens } = progressOf(window, windowAfter(window, head, changes), room);
     return { changes, tokensMax: spareTokens };
   };
   const plain = withMask([]);
-  const isRoomy = plain.tokensMax >= (room.retainedTokens - room.keptTokens) * SUMMARY_SHARE_MIN;
-  const masked = isRoomy ? plain : withMask(masksOf(records).slice(-1));
-  const { changes, tokensMax } = masked.tokensMax > plain.tokensMax ? masked : plain;
+  const isRoomy = plain.tokensMax >= (room.retainedTokens - room.verbatimTokens) * SUMMARY_SHARE_MIN;
+  const alternative = isRoomy ? plain : withMask(masksOf(records).slice(-1));
+  const { changes, tokensMax } = alternative.tokensMax > plain.tokensMax ? alternative : plain;
   if (tokensMax < LEAST_TOKENS_MAX) return 'did_not_shrink';
-  const previous = before?.t === 'compaction' ? before.summary : before?.t === 'seed' ? before.text : '';
+  const previous =
+    previousHead?.t === 'compaction' ? previousHead.summary : previousHead?.t === 'seed' ? previousHead.text : '';
   const exchanges = older.filter(startsTurn).length;
   return { head, changes, task: { chunks, previous, unseen, exchanges, tokensMax } };
 }
 
-function compacted({ records }: Window, head: CompactionRecord, changes: readonly LogRecord[]): Window {
+function windowAfter({ records }: Window, head: CompactionRecord, changes: readonly LogRecord[]): Window {
   return { head, records: [...records.slice(head.records), ...changes], omitted: 0 };
 }
 
-function progressOf(before: Window, after: Window, { retainedTokens, fullTokens }: Room): Progress {
-  const { rest: restBefore, tokens: tokensBefore } = sizeOf(before);
-  const { rest, tokens: tokensAfter, kept: keptTokens } = sizeOf(after);
-  const spare = Math.min(restBefore * SHRINK_MAX - rest, fullTokens - rest, retainedTokens - keptTokens);
-  return { tokensBefore, tokensAfter, keptTokens, spareTokens: Math.floor(spare) };
+function progressOf(oldWindow: Window, newWindow: Window, { retainedTokens, fullTokens }: Room): Progress {
+  const { rest: restBefore, tokens: tokensBefore } = sizeOf(oldWindow);
+  const { rest, tokens: tokensAfter, older: olderTokens } = sizeOf(newWindow);
+  const spare = Math.min(restBefore * SHRINK_MAX - rest, fullTokens - rest, retainedTokens - olderTokens);
+  return { tokensBefore, tokensAfter, olderTokens, spareTokens: Math.floor(spare) };
 }
 
 /**
- * The tokens of a window. `tokens`: all. `rest`: without the newest question and its answer. `kept`: `rest` without the
+ * The tokens of a window. `tokens`: all. `rest`: without the newest question and its answer. `older`: `rest` without the
  * newest round of tools.
  */
-function sizeOf(window: Window): { tokens: number; rest: number; kept: number } {
+function sizeOf(window: Window): { tokens: number; rest: number; older: number } {
   const turn = asShown(window.records).slice(newestTurn(window.records));
   const isCall = (record: LogRecord) => record.t === 'assistant' && record.stopReason === 'tool_use';
   const words = turn.filter((record, at) => at === 0 || (record.t === 'assistant' && !isCall(record)));
   const call = turn.findLastIndex(isCall);
   const tokens = view(window).reduce((sum, { content }) => sum + estimateContent(content), 0);
   const rest = tokens - recordTokens(words);
-  return { tokens, rest, kept: call === -1 ? rest : rest - recordTokens(turn.slice(call, call + 2)) };
+  return { tokens, rest, older: call === -1 ? rest : rest - recordTokens(turn.slice(call, call + 2)) };
 }
 
-/** The number of newest turns, the pending one included, whose results stay whole if that suffices. */
+/** The number of newest turns, with the pending one, whose tool results are masked only as a second step. */
 const TURNS_WHOLE = 2;
 
 /** The masks of old tool results, the weakest first: all turns but the newest; everything but the newest round of tools. */
@@ -142,15 +143,15 @@ function masksOf(records: readonly LogRecord[]): TrimRecord[] {
   return ends.filter((end) => end > 0).map((end) => trimOf('results', records.slice(0, end)));
 }
 
-/** The weakest mask that is enough progress by itself, with the thinking that is omitted with it. Pure except for stamps. */
+/** The weakest mask that frees enough room by itself, with its omissions of thinking. Pure except for stamps. */
 export function maskResults(
-  before: Window,
+  window: Window,
   room: Room,
   thinking: readonly TrimRecord[],
 ): (Progress & { trims: readonly TrimRecord[] }) | undefined {
-  for (const mask of masksOf(before.records)) {
+  for (const mask of masksOf(window.records)) {
     const trims = [mask, ...thinking];
-    const progress = progressOf(before, { ...before, records: [...before.records, ...trims] }, room);
+    const progress = progressOf(window, { ...window, records: [...window.records, ...trims] }, room);
     if (progress.spareTokens >= 0) return { trims, ...progress };
   }
   return undefined;

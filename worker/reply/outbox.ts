@@ -25,7 +25,7 @@ import { albumFrom, type Content, contentAt, isFormatted, type PartSlot, ringing
 export async function deliver(
   turn: Turn<Env>,
   stored: Conclusion,
-  { isNew, isFollowed, leaving }: DeliveryTime,
+  { isNew, isFollowed, stopSignal }: DeliveryTime,
 ): Promise<Delivery> {
   let conclusion = stored;
   let isMarked = isNew;
@@ -38,7 +38,7 @@ export async function deliver(
     const isLast = index + count === conclusion.parts.length;
     const content = contentAt(conclusion, index, count);
     const isFurther = index !== ringingPart(conclusion);
-    const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, leaving };
+    const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, leaving: stopSignal };
     const sent = isRepeat
       ? await repeatPart(turn, slot, content)
       : await sendPart(turn, slot, content, { isMarked, isFollowed: isFollowed || !isLast });

@@ -1,6 +1,6 @@
 import type { MessageEntity } from '@grammyjs/types';
 import { clip, toolLabel, visible, visibleInLine } from '../../shared/base/text.ts';
-import { type Parked, toolsShown } from '../../shared/state/turn/parking.ts';
+import { type ParkedQuestion, toolsShown } from '../../shared/state/turn/parking.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Button, OutboundFile, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/language.ts';
@@ -26,7 +26,7 @@ const MARK = '▸';
 const VALUE_MARK = '    │ ';
 
 /** A question with its buttons, as it is asked in the chat. Pure. */
-export function questionIn({ entry, texts, message }: Turn, asking: Asking, parked: Parked): ShownQuestion {
+export function questionIn({ entry, texts, message }: Turn, asking: Asking, parked: ParkedQuestion): ShownQuestion {
   const press = (word: string) => `/decide ${entry} ${asking.id} ${word}`;
   const replyTo = message.ok ? message.value.messageId : undefined;
   if (asking.kind === 'question')
@@ -42,7 +42,7 @@ export function questionIn({ entry, texts, message }: Turn, asking: Asking, park
 /** With several calls, each tool has its own "Always" button, which names the tool and decides only about its calls. */
 function approvalButtons(
   { approval }: Texts,
-  parked: Parked,
+  parked: ParkedQuestion,
   press: (word: string) => string,
 ): readonly (readonly Button[])[] {
   const once = { text: approval.once, command: press('once') };
@@ -52,7 +52,11 @@ function approvalButtons(
   return isOne ? [[once, ...grants], [decline]] : [[once], ...grants.map((grant) => [grant]), [decline]];
 }
 
-function grantButtons({ always, alwaysTool }: Texts['approval'], { calls }: Parked, press: (word: string) => string) {
+function grantButtons(
+  { always, alwaysTool }: Texts['approval'],
+  { calls }: ParkedQuestion,
+  press: (word: string) => string,
+) {
   const tools = toolsShown({ calls });
   return tools.flatMap((tool, at): Button[] => {
     const open = calls.find((call) => call.tool === tool && call.how === undefined && call.definition !== undefined);

@@ -8,7 +8,7 @@ import { readHead, readWaiting } from '../../shared/state/lane/waiting.ts';
 import { readInbound } from '../../shared/state/message/inbound.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
-import { createUsageBook, type Used } from '../../shared/state/spending/usage-book.ts';
+import { createUsageBook, type DayUsage } from '../../shared/state/spending/usage-book.ts';
 import { readTurn } from '../../shared/state/turn/summary.ts';
 import { createChatState } from '../command/chat-state.ts';
 import { sum } from '../watch/snapshot.ts';
@@ -64,7 +64,7 @@ export async function readChat({ redis, shards }: ReportSource, chat: ChatKey) {
     // `waiting` counts all messages in the chat's lanes, with commands and the running message.
     ...{ chat, shard, waiting, head, session: id && session ? { id, ...session } : undefined, outcomes },
     recoveries: sum(outcomes, (outcome) => outcome.recoveries),
-    ...{ today: today as Used, deadLetters: letters.length, reminders: reminders.length },
+    ...{ today: today as DayUsage, deadLetters: letters.length, reminders: reminders.length },
     ...{ pause: pauseOfChat(pauses, chat), movedTo, movedFrom },
   };
 }

@@ -1,5 +1,5 @@
 import { counted } from '../../shared/base/text.ts';
-import { eventsIn, type KeptEvent, type OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
+import { eventsIn, type OutcomeRecord, type StoredEvent } from '../../shared/state/lane/record-streams.ts';
 import type { InboundEntry } from '../../shared/state/message/inbound.ts';
 import type { EndedAttempt } from '../../shared/state/turn/aspects.ts';
 import type { TurnSummary } from '../../shared/state/turn/summary.ts';
@@ -17,7 +17,7 @@ interface Trail {
   inbound: InboundEntry | undefined;
   turn: TurnSummary | undefined;
   /** Audit events of this message, in order. */
-  events: readonly KeptEvent[];
+  events: readonly StoredEvent[];
   /** Outcomes of messages of the same chat that this message waited for. */
   predecessors: readonly OutcomeRecord[];
   outcome: OutcomeRecord | undefined;
@@ -49,7 +49,7 @@ function attemptStep({ atMs, attempt, reason, delayMs }: EndedAttempt): Step {
   return { atMs, kind: 'attempt', text: `attempt ${attempt} ended: ${reason}; ${then}` };
 }
 
-function eventStep(record: KeptEvent): Step {
+function eventStep(record: StoredEvent): Step {
   const { event, entry, chat, traceId, atMs, ...about } = record;
   const kind = event.startsWith('model.') ? 'model' : 'recovery';
   return { atMs, kind, text: `${event} ${detailsOf(about)}`.trim() };
@@ -85,7 +85,7 @@ const EVENTS_SEARCHED_MAX = 5_000;
 
 /** The report `recoveries`: the newest steps of recovery, the newest first. */
 export const showRecoveries: ReadReport = async (at) => {
-  const isStep = ({ event }: KeptEvent) => !event.startsWith('model.');
+  const isStep = ({ event }: StoredEvent) => !event.startsWith('model.');
   const all = await Promise.all(
     shardsOf(at).map((keys) => findMatching(eventsIn(at.redis, keys).newest(EVENTS_SEARCHED_MAX), isStep, SHOWN_MAX)),
   );

@@ -4,9 +4,9 @@ import { chatOf, keysOf } from '../../shared/redis/keys.ts';
 import { readAllowed } from '../../shared/state/chat/allowed-people.ts';
 import { findRefusedWrites, hostAndPid, isStarting, serverTimeMs } from '../../shared/state/process/process.ts';
 import { POLL_AGE_MS, readReceivingProcess } from '../../shared/state/process/receiver.ts';
-import { countWorkers, readShown } from '../../shared/state/process/workers.ts';
+import { countWorkers, readWorkerReports } from '../../shared/state/process/workers.ts';
 import { readBreakers } from '../../shared/state/provider/provider.ts';
-import { percentOf, type Spent, spentInWords, totalsOf } from '../../shared/state/spending/limit.ts';
+import { type LimitUsage, percentOf, spentInWords, totalsOf } from '../../shared/state/spending/limit.ts';
 import { readTelegramPause } from '../../shared/state/telegram/telegram.ts';
 import { modelsInUse } from '../model/catalog.ts';
 import { colourOf, troublesOf } from '../watch/colour.ts';
@@ -53,7 +53,7 @@ async function readStatus(at: ReportContext, caller: ReportRequest['caller']) {
       isStarting(redis),
       readIncidents(at),
       countWorkers(redis, nowMs),
-      readShown(redis, nowMs),
+      readWorkerReports(redis, nowMs),
       findRefusedWrites(redis, shards),
       readReceivingProcess(redis, Number(settings.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readProof(at),
@@ -154,7 +154,7 @@ function statusReport(status: Status): Report {
   };
 }
 
-export function budgetFacts(budgets: readonly Spent[]): Fact[] {
+export function budgetFacts(budgets: readonly LimitUsage[]): Fact[] {
   return budgets.map((each) => fact(each.limit.setting, `${spentInWords(each)}, ${percentOf(each)} %`));
 }
 

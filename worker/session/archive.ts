@@ -12,7 +12,7 @@ import {
   type ArchivePlan,
   decodePointer,
   encodePointer,
-  type MovedSegment,
+  type SegmentRange,
   sessionArchives,
 } from '../../shared/state/session/archive.ts';
 import { RANGE_BYTES_MAX, sessionLogs } from '../../shared/state/session/log.ts';
@@ -20,10 +20,10 @@ import { type Blobs, DamagedBlobError } from '../blob/blobs.ts';
 import type { Limits } from '../limits.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
 
-/** The oldest records of a log, ready to be moved. */
-export interface Segment extends MovedSegment {
-  packed: Buffer;
-  /** When it was read, in seconds by Redis' clock. */
+/** The oldest records of a log, compressed for the archive. */
+export interface Segment extends SegmentRange {
+  bytes: Buffer;
+  /** The time of the read, in seconds by the clock of Redis. */
   readAtS: number;
 }
 
@@ -31,14 +31,14 @@ export interface Segment extends MovedSegment {
 export interface SessionSource {
   redis: RedisClient;
   keys: Keys;
-  /** Absent: segments are kept in Redis. */
+  /** Where segments are stored; in Redis if absent. */
   blobs?: Blobs | undefined;
 }
 
-/** A blob is no orphan before it is twice as old as this. */
+/** The most time between reading a segment and moving it. Blobs of at least twice this age may be removed as orphans. */
 export const APPEND_SECONDS_MAX = 1_800;
 
-/** Called for each unreadable segment, with its place in the archive. */
+/** Called for each unreadable segment, with its index in the archive. */
 export type OnUnreadable = (segment: number, error: unknown) => void;
 
 export type Archive = ReturnType<typeof createArchive>;
@@ -47,61 +47,61 @@ export type Archive = ReturnType<typeof createArchive>;
  * The archives of one shard's sessions: records that left a session's window move from its log to compressed segments.
  * An archive lasts `retentionSeconds` from its last segment on.
  *
- * Contract: no call changes what a view or a seed shows, so none of them is fenced by a turn; each may be repeated, and
- * several archivists may make it at once. Each rejects when Redis or the blob store cannot be used just now.
+ * Contract: the calls need no fence, because none changes a view or a seed. Each call is idempotent, also with several
+ * archivists at once, and rejects while Redis or the blob store is unavailable.
  */
 export function createArchive(source: SessionSource, retentionSeconds: number, reach?: ReachFailpoint) {
   const { redis, keys, blobs } = source;
   const logs = sessionLogs(redis, keys);
   const archives = sessionArchives(redis, keys);
   return {
-    /** The records that may leave; the newest `SEED_READ_BYTES_MAX` bytes never do. */
+    /** Plans which records to move. The newest `SEED_READ_BYTES_MAX` bytes always stay in the log. */
     plan: (session: SessionId) => archives.plan(session, SEED_READ_BYTES_MAX),
-    /** Reads and packs the log's oldest records, as many as fit into one segment; `undefined` when none may leave. */
+    /** Reads and packs the log's oldest records, as many as fit into one segment; `undefined` if none is to move. */
     async nextSegment(session: SessionId, until: number): Promise<Segment | undefined> {
       const { archived, lines, readAtS } = await logs.range(session, 0);
-      const leaving = lines.slice(0, Math.max(0, until - archived));
-      if (leaving.length === 0) return undefined;
-      return { session, from: archived, records: leaving.length, packed: await packSegment(leaving), readAtS };
+      const linesToMove = lines.slice(0, Math.max(0, until - archived));
+      if (linesToMove.length === 0) return undefined;
+      return { session, from: archived, records: linesToMove.length, bytes: await packSegment(linesToMove), readAtS };
     },
     /**
-     * Moves a segment: its bytes are stored first, and in one atomic step the archive points at them and the log ends
-     * before them. `false` when the log no longer begins with it, or it was read so long ago that its bytes may have
-     * been removed as an orphan's; then it must be read again.
+     * Moves a segment: stores its bytes, then in one atomic step adds a pointer to the archive and removes the records from
+     * the log. Returns false if the log no longer begins with these records, or if the read is so old that the bytes may
+     * have been removed as an orphan. Read the segment again then.
      */
     async append(segment: Segment): Promise<boolean> {
-      const item = blobs ? await pointerTo(blobs, segment) : segment.packed;
+      const item = blobs ? await pointerTo(blobs, segment) : segment.bytes;
       reach?.('segment stored');
       return archives.move(segment, item, segment.readAtS + APPEND_SECONDS_MAX, retentionSeconds);
     },
-    /** Ends a visit; a closed session's keys then last as long as the retention. `false` when there is more to do. */
+    /** Ends a visit, after which a closed session's keys expire with the retention. Returns false if records remain. */
     release: (session: SessionId, plan: ArchivePlan) => archives.release(session, plan, retentionSeconds),
   };
 }
 
-async function pointerTo(blobs: Blobs, { session, records, packed }: Segment): Promise<string> {
-  const blob = await blobs.put(session, packed);
-  return encodePointer({ blob, records, bytes: packed.length });
+async function pointerTo(blobs: Blobs, { session, records, bytes }: Segment): Promise<string> {
+  const blob = await blobs.put(session, bytes);
+  return encodePointer({ blob, records, bytes: bytes.length });
 }
 
 const DAY_SECONDS = 24 * 3600;
 
 /**
- * Moves records that left a session's window to its archive, and ends what is kept for a time, at the start and then
- * regularly. A session stays in the set of sessions to visit until nothing more of it can move, so a crash at any point
- * only repeats a visit. Several may run side by side.
+ * Moves records that left a session's window to its archive, and removes expired records of the ledger, at the start and
+ * then regularly. A session stays in the set of sessions to visit until no more of its records can move, so a crash only
+ * repeats a visit. Several archivists may run side by side.
  */
 export function startArchivist(
   env: SessionSource & Pick<Root, 'settings' | 'log' | 'reach'> & { limits: Limits },
 ): Service {
   const { settings, redis, keys, log, reach } = env;
-  const { toVisit } = sessionArchives(redis, keys);
+  const { archivable } = sessionArchives(redis, keys);
   const archive = createArchive(env, settings.SESSION_RETENTION_DAYS * DAY_SECONDS, reach);
   const everyMs = env.limits.archiveEveryMs;
   return runLoop({
     name: 'archivist',
     async round(signal) {
-      for (const session of await toVisit()) await visit(archive, session, log, signal);
+      for (const session of await archivable()) await visit(archive, session, log, signal);
       await forgetRecordsOlderThan(redis, keys, settings.LEDGER_RETENTION_DAYS);
       return everyMs;
     },
@@ -110,7 +110,7 @@ export function startArchivist(
   });
 }
 
-/** A session that cannot be archived must not keep the others waiting. */
+/** Archives a session. Logs a failure, so that the other sessions are still archived. */
 async function visit(archive: Archive, session: SessionId, log: Logger, signal: AbortSignal): Promise<void> {
   try {
     const records = await archiveSession(archive, session, signal);
@@ -121,8 +121,8 @@ async function visit(archive: Archive, session: SessionId, log: Logger, signal: 
 }
 
 /**
- * Archives what may leave one session's log, segment by segment, and ends the visit. Returns how many records it moved.
- * When aborted, it stops after the current segment, and does not end the visit.
+ * Archives the oldest records of one session, segment by segment, and ends the visit. Returns the number of moved records.
+ * On abort, stops after the current segment and does not end the visit.
  */
 export async function archiveSession(archive: Archive, session: SessionId, signal: AbortSignal): Promise<number> {
   let records = 0;
@@ -139,8 +139,8 @@ export async function archiveSession(archive: Archive, session: SessionId, signa
 }
 
 /**
- * Reads one segment by its place in the archive and returns its lines: none when it is damaged or its blob is missing
- * (which is reported), `undefined` when the archive ends before it.
+ * Reads the lines of one segment by its index in the archive. Reports a damaged segment or a missing blob and returns no
+ * lines. Returns `undefined` after the end of the archive.
  */
 export async function readSegment(
   { redis, keys, blobs }: SessionSource,
@@ -150,18 +150,18 @@ export async function readSegment(
 ): Promise<Buffer[] | undefined> {
   const item = await sessionArchives(redis, keys).segment(session, segment);
   if (item === null) return undefined;
-  const packed = await packedOf(blobs, session, item);
+  const bytes = await readBytes(blobs, session, item);
   try {
-    if (packed instanceof DamagedBlobError) throw packed;
-    return await unpackSegment(packed);
+    if (bytes instanceof DamagedBlobError) throw bytes;
+    return await unpackSegment(bytes);
   } catch (error) {
     onUnreadable(segment, error);
     return [];
   }
 }
 
-/** The bytes of a segment, which an earlier version kept in the list itself. */
-async function packedOf(
+/** Reads the bytes of a segment; an earlier version stored them in the list itself. */
+async function readBytes(
   blobs: Blobs | undefined,
   session: SessionId,
   item: Buffer,
@@ -180,7 +180,7 @@ const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 /** The checksum detects a flipped bit when the segment is read, instead of returning wrong data. */
 const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } };
-/** Most segments come out as one piece: pieces cost more than the bytes in them. */
+/** A buffer that is large enough for most segments, since many small buffers would be slower. */
 const UNPACKED = { chunkSize: RANGE_BYTES_MAX };
 const LINE_BREAK = 0x0a;
 const SPACE = 0x20;
@@ -192,9 +192,9 @@ export async function packSegment(lines: readonly Buffer[]): Promise<Buffer> {
   return compress(Buffer.concat(jsonl), CHECKED);
 }
 
-/** The lines of a segment, as they were packed. Rejects when its checksum does not match. */
-export async function unpackSegment(packed: Buffer): Promise<Buffer[]> {
-  const jsonl = await decompress(packed, UNPACKED);
+/** Unpacks the lines of a segment. Rejects if the checksum does not match. */
+export async function unpackSegment(bytes: Buffer): Promise<Buffer[]> {
+  const jsonl = await decompress(bytes, UNPACKED);
   const lines: Buffer[] = [];
   for (let start = 0; start <= jsonl.length; ) {
     const found = jsonl.indexOf(LINE_BREAK, start);
@@ -205,7 +205,7 @@ export async function unpackSegment(packed: Buffer): Promise<Buffer[]> {
   return lines;
 }
 
-/** JSON has no raw line break inside a string: replacing one by a space changes no record. */
+/** Replaces raw line breaks by spaces, which changes no record, because a JSON string cannot contain a raw line break. */
 function onOneLine(line: Buffer): Buffer {
   return line.includes(LINE_BREAK) ? Buffer.from(line.map((byte) => (byte === LINE_BREAK ? SPACE : byte))) : line;
 }

@@ -1,8 +1,8 @@
-import { carriedMemory } from '../../shared/state/session/session.ts';
+import { sessionMemory } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 
-/** The system prompt with the fixed text that the session carries. Pure. */
+/** The system prompt with the session's fixed text. Pure. */
 export function systemOf(turn: Turn<Env>): string {
   const { env, memory = '' } = turn;
   const { settings, fixedText } = env;
@@ -11,16 +11,16 @@ export function systemOf(turn: Turn<Env>): string {
 }
 
 /**
- * The attempt with the fixed text that its session carries: fixed now where that is still to be done, so that it stays the
- * same in every request until the session is compacted. Contract: throws `FencedError`, or what Redis throws.
+ * Returns the turn with its session's fixed text. Stores the text with the session if the session has none yet, so that it
+ * stays the same in every request until the session is compacted. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function withFixedText(turn: Turn<Env>, windowTokens: number): Promise<Turn<Env>> {
   const { fixedText } = turn.env;
   if (turn.memory !== undefined || fixedText === undefined) return turn;
   for (;;) {
     const { text, unchanged } = await fixedText.of(turn, windowTokens);
-    const changes = [carriedMemory(turn.keys, turn.session).fix(text)];
-    // Somebody may delete a line in between.
+    const changes = [sessionMemory(turn.keys, turn.session).fix(text)];
+    // Repeat if a person has changed the text between the read and the write.
     if ((await turn.write('', changes, [unchanged])) !== 'unmet') return turn.with({ memory: text });
   }
 }

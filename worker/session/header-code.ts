@@ -4,41 +4,41 @@ import type { LogRecord, UserRecord } from './record.ts';
 const CODE = /^\[(#[\w-]{6}) /;
 const REPEATED = /\[#[\w-]{6} /g;
 
-/** The code that the gateway's lines of a record carry, if it has any. Pure. */
+/** The code in the gateway's lines of a record, if it has such lines. Pure. */
 export function codeOf(record: LogRecord): string | undefined {
   return record.t === 'user' ? CODE.exec(record.header ?? '')?.[1] : undefined;
 }
 
-/** The gateway's own line, with a name in which no quotation mark can stand; what it quotes begins each line with >. */
+/** The gateway's line about the author. The name contains no quotation mark; quoted lines begin with >. */
 const WRITER = /^\[#[\w-]{6} [^"\n]*"[^"\n]*" \(id (-?\d{1,20})\) writes/m;
 
-/** A person's name with the id beside it, where the header of their message states one: a name is its owner's choice. Pure. */
+/** A person's name with the id from their message's header, if any, since people choose their names freely. Pure. */
 export function withId(name: string, { header = '' }: UserRecord): string {
   const id = WRITER.exec(header)?.[1];
   return id === undefined ? name : `${name} (id ${id})`;
 }
 
-/** A record whose lines by the gateway carry another code; its words stay as they are. Pure. */
+/** The record with another code in the gateway's lines. Pure. */
 export function withCode(record: UserRecord, code: string): UserRecord {
-  return opened(record, `[${code} `);
+  return withOpening(record, `[${code} `);
 }
 
-/** A record as people may see it: a code is for the model alone, also where the model repeats one. Pure. */
+/** The record for people, without codes, which are for the model only; also without codes that the model repeats. Pure. */
 export function withoutCode<R extends LogRecord>(record: R): R {
-  if (record.t === 'user') return opened(record, '[') as LogRecord as R;
+  if (record.t === 'user') return withOpening(record, '[') as LogRecord as R;
   if (record.t !== 'assistant') return record;
   return { ...record, content: withTexts(record.content, (text) => text.replace(REPEATED, '[')) };
 }
 
-/** The gateway's lines of a record with another opening. A block that begins with the code is one: no text can hold it. */
-function opened(record: UserRecord, opening: string): UserRecord {
-  const own = codeOf(record);
-  if (own === undefined) return record;
-  const before = `[${own} `;
+/** Replaces the opening of the gateway's lines. A block that begins with the code is one, since no user can guess it. */
+function withOpening(record: UserRecord, opening: string): UserRecord {
+  const code = codeOf(record);
+  if (code === undefined) return record;
+  const oldOpening = `[${code} `;
   const content = withTexts(record.content, (text) =>
-    text.startsWith(before) ? opening + text.slice(before.length) : text,
+    text.startsWith(oldOpening) ? opening + text.slice(oldOpening.length) : text,
   );
-  return { ...record, header: record.header?.replaceAll(before, opening) ?? '', content };
+  return { ...record, header: record.header?.replaceAll(oldOpening, opening) ?? '', content };
 }
 
 function withTexts(content: UserRecord['content'], change: (text: string) => string): UserRecord['content'] {

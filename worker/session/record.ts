@@ -17,11 +17,11 @@ export interface UserRecord extends Base {
   readonly content: Content;
   /** The entry of this message; absent for imports and tool results. */
   readonly entry?: string;
-  /** Where it was written, as text. */
+  /** The chat in which it was written, as text. */
   readonly channel?: string;
-  /** Its author, where several people share a chat. */
+  /** Its author, if several people share the chat. */
   readonly from?: string;
-  /** The line that the gateway puts before it: its time and its author. Older records have none. */
+  /** The gateway's line before the message: its time and its author. Older records have none. */
   readonly header?: string;
 }
 
@@ -32,11 +32,11 @@ export interface AssistantRecord extends Base {
   readonly entry?: string;
   readonly model?: string;
   readonly stopReason?: string | null;
-  /** The ids of calls whose input was no JSON object: they are not made. Absent for none. */
+  /** The ids of calls whose input is no JSON object, and which are not made; absent for none. */
   readonly unreadable?: readonly string[];
-  /** Whether a guest of a group was answered, for whom the model has fewer tools. */
+  /** Set for answers to guests, for whom the model has fewer tools. */
   readonly isForGuest?: true;
-  /** As the model stated it; records of before `passes` have none. */
+  /** As stated by the model; absent in records from before `passes`. */
   readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>;
 }
 
@@ -46,15 +46,15 @@ export interface CompactionRecord extends Base {
   readonly summary: string;
   /** Index in the log of the first record that the summary does not cover. */
   readonly records: number;
-  /** How many records before that index no summariser has seen; absent for none. */
+  /** The number of records before that index that no summariser has read; absent for none. */
   readonly unseen?: number;
-  /** An unguessable word that frames the summary, so that nothing in it can end it; older records have none. */
+  /** An unguessable word around the summary, so that no text in it can end the summary; older records have none. */
   readonly boundary?: string;
   /** Pictures and PDFs from before the window, newest last, each with its reference; older records have none. */
   readonly files?: readonly string[];
 }
 
-/** The text that opens a fresh session; the gateway builds it from the old session. */
+/** The text that opens a fresh session, built by the gateway from the old session. */
 interface SeedRecord extends Base {
   readonly t: 'seed';
   readonly text: string;
@@ -73,16 +73,16 @@ export interface ScrubRecord extends Base {
   readonly record?: string;
   /** Index of the target block; absent: all of the content. */
   readonly block?: number;
-  /** Whether everything that followed the message goes with it: answers, tool calls and their results. */
+  /** Whether the scrub also hides the answers, tool calls and results that followed the message. */
   readonly turn?: boolean;
   readonly text: string;
 }
 
-/** Before this point the view shows less: old tool results as one line each, or no thinking. */
+/** Makes the view show less before this record: old tool results as one line each, or no thinking. */
 export interface TrimRecord extends Base {
   readonly t: 'trim';
   readonly what: 'results' | 'thinking';
-  /** The id of the newest record that is trimmed. */
+  /** The id of the newest trimmed record. */
   readonly through: string;
 }
 
@@ -97,7 +97,7 @@ export type LogRecord =
   | ScrubRecord
   | TrimRecord
   | TornRecord;
-/** Represents an unreadable line of the log in memory; it keeps its place and is never shown. */
+/** Represents an unreadable line of the log in memory, so that the other records keep their indexes. Never shown. */
 interface TornRecord {
   readonly v: 1;
   readonly t: 'torn';
@@ -119,7 +119,7 @@ export function decodeRecord(json: string): LogRecord {
   return record?.v === 1 && hasShape(record) ? (record as unknown as LogRecord) : TORN;
 }
 
-/** Every turn reads its window, so the shape is checked by hand: a schema library costs more than the turn itself. */
+/** Checks the shape by hand, because every turn reads its window, and a schema library would dominate a turn's time. */
 function hasShape(record: Partial<Record<string, unknown>>): boolean {
   if (typeof record.id !== 'string' || typeof record.at !== 'string') return false;
   if (record.t === 'user' || record.t === 'assistant')
@@ -137,10 +137,10 @@ function hasShape(record: Partial<Record<string, unknown>>): boolean {
     );
   if (record.t === 'seed') return typeof record.text === 'string';
   if (record.t === 'trim') return typeof record.through === 'string' && TRIMMED.has(record.what);
-  return record.t === 'scrub' && typeof record.text === 'string' && namesPlace(record);
+  return record.t === 'scrub' && typeof record.text === 'string' && hasTarget(record);
 }
 
-function namesPlace({ entry, record, block }: Partial<Record<string, unknown>>): boolean {
+function hasTarget({ entry, record, block }: Partial<Record<string, unknown>>): boolean {
   return typeof (entry ?? record) === 'string' && (block === undefined || Number.isInteger(block));
 }
 
@@ -161,12 +161,12 @@ function isContent(content: unknown): boolean {
   return Array.isArray(content) && content.every((block) => typeof (block as Block | null)?.type === 'string');
 }
 
-/** A record as the log holds it. */
+/** A record as a line of the log. */
 export function encodeRecord(record: LogRecord): string {
   return JSON.stringify(record);
 }
 
-/** The readable text of a tool result; content other than text is named. */
+/** The readable text of a tool result; names the type of other content. */
 export function resultText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (content === undefined || content === null) return '';
@@ -179,7 +179,7 @@ function nestedText(block: unknown): string {
   return `(${typeof type === 'string' ? type : 'block'} left out)`;
 }
 
-/** Whether a record is a message of the conversation, not one of the gateway's records that shape the view. */
+/** Whether a record belongs to the conversation, as opposed to the gateway's records that shape the view. */
 export function isEntry(record: LogRecord): boolean {
   return record.t === 'user' || record.t === 'assistant';
 }

@@ -7,58 +7,57 @@ import { chainOf, readHeader } from '../../shared/state/session/header.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { type OpenedSession, placeOf, readWindow, WindowCache } from './held-window.ts';
+import { type LoadedSession, placeOf, readWindow, WindowCache } from './held-window.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
 
 /** The newest part of a session's history, its parents included. */
 interface Tail {
   /** Oldest first. */
   records: LogRecord[];
-  /** Messages of the session itself, without the gateway's records (compactions, seeds, scrubs). */
+  /** The number of the session's own messages, without the gateway's records (compactions, seeds, scrubs). */
   entries: number;
   bytes: number;
 }
 
 /**
- * Session logs of one shard. What a load has read is kept in `windows`, and the next load reads only what is new: the
- * result is the same.
+ * The session logs of one shard. A cache of windows (`windows`) lets each load read only new records.
  *
  * Contract: loading is O(window), never O(session). Each method rejects when Redis cannot be reached; `open` and `load`
- * throw `FencedError` when the turn was taken over.
+ * throw `FencedError` if another attempt has taken over the turn.
  */
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** How many earlier sessions a chat's history is followed through. */
+/** The most earlier sessions that a chat's history includes. */
 export const PARENTS_MAX = 8;
 
-/** The newest part of a log, which is never archived: a seed is built from no more than this. */
+/** The size of the newest part of a log, which is never archived. A seed is built from no more than this. */
 export const SEED_READ_BYTES_MAX = 512 * 1024;
 
 /** Binds the session logs of a shard to a connection. `windows` may be shared by all shards of the process. */
 export function createSessions(redis: RedisClient, keys: Keys, windows = new WindowCache()) {
   const logs = sessionLogs(redis, keys);
-  const load = async (turn: Turn, pending: string, bytesMax: number): Promise<OpenedSession> => {
-    const held = windows.of(turn.session);
-    const reply = await logs.open(turn, pending, bytesMax, placeOf(held));
+  const load = async (turn: Turn, pending: string, bytesMax: number): Promise<LoadedSession> => {
+    const cached = windows.of(turn.session);
+    const reply = await logs.open(turn, pending, bytesMax, placeOf(cached));
     if (reply[0] === 'fenced') throw new FencedError();
     const read =
-      readWindow(held, reply, bytesMax) ??
+      readWindow(cached, reply, bytesMax) ??
       readWindow(undefined, await logs.open(turn, pending, bytesMax, placeOf(undefined)), bytesMax);
     if (read === undefined) throw new FencedError();
-    windows.hold(turn.session, read.held);
-    return read.opened;
+    windows.store(turn.session, read.toCache);
+    return read.loadedSession;
   };
   return {
     /**
-     * Records the pending message, once per session and message, and loads at most `bytesMax` of the window. It always
-     * loads the message and everything after it.
+     * Records the pending message, once per session and message, and loads at most `bytesMax` of the window. Always loads
+     * the message and all records after it.
      */
     open: (turn: Turn, pending: UserRecord, bytesMax: number) => load(turn, encodeRecord(pending), bytesMax),
     /** Loads at most `bytesMax` of the window, without a message. */
     load: (turn: Turn, bytesMax: number) => load(turn, '', bytesMax),
     /**
-     * Reads the newest records, at most `bytesMax` in total, and continues into the session's parents. Archived records
-     * are not read: up to `SEED_READ_BYTES_MAX` that makes no difference.
+     * Reads the newest records, at most `bytesMax` in total, of the session and then of its parents. Does not read archived
+     * records, which makes no difference up to `SEED_READ_BYTES_MAX`.
      */
     async tail(session: SessionId, bytesMax: number): Promise<Tail> {
       const { entries } = await readHeader(redis, keys, session);

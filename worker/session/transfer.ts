@@ -9,7 +9,7 @@ import { sessionLogs } from '../../shared/state/session/log.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import { fill } from '../media/fill.ts';
 import { type Block, wellFormed } from '../model/block.ts';
-import { ownId, storable } from '../model/rules/blocks.ts';
+import { storable, uniqueCallId } from '../model/rules/blocks.ts';
 import { findViolation, type WireRequest } from '../model/rules/validate.ts';
 import { type OnUnreadable, readSegment, type SessionSource } from './archive.ts';
 import { withoutCode } from './header-code.ts';
@@ -33,7 +33,7 @@ export class BadLineError extends Error {
   }
 }
 
-/** Called from time to time while many records are moved. */
+/** Called from time to time during an import. */
 export type OnProgress = (records: number, bytes: number) => void;
 
 const CHUNK = 500;
@@ -51,7 +51,7 @@ function parseLine(text: string, lineNumber: number, now: string): LogRecord {
 
 /**
  * Reads all lines of a file; skips blank ones. Throws `BadLineError` for the first line whose record breaks a rule of the
- * API in a request that shows the record. So everything is checked before anything is written.
+ * API in a later request. So all lines are checked before any is written.
  */
 export async function parseLines(lines: AsyncIterable<string> | Iterable<string>): Promise<LogRecord[]> {
   const now = new Date().toISOString();
@@ -66,18 +66,19 @@ export async function parseLines(lines: AsyncIterable<string> | Iterable<string>
     records.push(record);
   }
   if (records.length === 0) throw new BadLineError(lineNumber, 'the file holds no record');
-  const own = withOwnIds(records);
-  const starts = own.flatMap((record, at) => (startsTurn(record) ? [at] : []));
+  const result = withOwnIds(records);
+  const starts = result.flatMap((record, at) => (startsTurn(record) ? [at] : []));
   for (const [at, from] of starts.entries()) {
-    const broken = brokenRule(own.slice(from, starts[at + 1]));
-    if (broken) throw new BadLineError(lineNumbers.get(broken.record) ?? 0, `the rule ${broken.rule} is broken`);
+    const violation = findBrokenRule(result.slice(from, starts[at + 1]));
+    if (violation)
+      throw new BadLineError(lineNumbers.get(violation.record) ?? 0, `the rule ${violation.rule} is broken`);
   }
-  return own;
+  return result;
 }
 
-/** The records with ids of calls that the API takes and that are unique; a result keeps the id of its call. */
+/** Replaces ids of tool calls that the API would reject or that are not unique, also in the results. */
 function withOwnIds(records: readonly LogRecord[]): LogRecord[] {
-  const used = new Set<unknown>();
+  const allIds = new Set<unknown>();
   let ids = new Map<unknown, string>();
   return records.map((record) => {
     if ((record.t !== 'user' && record.t !== 'assistant') || typeof record.content === 'string') return record;
@@ -89,8 +90,8 @@ function withOwnIds(records: readonly LogRecord[]): LogRecord[] {
       return { ...record, content };
     }
     const calls = record.content.filter(({ type }) => type === 'tool_use');
-    ids = new Map(calls.map(({ id }) => [id, ownId(id, used)]));
-    for (const id of ids.values()) used.add(id);
+    ids = new Map(calls.map(({ id }) => [id, uniqueCallId(id, allIds)]));
+    for (const id of ids.values()) allIds.add(id);
     const content = record.content.map((block) =>
       block.type === 'tool_use' ? { ...block, id: ids.get(block.id) } : block,
     );
@@ -99,21 +100,21 @@ function withOwnIds(records: readonly LogRecord[]): LogRecord[] {
 }
 
 /** The first record of a turn that breaks a rule of the API in the request of the next message. */
-function brokenRule(turn: readonly LogRecord[]): { rule: string; record: string } | undefined {
+function findBrokenRule(turn: readonly LogRecord[]): { rule: string; record: string } | undefined {
   const next: LogRecord = { v: 1, t: 'user', id: '', at: '', content: 'next' };
   const { messages, origins } = viewWithOrigins({ head: undefined, records: [...turn, next], omitted: 0 });
-  // Files that the installation keeps are put in when a request is sent.
+  // References to stored files are filled in only when a request is sent.
   const wire = { model: 'any', max_tokens: 1, messages: fill(messages, new Map()) } as unknown as WireRequest;
-  const broken = findViolation(wire, {});
-  if (broken === undefined) return undefined;
-  const [, at, index] = /^messages\.(\d+)\.content\.(\d+)/.exec(broken.path) ?? [];
+  const violation = findViolation(wire, {});
+  if (violation === undefined) return undefined;
+  const [, at, index] = /^messages\.(\d+)\.content\.(\d+)/.exec(violation.path) ?? [];
   const origin = origins.get(messages[Number(at)]?.content[Number(index)]);
-  return { rule: broken.rule, record: origin?.record.id ?? turn[0]?.id ?? '' };
+  return { rule: violation.rule, record: origin?.record.id ?? turn[0]?.id ?? '' };
 }
 
 /**
  * Writes records as a new session and binds the chat to it; closes the chat's previous session, which becomes the
- * parent. An interrupted run leaves the chat as it was, and its records expire.
+ * parent. An interrupted run does not change the chat, and its records expire.
  */
 export async function importSession(
   redis: RedisClient,
@@ -142,8 +143,8 @@ export async function importSession(
 }
 
 /**
- * The records of a session in order, archived ones first, read in pieces: each exactly once, even while the archivist
- * is at work. A damaged segment is reported and skipped.
+ * Reads the records of a session in order, archived ones first: each exactly once, even while the archivist moves records.
+ * Reports and skips damaged segments.
  */
 export async function* readSession(
   source: SessionSource,
@@ -153,17 +154,17 @@ export async function* readSession(
   const logs = sessionLogs(source.redis, source.keys);
   let next = 0;
   let segment = 0;
-  /** Index of that segment's first record: segments that appear later begin where the log began before. */
-  let begins = 0;
+  /** The index of that segment's first record. A segment that is archived meanwhile begins where the log began before. */
+  let segmentStart = 0;
   for (;;) {
     const { archived, segments, lines } = await logs.range(session, next);
     for (; next < archived && segment < segments; segment++) {
-      const packed = (await readSegment(source, session, segment, onUnreadable)) ?? [];
-      for (const line of packed.slice(next - begins)) yield decodeRecord(line.toString());
-      begins += packed.length;
-      next = Math.max(next, begins);
+      const archivedLines = (await readSegment(source, session, segment, onUnreadable)) ?? [];
+      for (const line of archivedLines.slice(next - segmentStart)) yield decodeRecord(line.toString());
+      segmentStart += archivedLines.length;
+      next = Math.max(next, segmentStart);
     }
-    [segment, begins, next] = [segments, archived, Math.max(next, archived) + lines.length];
+    [segment, segmentStart, next] = [segments, archived, Math.max(next, archived) + lines.length];
     for (const line of lines) yield decodeRecord(line.toString());
     if (lines.length === 0) return;
   }

@@ -40,7 +40,7 @@ interface AskingPolicy {
 export interface DecidableRound {
   calls: readonly ToolUse[];
   round: number;
-  parking: Pick<Parking, 'decisionOf' | 'newest' | 'waitsFor'>;
+  parking: Pick<Parking, 'decisionOf' | 'newest' | 'openQuestion'>;
   policy: AskingPolicy;
 }
 
@@ -67,7 +67,8 @@ export function askingOf(of: DecidableRound): Asking | undefined {
 function approvalOf({ calls, round, parking, policy }: DecidableRound): Asking | undefined {
   const id = approvalId(round);
   if (parking.decisionOf(id) !== undefined) return undefined;
-  const open = parking.waitsFor?.id === id ? parking.waitsFor.calls.filter(({ how }) => how === undefined) : undefined;
+  const open =
+    parking.openQuestion?.id === id ? parking.openQuestion.calls.filter(({ how }) => how === undefined) : undefined;
   const isToAsk = (call: ToolUse) => (open ? open.some((each) => each.id === call.id) : needsApproval(call, policy));
   const toAsk = calls.filter(isToAsk).map((call) => askedCall(call, policy));
   if (toAsk.length === 0) return undefined;
@@ -77,7 +78,7 @@ function approvalOf({ calls, round, parking, policy }: DecidableRound): Asking |
 function firstQuestionOf({ calls, round, parking, policy }: DecidableRound): Asking | undefined {
   for (const [at, call] of calls.entries()) {
     const id = questionId(round, at);
-    const question = questionOf(call, parking.waitsFor?.id === id || offersQuestions(policy));
+    const question = questionOf(call, parking.openQuestion?.id === id || offersQuestions(policy));
     if (question !== undefined && parking.decisionOf(id) === undefined) return { kind: 'question', id, ...question };
   }
   return undefined;

@@ -5,7 +5,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Block } from '../model/block.ts';
-import { type OpenedSession, withRecord } from '../session/held-window.ts';
+import { type LoadedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, type LogRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { type Asking, askingOf, type DecidableRound, insteadOf, type ToolUse } from './asking.ts';
@@ -18,7 +18,7 @@ const INTERRUPTED =
   'The call was interrupted, and nobody knows whether it took effect. Find that out before you make it again.';
 
 /** The calls of this message's newest answer, while they still wait for their results. Pure. */
-function openCalls({ window }: OpenedSession, { entry }: Turn): readonly ToolUse[] {
+function openCalls({ window }: LoadedSession, { entry }: Turn): readonly ToolUse[] {
   const last = window.records.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant' || last.entry !== entry) return [];
   return [...new Map(callsOf(last).map((call) => [call.id, call])).values()];
@@ -32,7 +32,7 @@ function callsOf({ content, unreadable }: AssistantRecord): ToolUse[] {
 const UNREADABLE_ANSWERS_MAX = 3;
 
 /** Whether the newest answers for a message, as many as the bound, called tools and none of their calls could be read. Pure. */
-export function hasOnlyUnreadableCalls({ window }: OpenedSession, { entry }: Turn): boolean {
+export function hasOnlyUnreadableCalls({ window }: LoadedSession, { entry }: Turn): boolean {
   const own = window.records.filter((record) => record.t === 'assistant').filter((record) => record.entry === entry);
   const newest = own.slice(-UNREADABLE_ANSWERS_MAX).map(callsOf);
   const areUnreadable = (calls: ToolUse[]) => calls.length > 0 && !calls.some(({ isReadable }) => isReadable);
@@ -43,7 +43,7 @@ export function hasOnlyUnreadableCalls({ window }: OpenedSession, { entry }: Tur
 const OWN: ReadonlySet<unknown> = new Set(['memory', 'reminders', 'send_file', 'ask_user']);
 
 /** Whether a result of a tool that others may have written was read for a message; so, too, where that left the window. Pure. */
-function hasReadOthers({ window }: OpenedSession, { entry, rounds }: Turn): boolean {
+function hasReadOthers({ window }: LoadedSession, { entry, rounds }: Turn): boolean {
   const answers = window.records.flatMap((record) =>
     record.t === 'assistant' && record.entry === entry ? [record.content] : [],
   );
@@ -58,9 +58,9 @@ function hasReadOthers({ window }: OpenedSession, { entry, rounds }: Turn): bool
 }
 
 /** What a person has to decide before the open calls of a message are made; undefined when nothing is left to ask. Pure. */
-export function askingIn(turn: Turn<Env>, opened: OpenedSession, round: number): Asking | undefined {
+export function askingIn(turn: Turn<Env>, loadedSession: LoadedSession, round: number): Asking | undefined {
   const { tools } = turn.env;
-  const calls = openCalls(opened, turn);
+  const calls = openCalls(loadedSession, turn);
   return calls.length === 0 ? undefined : askingOf(roundOf(tools, turn, calls, round));
 }
 
@@ -82,19 +82,19 @@ function roundOf(tools: Toolbox, turn: Turn, calls: readonly ToolUse[], round: n
  */
 export async function finishRound(
   turn: Turn<Env>,
-  opened: OpenedSession,
+  loadedSession: LoadedSession,
   { round, onTools, onResult }: { round: number; onTools: (names: readonly string[]) => void; onResult: () => void },
   signal: AbortSignal,
-): Promise<OpenedSession | undefined> {
-  const calls = openCalls(opened, turn);
-  if (calls.length === 0) return opened;
+): Promise<LoadedSession | undefined> {
+  const calls = openCalls(loadedSession, turn);
+  if (calls.length === 0) return loadedSession;
   onTools(calls.map(({ name }) => name));
   const { keys, chat, toolGrants } = turn;
-  const grantsHold = toolGrants.length === 0 ? [] : [chatState(keys, chat).hasGrants(toolGrants)];
+  const grantsHold = toolGrants.length === 0 ? [] : [chatState(keys, chat).expectGrants(toolGrants)];
   const written = await turn.write(`calls:${round}`, [], grantsHold);
   // The grants have changed since they were read: the next attempt reads them again.
   if (written === 'unmet') return undefined;
-  const made = { calls, round, isBegun: written === 'repeated', hasReadOthers: hasReadOthers(opened, turn) };
+  const made = { calls, round, isBegun: written === 'repeated', hasReadOthers: hasReadOthers(loadedSession, turn) };
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(
@@ -114,7 +114,7 @@ export async function finishRound(
   const fields = calls.map(({ id }) => fieldOf(round, id));
   await turn.write(`results:${round}`, [...append(turn.keys, turn.session, [record]), turn.forgetContents(fields)]);
   turn.env.reach('results stored');
-  return withRecord(opened, record);
+  return withRecord(loadedSession, record);
 }
 
 /** A round whose calls are being made; `isBegun`: an earlier attempt may have made some of them. */

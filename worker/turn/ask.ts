@@ -17,19 +17,19 @@ import { isBurst, readContents } from './read.ts';
 
 /** Transcribes and reads a message and its pieces, then asks the model. Each step may end the attempt. */
 export async function answer(
-  begun: Turn<Env>,
+  initialTurn: Turn<Env>,
   messages: readonly [InboundMessage, ...InboundMessage[]],
   time: TurnTime,
 ): Promise<Verdict> {
-  const { env } = begun;
-  let turn = begun;
+  const { env } = initialTurn;
+  let turn = initialTurn;
   const transcripts = new Map<number, { label: string; text: string }>();
   for (const feature of env.features) {
-    const heard = await feature.transcribe?.(turn, messages, time.signal);
-    if (heard === undefined) continue;
-    if (heard.kind !== 'transcribed') return heard;
-    turn = heard.turn;
-    for (const [at, transcript] of heard.byPlace) transcripts.set(at, transcript);
+    const result = await feature.transcribe?.(turn, messages, time.signal);
+    if (result === undefined) continue;
+    if (result.kind !== 'transcribed') return result;
+    turn = result.turn;
+    for (const [at, transcript] of result.byIndex) transcripts.set(at, transcript);
   }
   const [{ content }] = messages;
   if (messages.length === 1 && content.kind === 'unsupported' && transcripts.size === 0)
@@ -37,19 +37,19 @@ export async function answer(
   const read = await readContents(turn, { messages, transcripts }, time.signal);
   if (read.kind !== 'read') return read;
   // Each of several forwards has a line that names its origin.
-  const { forwardedFrom: _, ...together } = messages[0];
-  const message = isBurst(messages) ? together : messages[0];
-  // Look for a later message to join before paying for the model. Plain text that had nothing behind it needs no look: to
-  // read it took no time, and `env.watch` looks again while the model answers.
-  const tookTime = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
-  const into = turn.isAloneAtBegin && !tookTime ? undefined : await findLaterMessageToJoin(turn);
-  if (into === undefined) return ask(turn, { message, content: read.content }, time);
-  // The turn of the later message finds this one in the conversation.
+  const { forwardedFrom: _, ...withoutOrigin } = messages[0];
+  const message = isBurst(messages) ? withoutOrigin : messages[0];
+  // Look for a later message to join before paying for the model, unless a plain text was alone in its lane: reading the
+  // text took no time, and `env.watch` looks again while the model answers.
+  const wasSlowToRead = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
+  const laterEntry = turn.isAloneAtBegin && !wasSlowToRead ? undefined : await findLaterMessageToJoin(turn);
+  if (laterEntry === undefined) return ask(turn, { message, content: read.content }, time);
+  // Record this message, so that the turn of the later one has it in the conversation.
   await env.sessions.open(turn, pendingRecord(turn, message, read.content), 0);
-  return conclude({ outcome: 'merged', into, parts: [] }, { changes: changesToReportIn(turn, into) });
+  return conclude({ outcome: 'merged', into: laterEntry, parts: [] }, { changes: changesToReportIn(turn, laterEntry) });
 }
 
-/** Asks the model while the user sees what it writes. Contract: throws `FencedError`, or what Redis throws. */
+/** Asks the model, and shows the user the progress of the answer. Contract: throws `FencedError`, or what Redis throws. */
 async function ask(
   turn: Turn<Env>,
   { message, content }: { message: InboundMessage; content: UserRecord['content'] },
@@ -61,7 +61,7 @@ async function ask(
   const progress = turn.env.progress.begin(turn, message, async () => {
     if (await isJoining()) throw new FencedError();
     time.markVisible();
-    await speech.keep();
+    await speech.store();
   });
   const onText = (text: string): void => progress.write(text);
   const onTools = (names: readonly string[]): void => {
@@ -69,22 +69,22 @@ async function ask(
     progress.doing(toolsInWords(turn.texts, names));
   };
   try {
-    const decided = await askModel(turn, { message, content, speech, onText, onTools }, time);
-    // Store the partial answer, unless the message joins a later one and nobody has seen a word.
-    if (decided.kind === 'later' || (decided.kind === 'hand back' && !(await isJoining()))) await speech.leave();
-    return await withPartialAnswer(turn, decided, speech.partialAnswer);
+    const verdict = await askModel(turn, { message, content, speech, onText, onTools }, time);
+    // Store the partial answer, unless the message joins a later one and the user has seen no word of it.
+    if (verdict.kind === 'later' || (verdict.kind === 'hand back' && !(await isJoining()))) await speech.storeAtEnd();
+    return await withPartialAnswer(turn, verdict, speech.partialAnswer);
   } catch (error) {
-    // Best effort: the error is thrown in any case.
-    await speech.leave().catch(() => undefined);
+    // Best effort.
+    await speech.storeAtEnd().catch(() => undefined);
     throw error;
   } finally {
-    // A draft sent after its reply would stand below it.
+    // A draft sent after the reply would appear below the reply.
     await progress.end();
   }
 }
 
-/** The work of tools in plain words, each once. */
+/** The work of these tools in the user's language, one line for each kind of work. */
 function toolsInWords({ usingTool, usingOwnTool }: Texts, names: readonly string[]): string {
-  const own: Readonly<Record<string, string>> = usingOwnTool;
-  return [...new Set(names.map((name) => own[name] ?? usingTool(toolLabel(name))))].join('\n');
+  const builtInTexts: Readonly<Record<string, string>> = usingOwnTool;
+  return [...new Set(names.map((name) => builtInTexts[name] ?? usingTool(toolLabel(name))))].join('\n');
 }

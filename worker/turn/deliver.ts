@@ -20,15 +20,15 @@ export async function deliverAndClear(
   { isFollowed = false, ...time }: Omit<DeliveryTime, 'isFollowed'> & Partial<Pick<DeliveryTime, 'isFollowed'>>,
 ): Promise<AttemptResult> {
   const { env } = turn;
-  const isLeft = env.progress.isLeft(turn);
+  const hasProgressMessage = env.progress.isLeft(turn);
   const verdict = await deliverConclusion(turn, conclusion, {
     ...time,
-    isFollowed: isFollowed || isLeft,
+    isFollowed: isFollowed || hasProgressMessage,
   });
   if (verdict.kind !== 'settle') return verdict;
-  if (isLeft) await env.progress.clear(turn);
-  const asking = turn.parking.shown;
-  if (asking !== undefined) void env.telegram.removeButtons(turn.destination, asking);
+  if (hasProgressMessage) await env.progress.clear(turn);
+  const questionId = turn.parking.openMessageId;
+  if (questionId !== undefined) void env.telegram.removeButtons(turn.destination, questionId);
   // Best effort. A refused press keeps the buttons, since other people may still use them.
   const isDone = conclusion.outcome !== 'refused' && conclusion.keepsButtons !== true;
   if (turn.message.ok && turn.message.value.pressed !== undefined && isDone)
@@ -36,15 +36,15 @@ export async function deliverAndClear(
   return verdict;
 }
 
-/** Delivers a stored conclusion, and decides what follows from the reply of Telegram. Contract: as `runTurn`. */
+/** Delivers a stored conclusion, and decides by Telegram's reply what follows. Contract: as `runTurn`. */
 async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<AttemptResult> {
   const attributes = { ...messaging('send', 'telegram'), 'spillway.parts': conclusion.parts.length };
   const work = async (span: Span) => {
     const { elsewhere } = turn.env;
     const send = turn.isElsewhere && elsewhere ? elsewhere.deliver : deliver;
-    const delivered = await send(turn, conclusion, time);
-    if (delivered.kind !== 'delivered') failSpan(span, delivered.failure.kind);
-    return delivered;
+    const result = await send(turn, conclusion, time);
+    if (result.kind !== 'delivered') failSpan(span, result.failure.kind);
+    return result;
   };
   const delivery = await turn.env.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
   if (delivery.kind === 'delivered') {
@@ -54,9 +54,9 @@ async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: 
   }
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== turn.destination.chatId) {
-    const revised = await moveChat(turn, conclusion, failure.migratedTo);
-    const moved = turn.movedTo(failure.migratedTo);
-    return deliverConclusion(moved, revised, { ...time, isNew: false });
+    const newConclusion = await moveChat(turn, conclusion, failure.migratedTo);
+    const newTurn = turn.movedTo(failure.migratedTo);
+    return deliverConclusion(newTurn, newConclusion, { ...time, isNew: false });
   }
   // A rejected token affects every message, so the attempt does not count.
   if (failure.kind === 'unauthorized')
@@ -71,30 +71,30 @@ async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: 
 }
 
 /**
- * A group that became a supergroup continues under its new id, with its conversation. Nothing can move to another
- * shard: then the features' data of the chat is deleted, and the returned conclusion says what was lost.
+ * Continues a group that became a supergroup under its new id, with its conversation. If the new id belongs to another
+ * shard, nothing can move: the features delete their data of the chat, and the returned conclusion lists the losses.
  */
-async function moveChat(turn: Turn<Env>, conclusion: Conclusion, to: number): Promise<Conclusion> {
+async function moveChat(turn: Turn<Env>, conclusion: Conclusion, newChatId: number): Promise<Conclusion> {
   const { settings, features } = turn.env;
   const { keys, chat, currentChat, write } = turn;
-  const moved = chatKey(to);
-  const isSameShard = shardOf(to, settings.SHARDS) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.SHARDS);
+  const newChat = chatKey(newChatId);
+  const isSameShard = shardOf(newChatId, settings.SHARDS) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.SHARDS);
   const current = turn.sessionAfter(conclusion);
-  const dropped = isSameShard ? [] : await Promise.all(features.map((each) => each.dropOnShardMove?.(turn)));
-  const lost = dropped.flatMap((each) => each?.texts ?? []);
-  const revised = lost.reduce(withLast, conclusion);
+  const losses = isSameShard ? [] : await Promise.all(features.map((each) => each.dropOnShardMove?.(turn)));
+  const lossTexts = losses.flatMap((each) => each?.texts ?? []);
+  const newConclusion = lossTexts.reduce(withLastText, conclusion);
   await write('migrated', [
-    turn.migrateTo(to),
-    // From then on, messages under the old id come first, in the session of the new one: see `begin.lua`.
-    ...(isSameShard && currentChat !== moved
-      ? [chatState(keys, moved).beginIn(current), ...chatState(keys, chat).becomes(moved)]
+    turn.migrateTo(newChatId),
+    // From now on `begin.lua` lets messages under the old id go first, in the session of the new id.
+    ...(isSameShard && currentChat !== newChat
+      ? [chatState(keys, newChat).beginIn(current), ...chatState(keys, chat).becomes(newChat)]
       : []),
-    ...(lost.length === 0 ? [] : [turn.reviseConclusion(revised)]),
-    ...dropped.flatMap((each) => each?.changes ?? []),
+    ...(lossTexts.length === 0 ? [] : [turn.reviseConclusion(newConclusion)]),
+    ...losses.flatMap((each) => each?.changes ?? []),
   ]);
-  return revised;
+  return newConclusion;
 }
 
-function withLast({ layout, ...conclusion }: Conclusion, text: string): Conclusion {
+function withLastText({ layout, ...conclusion }: Conclusion, text: string): Conclusion {
   return { ...conclusion, parts: [...conclusion.parts, text], ...(layout && { layout: [...layout, null] }) };
 }

@@ -17,28 +17,28 @@ type FileReading = { kind: 'read'; block: Block } | { kind: 'unreadable'; why: F
 export interface FileToRead {
   file: InboundFile;
   field: string;
-  /** How often it is tried if the message can be answered without it. */
+  /** The most downloads of a file without which the message can be answered. */
   triesMax?: number;
 }
 
-/** A bot cannot download more than this. */
+/** Bot API, `getFile`: files of at most 20 MB. */
 export const DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024;
 const PDF_PAGES_MAX = 100;
 
 /**
  * Downloads a file, identifies it by its bytes, resizes it to fit and stores it outside the log.
  *
- * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
+ * Contract: throws `FencedError`, or what Redis throws. On abort the verdict is `hand back`.
  */
 export async function readFile(turn: Turn<Env>, toRead: FileToRead, signal: AbortSignal): Promise<FileReading> {
-  const kept = turn.content(toRead.field);
-  if (kept !== undefined) return { kind: 'read', block: JSON.parse(kept) as Block };
-  const loaded = await downloadOnce(turn, toRead, signal);
-  if (loaded.kind !== 'loaded') return loaded;
-  return keep(turn, toRead, loaded.bytes);
+  const storedBlock = turn.content(toRead.field);
+  if (storedBlock !== undefined) return { kind: 'read', block: JSON.parse(storedBlock) as Block };
+  const download = await downloadOnce(turn, toRead, signal);
+  if (download.kind !== 'loaded') return download;
+  return storeFile(turn, toRead, download.bytes);
 }
 
-async function keep(turn: Turn<Env>, { file, field }: FileToRead, bytes: Buffer) {
+async function storeFile(turn: Turn<Env>, { file, field }: FileToRead, bytes: Buffer) {
   const { env } = turn;
   const limits = { textMaxChars: env.settings.INBOUND_TEXT_MAX_CHARS, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, file.name, limits);
@@ -66,12 +66,12 @@ export async function downloadOnce(
 ): Promise<Download> {
   const { settings, telegram } = turn.env;
   if ((file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return { kind: 'unreadable', why: 'too_large' };
-  const loaded = await telegram.downloadFile(file.fileId, DOWNLOAD_BYTES_MAX, signal);
-  if (loaded.ok) return { kind: 'loaded', bytes: loaded.value };
-  const { failure } = loaded;
+  const result = await telegram.downloadFile(file.fileId, DOWNLOAD_BYTES_MAX, signal);
+  if (result.ok) return { kind: 'loaded', bytes: result.value };
+  const { failure } = result;
   if (failure.kind === 'aborted') return { kind: 'hand back' };
   if (failure.kind === 'away') return laterForTelegram(failure);
-  const why = refusalOf(failure) ?? (turn.attempts >= triesMax ? 'not_downloaded' : undefined);
+  const why = finalProblemOf(failure) ?? (turn.attempts >= triesMax ? 'not_downloaded' : undefined);
   if (why !== undefined) return { kind: 'unreadable', why };
   if (turn.attempts >= settings.MAX_ATTEMPTS)
     return failed('file_not_downloaded', turn.texts.fileAway, failure.description);
@@ -80,7 +80,7 @@ export async function downloadOnce(
   return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
 }
 
-function refusalOf({ kind }: TelegramFailure): FileProblem | undefined {
+function finalProblemOf({ kind }: TelegramFailure): FileProblem | undefined {
   if (kind === 'too_large') return 'too_large';
   return kind === 'rejected' || kind === 'gone' ? 'not_downloaded' : undefined;
 }

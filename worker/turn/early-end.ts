@@ -6,14 +6,14 @@ import { NEW_CONVERSATION_STARTED } from '../command/new.ts';
 import type { Env } from '../env.ts';
 import type { TurnSettings } from '../lane/turn-settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
-import { fallenSilent } from '../recovery/fail.ts';
+import { failAfterSilence } from '../recovery/fail.ts';
 import { SILENCES_MAX } from '../recovery/policy.ts';
 import { healed } from '../reply/format/heal.ts';
 import { planned } from '../reply/plan.ts';
 import { withPartialAnswer } from './conclude.ts';
 import { failWithPieces, mergedConclusion } from './gather.ts';
 
-/** How long a message of a newer version is left to newer workers: a deploy takes less. */
+/** How long a message of a newer version waits for a newer worker. A deploy takes less. */
 const NEWER_MS_MAX = 600_000;
 const NEWER_RETRY_MS = 2_000;
 
@@ -21,47 +21,47 @@ const NEWER_RETRY_MS = 2_000;
 type EarlyDecision = { kind: 'open'; message: InboundMessage; command: ReturnType<typeof commandIn> } | Verdict;
 
 /**
- * The message, unless its end is decided before anything is done for it: by another message, an operator, its
- * admission, its attempts, or a command that is not permitted. Contract: throws `FencedError`, or what Redis throws.
+ * Ends a message before any work on it if it was merged, cancelled or refused, if its attempts are used up, or if its
+ * command is not permitted. Otherwise returns the message. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
   const { env } = turn;
   if (!turn.message.ok) return waitOrFailUnreadable(turn, turn.message);
   const message = turn.message.value;
-  const before = mergedConclusion(turn) ?? endIfCancelled(turn);
-  if (before) return conclude(before);
-  const ended = endIfUsedUp(turn, env.settings);
-  if (ended) return endWithoutAnswer(turn, ended);
-  // Only a call from another chat stays in its lane with this mark. Before 0.4 other messages did too: they are answered.
+  const conclusion = mergedConclusion(turn) ?? cancelledConclusion(turn);
+  if (conclusion) return conclude(conclusion);
+  const ending = endIfUsedUp(turn, env.settings);
+  if (ending) return endWithoutAnswer(turn, ending);
+  // Only a summons stays in its lane after the refusal. Other messages with this mark are from before 0.4: answer them.
   if (turn.isRefused && turn.isElsewhere) return conclude(refused('lane_full', turn.texts.laneFull(1)));
   const command = commandIn(message);
-  // An earlier attempt of `/new <text>` has started the conversation: this is an ordinary message by now.
+  // An earlier attempt of `/new <text>` has started the conversation: the text is an ordinary message now.
   if (command && turn.hasDone(NEW_CONVERSATION_STARTED))
     return {
       kind: 'open',
       message: { ...message, content: { ...message.content, text: command.argument } },
       command: undefined,
     };
-  const isOwn = message.content.kind === 'text' && message.forwardedFrom === undefined && !turn.isElsewhere;
-  const meant = isOwn ? meantCommand(message.content.text) : undefined;
-  if (meant) return conclude(suggestCommand(turn, meant));
+  const isTypedText = message.content.kind === 'text' && message.forwardedFrom === undefined && !turn.isElsewhere;
+  const suggestion = isTypedText ? meantCommand(message.content.text) : undefined;
+  if (suggestion) return conclude(suggestCommand(turn, suggestion));
   if (command && !isPermitted(command, message.from))
     return conclude(refused('not_permitted', turn.texts.notPermitted));
   return { kind: 'open', message, command };
 }
 
 /** Ends a message without an answer: adds the partial answer, and fails its merged pieces with it. */
-export async function endWithoutAnswer(turn: Turn<Env>, ended: Ending): Promise<Verdict> {
-  return failWithPieces(turn, await withPartialAnswer(turn, ended));
+export async function endWithoutAnswer(turn: Turn<Env>, ending: Ending): Promise<Verdict> {
+  return failWithPieces(turn, await withPartialAnswer(turn, ending));
 }
 
-/** Suggests the command that a message nearly was: the model would only guess what it means. */
-function suggestCommand({ texts }: Turn, meant: string): Conclusion {
-  const buttons = [[{ text: `/${meant}`, command: `/${meant}` }]];
-  return { outcome: 'command', reason: 'suggested', parts: [texts.didYouMean(meant)], buttons };
+/** Suggests the command that a message nearly matches, instead of letting the model guess. */
+function suggestCommand({ texts }: Turn, name: string): Conclusion {
+  const buttons = [[{ text: `/${name}`, command: `/${name}` }]];
+  return { outcome: 'command', reason: 'suggested', parts: [texts.didYouMean(name)], buttons };
 }
 
-/** Waits for a newer worker that can read the message, if there may be one; else it fails, and the user is notified. */
+/** Waits for a newer worker that can read a message of a newer version; else fails the message with a notice. */
 function waitOrFailUnreadable(turn: Turn, { isNewer, problem }: Extract<Turn['message'], { ok: false }>): Verdict {
   if (isNewer && turn.ageMs() < NEWER_MS_MAX)
     return { kind: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isUncounted: true };
@@ -71,17 +71,17 @@ function waitOrFailUnreadable(turn: Turn, { isNewer, problem }: Extract<Turn['me
 /** The end of a message whose calls fell silent too often, or whose time or attempts are used up. */
 function endIfUsedUp(turn: Turn, { TURN_MAX_MS, MAX_ATTEMPTS }: TurnSettings): Ending | undefined {
   const { unavailable } = turn.texts;
-  if (turn.silences >= SILENCES_MAX) return fallenSilent(turn);
+  if (turn.silences >= SILENCES_MAX) return failAfterSilence(turn);
   if (turn.spentMs >= TURN_MAX_MS) return failed('turn_too_long', unavailable, 'its turn took too long');
   if (turn.attempts <= MAX_ATTEMPTS) return undefined;
   return failed('attempts_used_up', unavailable, 'each attempt was cut short');
 }
 
-/** The end of a message that its user or an operator cancelled, with the partial answer. */
-function endIfCancelled(turn: Turn): Conclusion | undefined {
+/** The conclusion of a message that its user or an operator cancelled, with the partial answer. */
+function cancelledConclusion(turn: Turn): Conclusion | undefined {
   const { cancelledBy: command, partialAnswer } = turn;
   if (command === undefined) return undefined;
-  // In a chat that the bot is not part of, nobody sees the reply to `/stop`, so the notice says it.
+  // In a chat that the bot is not part of, nobody sees the reply to `/stop`, so this conclusion needs a notice.
   const hasCommandReply = command !== BY_OPERATOR && !turn.isElsewhere;
   if (partialAnswer.text === '') return cancelled(command, hasCommandReply ? [] : [turn.texts.stoppedByOperator]);
   const text = `${healed(partialAnswer.text)}\n\n${turn.texts.stoppedHere}`;

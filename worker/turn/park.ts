@@ -1,7 +1,7 @@
 import { commandIn, type InboundMessage, isSelfEntered, type Waiting } from '../../shared/flow/message.ts';
 import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import { callDecisions, type Decision, type Parked } from '../../shared/state/turn/parking.ts';
+import { callDecisions, type Decision, type ParkedQuestion } from '../../shared/state/turn/parking.ts';
 import { turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
@@ -14,38 +14,38 @@ import type { Asking } from '../tools/asking.ts';
 import { isForModel } from './gather.ts';
 import { waitThrottled } from './wait-for-telegram.ts';
 
-/** The question is decided: a new attempt goes on, and knows the decision. */
+/** The question is decided: a new attempt reads the decision and goes on. */
 const DECIDED = { kind: 'hand back', reason: 'decided' } as const;
 const LATER_MS_MIN = 2_000;
 
 /**
- * Parks a turn with a question: the question is shown once with its buttons, slot and job are given back, and the message
- * stays the head of its lane. The first of these decides it:
+ * Parks a turn with a question: sends the question once with its buttons, gives back slot and job, and keeps the message
+ * at the head of its lane. The first of these events decides the question:
  * - a press, in the lane of commands (`worker/command/decide.ts`);
- * - a text that is written instead, which is taken out of the lane here;
- * - the end of its time, after which it counts as decided by nobody.
+ * - a text by the same person, which this function takes out of the lane;
+ * - the timeout, which counts as no decision.
  *
- * If the process dies between sending the question and storing its id, the next attempt sends it again, with the same buttons.
+ * If the process dies between sending the question and storing its id, the next attempt sends the question again.
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<AttemptResult> {
   const { env, parking } = turn;
-  const before = parking.waitsFor?.id === asking.id ? parking.waitsFor : undefined;
-  // Read before all else: a message that comes later counts as new, and wakes the turn.
+  const storedPark = parking.openQuestion?.id === asking.id ? parking.openQuestion : undefined;
+  // Read the depth first: each message that comes after this read wakes the turn.
   const depth = await env.lane.depth(turn.lane);
-  const behind = before ? await env.lane.behind(turn.lane) : [];
-  const parked = before ?? newlyParked(asking, turn.nowMs() + env.settings.APPROVAL_TIMEOUT_MS);
-  const question: Question = { asking, parked };
-  if (before) {
-    if (turn.nowMs() >= parked.untilMs) return closeQuestion(turn, question, { how: 'late' });
-    const next = behind.find((waiting) => isAnswer(turn, asking, waiting));
+  const waiting = storedPark ? await env.lane.behind(turn.lane) : [];
+  const park = storedPark ?? parkFor(asking, turn.nowMs() + env.settings.APPROVAL_TIMEOUT_MS);
+  const question: Question = { asking, park };
+  if (storedPark) {
+    if (turn.nowMs() >= park.untilMs) return closeQuestion(turn, question, { how: 'late' });
+    const next = waiting.find((each) => isAnswer(turn, asking, each));
     if (next) return closeByText(turn, question, next);
   }
-  const changes = [parking.park(parked, depth - 1)];
+  const changes = [parking.park(park, depth - 1)];
   if ((await turn.write('', changes, parking.expectUndecided(asking.id))) === 'unmet') return DECIDED;
   env.reach('parked');
-  if (parking.askedIn(asking.id) !== undefined) {
-    await notifyBehindQuestion(turn, asking, behind);
+  if (parking.messageIdOf(asking.id) !== undefined) {
+    await notifyBehindQuestion(turn, asking, waiting);
     return { kind: 'park', asking };
   }
   return showQuestion(turn, question);
@@ -53,30 +53,30 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<Attempt
 
 interface Question {
   asking: Asking;
-  parked: Parked;
+  park: ParkedQuestion;
 }
 
 /** Sends the file with long arguments, if any, and then the question, so that people can read all before they decide. */
 async function showQuestion(turn: Turn<Env>, question: Question): Promise<AttemptResult> {
   const { env } = turn;
-  const { asking, parked } = question;
+  const { asking, park } = question;
   const { parking } = turn;
-  const { file, text, options } = questionIn(turn, asking, parked);
+  const { file, text, options } = questionIn(turn, asking, park);
   if (file && !parking.hasFile(asking.id)) {
     await turn.assertOwned();
-    const sent = await env.telegram.sendFile(turn.destination, file, { replyTo: options.replyTo, isSilent: true });
-    if (!sent.ok) return notShown(turn, question, sent.failure);
+    const result = await env.telegram.sendFile(turn.destination, file, { replyTo: options.replyTo, isSilent: true });
+    if (!result.ok) return afterFailedSend(turn, question, result.failure);
     await turn.write('', [parking.markFileSent(asking.id)]);
   }
-  // Ask Redis: the clock of this process may be ahead by half a second, and an answer be older than that.
+  // Use the time of Redis: by this process's clock, a quick answer could seem older than its question.
   const askedAtMs = await env.chatState.nowMs();
   await turn.assertOwned();
-  const sent = await env.telegram.sendMessage(turn.destination, text, options);
-  if (sent.ok) env.reach('question shown');
+  const result = await env.telegram.sendMessage(turn.destination, text, options);
+  if (result.ok) env.reach('question shown');
   // After an unknown result the question may be in the chat: mark it as asked, so that an answer counts.
-  if (sent.ok || mayHaveArrived(sent.failure))
-    await turn.write('', [parking.markAsked(asking.id, sent.ok ? sent.value.messageId : undefined, askedAtMs)]);
-  return sent.ok ? { kind: 'park', asking } : notShown(turn, question, sent.failure);
+  if (result.ok || mayHaveArrived(result.failure))
+    await turn.write('', [parking.markSent(asking.id, result.ok ? result.value.messageId : undefined, askedAtMs)]);
+  return result.ok ? { kind: 'park', asking } : afterFailedSend(turn, question, result.failure);
 }
 
 /** Whether a message may be in the chat although its send failed. */
@@ -85,25 +85,25 @@ function mayHaveArrived({ kind, isAnswered }: TelegramFailure): boolean {
 }
 
 /** Handles a failed send of the question or its file: retries later, or decides `untold` if the chat refuses messages. */
-async function notShown(turn: Turn<Env>, question: Question, failure: TelegramFailure): Promise<AttemptResult> {
+async function afterFailedSend(turn: Turn<Env>, question: Question, failure: TelegramFailure): Promise<AttemptResult> {
   const { kind, retryAfterMs } = failure;
   if (kind === 'throttled') return waitThrottled(turn, failure);
   // The model goes on without a decision; the delivery of its answer will meet the same refusal.
   if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
     return closeQuestion(turn, question, { how: 'untold' });
-  const leftMs = question.parked.untilMs - turn.nowMs();
+  const leftMs = question.park.untilMs - turn.nowMs();
   const waitedMs = turn.env.settings.APPROVAL_TIMEOUT_MS - leftMs;
-  // The question may be in the chat: it is sent again ever more rarely.
+  // The question may already be in the chat: repeat it at growing intervals.
   const restMs = mayHaveArrived(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
   const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isUncounted: true };
 }
 
 /**
- * Notifies the people whose messages wait behind a question that stands in the chat. Each person but the one who was asked
- * gets one line for the question: what the chat waits for, and who can decide. What the gateway entered is said at
- * once; the model answers it in its turn. Each notice is marked as sent before it is sent: if the process dies in between,
- * that notice is lost, and the message is still answered later.
+ * Notifies the people whose messages wait behind an open question. Each person but the one who was asked gets one line
+ * per question, which names the person who can decide. A reminder is sent at once in its own words, and the model answers
+ * it later. Each notice is marked before it is sent: if the process dies in between, the notice is lost, and the message
+ * is still answered later.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -111,14 +111,14 @@ async function notifyBehindQuestion(turn: Turn<Env>, { id }: Asking, waiting: re
   const { telegram, selfEntered } = turn.env;
   if (!turn.message.ok) return;
   const { from: asker } = turn.message.value;
-  for (const { entry, message, isTaken } of waiting) {
+  for (const { entry, message, isMerged } of waiting) {
     const { content, from, messageId } = message;
-    const own = selfEntered.get(content.kind);
-    if (own) {
+    const handler = selfEntered.get(content.kind);
+    if (handler) {
       const step = `said before its turn: ${entry}`;
       if ((await turn.write(step, [])) === 'written')
-        await telegram.sendMessage(turn.destination, own.behindQuestion(message, turn.texts));
-    } else if (!isTaken && from.id !== asker.id && isForModel(message)) {
+        await telegram.sendMessage(turn.destination, handler.behindQuestion(message, turn.texts));
+    } else if (!isMerged && from.id !== asker.id && isForModel(message)) {
       const step = `question ${id} named to ${from.id}`;
       if ((await turn.write(step, [])) === 'written')
         await telegram.sendMessage(turn.destination, turn.texts.approval.behind(asker.name ?? ''), {
@@ -129,15 +129,15 @@ async function notifyBehindQuestion(turn: Turn<Env>, { id }: Asking, waiting: re
 }
 
 /**
- * Closes a race: a press or a text that arrives while the parking job exists cannot add a new job. Call this when that
- * job is over: it adds one if the question was decided, or a message came. Contract: rejects while Redis is away.
+ * Adds a job for a parked message if a press or a text arrived while its parking job still existed: no second job could
+ * be added then. Call this when the parking job has ended. Contract: rejects while Redis is away.
  */
 export async function resumeParked({ lane, chatState }: Env, { entry, chat }: TurnJob): Promise<void> {
   const waiting = await chatState.parked(entry, chatOf(chat));
   if (waiting && !waiting.parking.staysParked((await lane.depth(chat)) - 1)) await chatState.wake(waiting.head);
 }
 
-function newlyParked(asking: Asking, untilMs: number): Parked {
+function parkFor(asking: Asking, untilMs: number): ParkedQuestion {
   const { id } = asking;
   if (asking.kind === 'question') return { id, untilMs, choices: asking.choices, calls: [] };
   const calls = asking.calls.map(({ id, name: tool, definition }) => ({ id, tool, definition }));
@@ -145,7 +145,7 @@ function newlyParked(asking: Asking, untilMs: number): Parked {
   return { id, untilMs, choices: [], calls: [...calls, ...beyond] };
 }
 
-/** A plain text is the answer, and becomes a part of this message. Anything else declines, and is answered next. */
+/** Closes a question with the next message. A plain text is the answer; anything else declines, and is answered next. */
 function closeByText(
   turn: Turn<Env>,
   question: Question,
@@ -159,45 +159,45 @@ function closeByText(
 
 async function closeQuestion(
   turn: Turn<Env>,
-  { parked }: Question,
-  made: Decision,
-  written?: EntryId,
+  { park }: Question,
+  decision: Decision,
+  answerEntry?: EntryId,
 ): Promise<AttemptResult> {
   const { env } = turn;
-  const { id } = parked;
+  const { id } = park;
   const { parking } = turn;
-  const piece = written && turnOf(turn.keys, written);
-  const decided = await commit(turn, {
+  const piece = answerEntry && turnOf(turn.keys, answerEntry);
+  const result = await commit(turn, {
     step: '',
     changes: [
-      ...parking.decide(id, { ...made, ...callDecisions(parked, made.how) }, turn.nowMs()),
+      ...parking.decide(id, { ...decision, ...callDecisions(park, decision.how) }, turn.nowMs()),
       ...(piece ? [piece.merge.mergeInto(turn.entry)] : []),
     ],
     expected: [
       ...parking.expectUndecided(id),
-      parking.expectAsked(parked),
+      parking.expectNewest(park),
       ...(piece ? [piece.expectNotCancelled()] : []),
     ],
-    events: [{ event: 'question.decided', of: turn.entry, how: made.how, by: made.by?.id, tools: [] }],
+    events: [{ event: 'question.decided', of: turn.entry, how: decision.how, by: decision.by?.id, tools: [] }],
   });
   // Best effort: a late press gets a notice that it is late.
-  const shown = parking.askedIn(id);
-  if (decided !== 'unmet' && shown !== undefined) await env.telegram.removeButtons(turn.destination, shown);
+  const questionId = parking.messageIdOf(id);
+  if (result !== 'unmet' && questionId !== undefined) await env.telegram.removeButtons(turn.destination, questionId);
   return DECIDED;
 }
 
-/** Whether a text can be shown whole in the result of a tool. */
+/** Whether a content is text only, so that the result of a tool can contain all of it. */
 function isPlainText(content: InboundMessage['content']): content is { kind: 'text'; text: string } {
   return content.kind === 'text' && content.files === undefined && content.sound === undefined;
 }
 
-/** Whether the same person wrote a message for the model, as no guest, after the question was shown. */
-function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isTaken }: Waiting): boolean {
+/** Whether the person who was asked has written this message for the model, as a member, after the question. */
+function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isMerged }: Waiting): boolean {
   const { message } = turn;
-  const askedAtMs = turn.parking.askedAtMs(id);
+  const askedAtMs = turn.parking.sentAtMs(id);
   return (
     message.ok &&
-    !isTaken &&
+    !isMerged &&
     askedAtMs !== undefined &&
     msOf(entry) >= askedAtMs &&
     next.from.id === message.value.from.id &&

@@ -38,18 +38,18 @@ export type Processor = (
   lockLost: AbortSignal | undefined,
 ) => Promise<JobEnd>;
 
-/** How long a poison candidate waits before the next check whether it is the oldest. */
+/** The interval at which a poison candidate checks whether it is the oldest one. */
 const POISON_CANDIDATE_WAIT_MS = 1_000;
-/** How long a job that was taken waits for a slot. */
+/** How long a job waits for a slot before this process returns it. */
 const SLOT_TIMEOUT_MS = 2_000;
-/** How long a job of a lane that this version does not know is left to a later one. */
+/** The delay of a job whose lane this version does not know, so that a later version can take it. */
 const FOREIGN_WAIT_MS = 2_000;
 const INTERNAL_ERROR = 'internal_error';
 const STORE_RETRY_MS_MIN = 1_000;
 const STORE_RETRY_MS_MAX = 30_000;
-/** How soon a running turn notices that its user cancelled it. */
+/** How often a running turn looks for a cancellation. */
 const LOOK_MS = 1_000;
-/** How soon a running turn notices forwards that were sent with its text: they come at once, or not at all. */
+/** How often a new turn looks for forwards that were sent with its text: they come at once, or not at all. */
 const EARLY_LOOK_MS = 250;
 const EARLY_MS = 2_000;
 
@@ -75,18 +75,18 @@ interface Hold {
 async function run(env: Env, job: Job<TurnJob>, token: string | undefined, hold: Hold): Promise<JobEnd> {
   // A later version added the job, and knows its lane.
   if (!parseChatKey(chatOf(job.data.chat))) return postpone(env, job, token, FOREIGN_WAIT_MS);
-  const begun = await begin(env, job);
-  if (begun.kind === 'dead-lettered') return;
-  if (begun.kind === 'poison candidate') return postpone(env, job, token, POISON_CANDIDATE_WAIT_MS);
+  const attempt = await begin(env, job);
+  if (attempt.kind === 'dead-lettered') return;
+  if (attempt.kind === 'poison candidate') return postpone(env, job, token, POISON_CANDIDATE_WAIT_MS);
   // The job ends, and its message stays the head of its lane.
-  if (begun.kind === 'paused') return;
-  if (begun.kind === 'fenced') throw new FencedError();
-  if (begun.kind !== 'begun') {
-    if (begun.head) await env.queue.add([begun.head]);
+  if (attempt.kind === 'paused') return;
+  if (attempt.kind === 'fenced') throw new FencedError();
+  if (attempt.kind !== 'begun') {
+    if (attempt.head) await env.queue.add([attempt.head]);
     return;
   }
   env.reach('attempt begun');
-  const turn = begun.turn.withEnv(env);
+  const turn = attempt.turn.withEnv(env);
   const { entry, chat, traceparent } = turn;
   env.running.set(entry, chat);
   try {
@@ -96,7 +96,7 @@ async function run(env: Env, job: Job<TurnJob>, token: string | undefined, hold:
   } catch (error) {
     const isMoved = error instanceof DelayedError || error instanceof WaitingError;
     if (isMoved || isInfrastructureError(error) || turn.attempts < env.settings.MAX_ATTEMPTS) {
-      env.lane.releaseRefusedAttempt(turn, error, env.ending);
+      env.lane.uncountIfWriteRefused(turn, error, env.ending);
       throw error;
     }
     await deadLetterUnendable(env, turn, error, turn.conclusion ? undefined : turn.texts.unavailable);
@@ -106,7 +106,7 @@ async function run(env: Env, job: Job<TurnJob>, token: string | undefined, hold:
   }
 }
 
-/** Runs a begun attempt and moves the job as its verdict says. Each log line meanwhile names the message. */
+/** Runs an attempt, and moves the job as the verdict says. */
 async function carryOutAttempt(
   turn: Turn<Env>,
   job: Job<TurnJob>,
@@ -122,15 +122,15 @@ async function carryOutAttempt(
     SPAN.turn,
     { ...attributes, ...agentAttributes(telemetry, turn) },
     async (span) => {
-      const ended = showRunning(telemetry, attributes);
-      const decided = await attemptTurn(turn, hold)
+      const stopTimer = showRunning(telemetry, attributes);
+      const result = await attemptTurn(turn, hold)
         .catch((error) => verdictForError(turn, hold, error))
-        .finally(ended);
-      showVerdict(telemetry, span, decided);
-      if (decided.kind === 'settle') await settle(turn, decided);
-      return decided;
+        .finally(stopTimer);
+      showVerdict(telemetry, span, result);
+      if (result.kind === 'settle') await settle(turn, result);
+      return result;
     },
-    { parent: turn.traceparent, token: turn.fencingToken, after: turn.fenceBefore },
+    { parent: turn.traceparent, token: turn.fencingToken, after: turn.previousFence },
   );
   await moveJob(job, token, turn, verdict);
   return verdict.kind === 'park' ? 'parked' : undefined;
@@ -143,34 +143,34 @@ async function begin(env: Env, job: Job<TurnJob>): Promise<Begun | { kind: 'dead
     return await env.lane.begin(entry, chat, newSessionId());
   } catch (error) {
     if (isInfrastructureError(error) || job.attemptsMade + 1 < env.settings.MAX_ATTEMPTS) throw error;
-    const place = { entry, chat: chatOf(chat), traceparent: '' };
-    await deadLetterUnendable(env, place, error, TEXTS[DEFAULT_LANGUAGE].unreadable);
+    const ids = { entry, chat: chatOf(chat), traceparent: '' };
+    await deadLetterUnendable(env, ids, error, TEXTS[DEFAULT_LANGUAGE].unreadable);
     return { kind: 'dead-lettered' };
   }
 }
 
 /**
- * Ends a message that its turn cannot end, because beginning or failing it throws on every try. First moves the entry into a
- * dead letter, then sends the chat a notice. If the process dies between these steps, the chat gets no notice. In the
- * opposite order, the chat would get the notice on every retry while Redis cannot store the dead letter.
+ * Ends a message whose turn throws on every try to begin or to fail it. Moves the entry into a dead letter, then sends the
+ * chat a notice. If the process dies between these steps, the chat gets no notice. In the opposite order, the chat would
+ * get a notice with every retry while Redis cannot store the dead letter.
  */
 async function deadLetterUnendable(
   env: Env,
-  place: Pick<Turn, 'entry' | 'chat' | 'traceparent'>,
+  ids: Pick<Turn, 'entry' | 'chat' | 'traceparent'>,
   error: unknown,
   notice: string | undefined,
 ): Promise<void> {
-  const { entry, chat, traceparent } = place;
+  const { entry, chat, traceparent } = ids;
   env.log.error({ err: error, entry, chat }, 'a message cannot be ended by its turn');
-  const alert = unendedAlert(place, error instanceof Error ? error.name : 'no error');
+  const alert = unendedAlert(ids, error instanceof Error ? error.name : 'no error');
   await env.discard([entry], { chat, reason: INTERNAL_ERROR, traceId: traceIdOf(traceparent), alert });
-  const to = parseChatKey(chat);
-  if (to && notice !== undefined) await env.telegram.sendMessage(to, notice);
+  const destination = parseChatKey(chat);
+  if (destination && notice !== undefined) await env.telegram.sendMessage(destination, notice);
 }
 
 /**
- * The verdict for an error that a turn threw. A bug of ours or an unusable value is retried as often as any failure of
- * the model, then the user is notified. A blob store that fails is waited for, as Redis is.
+ * The verdict for an error that a turn threw. A bug or an unusable value is retried `MAX_ATTEMPTS` times, then the user
+ * gets a notice. While the blob store fails, the message waits without a limit, as it does for Redis.
  */
 async function verdictForError(turn: Turn<Env>, { slot, lockLost }: Hold, error: unknown): Promise<AttemptResult> {
   const { env } = turn;
@@ -182,11 +182,11 @@ async function verdictForError(turn: Turn<Env>, { slot, lockLost }: Hold, error:
   if (attempts < env.settings.MAX_ATTEMPTS)
     return { kind: 'later', delayMs: backoffMs(attempts, env.settings.RETRY_MS), reason: INTERNAL_ERROR };
   slot.release();
-  const leaving = leavingOf(env, lockLost);
-  return failTurn(turn, leaving, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
+  const stopSignal = stopSignalOf(env, lockLost);
+  return failTurn(turn, stopSignal, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
-/** Grows with the age of the message: each retry downloads its file again. */
+/** The delay grows with the age of the message, because each retry downloads its file again. */
 function storeRetryMs(turn: Turn): number {
   return Math.min(STORE_RETRY_MS_MAX, Math.max(STORE_RETRY_MS_MIN, turn.ageMs() / 5));
 }
@@ -217,30 +217,30 @@ export function pollWhileRunning(turn: Turn, look: () => Promise<void>): () => v
   };
 }
 
-function leavingOf({ ending }: Env, lockLost: AbortSignal | undefined): AbortSignal {
+function stopSignalOf({ ending }: Env, lockLost: AbortSignal | undefined): AbortSignal {
   return lockLost ? AbortSignal.any([ending, lockLost]) : ending;
 }
 
 async function attemptTurn(turn: Turn<Env>, { slot, lockLost }: Hold): Promise<AttemptResult> {
   const { env } = turn;
   const { settings } = env;
-  const leaving = leavingOf(env, lockLost);
+  const stopSignal = stopSignalOf(env, lockLost);
   const deadline = startDeadline({
     silenceMs: settings.TURN_TIMEOUT_MS,
     leftMs: settings.TURN_MAX_MS - turn.totalMs(),
     slot,
-    leaving,
-    // Best effort: if the note is lost, the watchdogs may count the message as overdue, nothing worse.
+    stopSignal,
+    // Best effort: without this note, a watchdog may count the message as overdue.
     onProgress: () => void env.lane.noteProgress(turn).catch(() => undefined),
     progressEveryMs: env.limits.progressEveryMs,
   });
   const cutShort = () => deadline.cutShort();
   const stopWatching = env.watch(turn, async () => {
-    // Abort the attempt: the next one starts at once and sees the cancellation. While Redis is away none can arrive.
+    // The next attempt starts at once and reads the cancellation. While Redis is away, none can arrive.
     if (await isOvertaken(turn, deadline).catch(() => false)) cutShort();
   });
-  leaving.addEventListener('abort', cutShort, { once: true });
-  if (leaving.aborted) cutShort();
+  stopSignal.addEventListener('abort', cutShort, { once: true });
+  if (stopSignal.aborted) cutShort();
   try {
     const verdict = await runTurn(turn, deadline);
     if (verdict.kind !== 'hand back') return verdict;
@@ -249,24 +249,24 @@ async function attemptTurn(turn: Turn<Env>, { slot, lockLost }: Hold): Promise<A
   } finally {
     deadline.end();
     stopWatching();
-    leaving.removeEventListener('abort', cutShort);
+    stopSignal.removeEventListener('abort', cutShort);
   }
 }
 
-/** The errors of ioredis when it could not send the command: its own, and those of sockets. */
-const UNASKED = /^(?:AbortError|MaxRetriesPerRequestError|ClusterAllFailedError)$/;
-const CLOSED = /^(?:Connection is closed|Stream isn't writeable|Socket closed|Command timed out)/i;
-/** Replies that fault the command or its value: repeating the command gives the same reply. */
-const LASTING = /^(?:WRONGTYPE|ERR|CROSSSLOT)\b/;
+/** Names and messages of the errors with which ioredis says that it could not send a command. */
+const UNSENT_NAMES = /^(?:AbortError|MaxRetriesPerRequestError|ClusterAllFailedError)$/;
+const UNSENT_MESSAGES = /^(?:Connection is closed|Stream isn't writeable|Socket closed|Command timed out)/i;
+/** Error replies that repeat with every retry, because the command or its value is wrong. */
+const PERMANENT_REPLIES = /^(?:WRONGTYPE|ERR|CROSSSLOT)\b/;
 
 /**
  * Whether an error is unrelated to the message in progress: Redis is unavailable or takes no writes just now, or
- * another attempt took over. Any other error is a bug of ours or an unusable value, and returns with the message.
+ * another attempt took over. Any other error is a bug or an unusable value, and would come again with the message.
  */
 function isInfrastructureError(error: unknown): boolean {
   if (error instanceof FencedError) return true;
   if (refusalOf(error) !== undefined) return true;
   if (!(error instanceof Error)) return false;
-  if (error.name === 'ReplyError') return !LASTING.test(error.message);
-  return UNASKED.test(error.name) || CLOSED.test(error.message) || 'syscall' in error;
+  if (error.name === 'ReplyError') return !PERMANENT_REPLIES.test(error.message);
+  return UNSENT_NAMES.test(error.name) || UNSENT_MESSAGES.test(error.message) || 'syscall' in error;
 }

@@ -14,16 +14,16 @@ import { type FileToRead, readFile } from './download.ts';
 /** The content as the log of the session stores it, or the verdict that ends the attempt. */
 type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Verdict;
 
-/** A message with its further pieces, and the transcripts of recordings in some of them, by their place. */
+/** A message with its further pieces, and the transcripts of recordings by the index of their message. */
 interface ToRead {
   messages: readonly InboundMessage[];
-  transcripts: ByPlace;
+  transcripts: ByIndex;
 }
 
-/** A file of a message, and the line that tells the model where it is from and what is shown of it. */
+/** A file of a message, and the line that tells the model the file's origin. */
 interface Item extends FileToRead {
   label: string | undefined;
-  /** Whether the message is answered without a file that cannot be read: a line then says that it is missing. */
+  /** Whether the message is answered without the file if it cannot be read. A line then says that the file is missing. */
   isOptional: boolean;
 }
 
@@ -31,18 +31,18 @@ interface Item extends FileToRead {
 type ContentPart = { kind: 'text'; text: string } | { kind: 'label'; text: string } | ({ kind: 'file' } & Item);
 
 type LabelFacts = Parameters<SelfEntered['label']>[1];
-type ByPlace = Transcripts['byPlace'];
-type Transcript = ReturnType<ByPlace['get']>;
+type ByIndex = Transcripts['byIndex'];
+type Transcript = ReturnType<ByIndex['get']>;
 
-/** How often an optional file is tried. */
+/** The most downloads of an optional file. */
 const OPTIONAL_TRIES = 2;
 
 /**
- * The content of a message and its further pieces: their files, those of the messages that they answer, and their text,
- * which comes last since it asks about the files. Each forward follows a line that names its origin; the sender's
- * comment comes last. The user is notified of a file that cannot be read, unless the message is answered without it.
+ * The content of a message and its further pieces: their files, the files of the messages that they answer, and last their
+ * text, since it asks about the files. A line before each forward names its origin; the sender's comment comes last. If
+ * a file cannot be read and is not optional, the user gets a notice.
  *
- * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
+ * Contract: throws `FencedError`, or what Redis throws. On abort the verdict is `hand back`.
  */
 export async function readContents(
   turn: Turn<Env>,
@@ -63,16 +63,16 @@ export async function readContents(
         const notice = unreadableFile(turn.texts, reading.why, part.file.name);
         return conclude(refused(`file_${reading.why}`, notice));
       }
-      blocks.push(...labelled(part, code, reading.kind === 'read' ? reading.block : undefined));
+      blocks.push(...withLabel(part, code, reading.kind === 'read' ? reading.block : undefined));
     }
   }
   const hasWordsAlone = parts.every(({ kind }) => kind === 'text');
   return { kind: 'read', content: hasWordsAlone ? blocks.map(({ text }) => text).join('\n') : blocks };
 }
 
-function contentParts({ messages, transcripts }: ToRead, facts: LabelFacts, own?: SelfEntered): ContentPart[] {
+function contentParts({ messages, transcripts }: ToRead, facts: LabelFacts, handler?: SelfEntered): ContentPart[] {
   if (isBurst(messages)) return forwardedParts(messages, transcripts);
-  return own === undefined ? ownParts(messages, transcripts) : selfEnteredParts(messages, own, facts);
+  return handler === undefined ? typedParts(messages, transcripts) : selfEnteredParts(messages, handler, facts);
 }
 
 /** Whether messages are forwards that came together, with or without a comment before them. Pure. */
@@ -80,21 +80,21 @@ export function isBurst(messages: readonly InboundMessage[]): boolean {
   return messages.length > 1 && messages.slice(1).every(isForward);
 }
 
-/** The first message follows the header, each further one a line of its own. */
-function selfEnteredParts(messages: readonly InboundMessage[], own: SelfEntered, facts: LabelFacts): ContentPart[] {
+/** The texts of reminders. The header already announces the first one; each further one follows a label. */
+function selfEnteredParts(messages: readonly InboundMessage[], handler: SelfEntered, facts: LabelFacts): ContentPart[] {
   return messages.flatMap((message, at) => {
     const words = textsOf(message).map((text) => ({ kind: 'text', text }) as const);
-    return at === 0 ? words : [{ kind: 'label', text: own.label(message, facts) } as const, ...words];
+    return at === 0 ? words : [{ kind: 'label', text: handler.label(message, facts) } as const, ...words];
   });
 }
 
-function ownParts(messages: readonly InboundMessage[], transcripts: ByPlace): ContentPart[] {
+function typedParts(messages: readonly InboundMessage[], transcripts: ByIndex): ContentPart[] {
   const text = messages.flatMap(textsOf).join('\n');
-  const spoken = messages.flatMap((_, at) => transcriptParts(transcripts.get(at)));
-  return [...messages.flatMap(filesOf), ...spoken, ...(text === '' ? [] : [{ kind: 'text', text } as const])];
+  const speech = messages.flatMap((_, at) => transcriptParts(transcripts.get(at)));
+  return [...messages.flatMap(filesOf), ...speech, ...(text === '' ? [] : [{ kind: 'text', text } as const])];
 }
 
-/** A transcript below the line that says what it is. */
+/** A transcript after its label. */
 function transcriptParts(transcript: Transcript): ContentPart[] {
   if (transcript === undefined) return [];
   return [
@@ -103,8 +103,8 @@ function transcriptParts(transcript: Transcript): ContentPart[] {
   ];
 }
 
-/** Each forward after its origin, in order; then the comment that they were sent with. */
-function forwardedParts(messages: readonly InboundMessage[], transcripts: ByPlace): ContentPart[] {
+/** Each forward after a line with its origin, in order; then the comment that was sent with the forwards. */
+function forwardedParts(messages: readonly InboundMessage[], transcripts: ByIndex): ContentPart[] {
   const forwards = messages.flatMap((message, at) =>
     isForward(message) ? forwardOf(message, at, transcripts.get(at)) : filesOf(message, at),
   );
@@ -115,9 +115,9 @@ function forwardedParts(messages: readonly InboundMessage[], transcripts: ByPlac
 function forwardOf(message: InboundMessage, at: number, transcript: Transcript): ContentPart[] {
   const { content, forwardedFrom } = message;
   const isUnread = content.kind === 'unsupported' && transcript === undefined;
-  const unread = isUnread ? `: ${content.what.replaceAll('_', ' ')}, which cannot be read` : '';
+  const unreadNote = isUnread ? `: ${content.what.replaceAll('_', ' ')}, which cannot be read` : '';
   return [
-    { kind: 'label', text: `forwarded from ${plainName(forwardedFrom)}${unread}` },
+    { kind: 'label', text: `forwarded from ${plainName(forwardedFrom)}${unreadNote}` },
     ...filesOf(message, at).map((file) => ({ ...file, isOptional: true, triesMax: OPTIONAL_TRIES })),
     ...transcriptParts(transcript),
     ...textsOf(message).map((text) => ({ kind: 'text', text }) as const),
@@ -125,13 +125,13 @@ function forwardOf(message: InboundMessage, at: number, transcript: Transcript):
 }
 
 function filesOf({ answers, content }: InboundMessage, at: number): ({ kind: 'file' } & Item)[] {
-  const own = content.kind === 'file' ? content.file : undefined;
-  const nth = at === 0 ? '' : `:${at}`;
+  const file = content.kind === 'file' ? content.file : undefined;
+  const suffix = at === 0 ? '' : `:${at}`;
   return [
-    ...(answers?.file ? [answeredItem(answers.file, `answered${nth}`)] : []),
-    ...(own ? [ownItem(own, `content${nth}`, answers?.file !== undefined)] : []),
-    ...(content.kind === 'text' ? (content.files ?? []) : []).map((each, place) =>
-      partOf(each, `content${nth}.${place}`),
+    ...(answers?.file ? [answeredItem(answers.file, `answered${suffix}`)] : []),
+    ...(file ? [attachedItem(file, `content${suffix}`, answers?.file !== undefined)] : []),
+    ...(content.kind === 'text' ? (content.files ?? []) : []).map((each, index) =>
+      richTextItem(each, `content${suffix}.${index}`),
     ),
   ].map((item) => ({ kind: 'file', ...item }));
 }
@@ -141,19 +141,19 @@ function answeredItem(file: InboundFile, field: string): Item {
   return { file, field, label, isOptional: true, triesMax: OPTIONAL_TRIES };
 }
 
-function ownItem(file: InboundFile, field: string, hasNeighbour: boolean): Item {
+function attachedItem(file: InboundFile, field: string, hasNeighbour: boolean): Item {
   const words = fileInWords(file);
   if (file.thumbnailOf) return { file, field, label: words, isOptional: true, triesMax: OPTIONAL_TRIES };
   return { file, field, label: hasNeighbour ? `attached to this message: ${words}` : undefined, isOptional: false };
 }
 
 /** A file of a rich message. It is optional, since the message has text, too. */
-function partOf(file: InboundFile, field: string): Item {
+function richTextItem(file: InboundFile, field: string): Item {
   return { file, field, label: `in this message: ${fileInWords(file)}`, isOptional: true, triesMax: OPTIONAL_TRIES };
 }
 
-/** A file after the line that says what it is; the line carries the message's code, so that nobody can imitate it. */
-function labelled({ label, file }: Item, code: string, block: Block | undefined): Block[] {
+/** A file after its label. The label contains the message's code, so that no user can imitate a label. */
+function withLabel({ label, file }: Item, code: string, block: Block | undefined): Block[] {
   if (block === undefined) return [textBlock(`[${code} ${label ?? fileInWords(file)}; it cannot be shown]`)];
   return label === undefined ? [block] : [textBlock(`[${code} ${label}]`), block];
 }

@@ -1,3 +1,4 @@
+/** Three subjects of an attempt's end: settling the message, moving its BullMQ job, and the attempt's spans. */
 import { type Attributes, type Span, SpanKind } from '@opentelemetry/api';
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { failSpan } from '../../shared/base/spans.ts';
@@ -55,18 +56,19 @@ function recordFor(turn: Turn, conclusion: Conclusion, delivery: OutcomeRecord['
 
 function reportSettled(
   { message, chat, env }: Turn<Env>,
-  { parts: answered }: Conclusion,
+  { parts }: Conclusion,
   { entry, outcome, reason, traceId, sentAtMs, settledAtMs }: OutcomeRecord,
 ): void {
   const { settings, telemetry, log } = env;
   telemetry.count(METRIC.outcomes, { outcome });
   if (sentAtMs !== undefined) telemetry.record(METRIC.latency, (settledAtMs - sentAtMs) / MS_PER_S, { outcome });
-  const content = settings.LOG_CONTENT && message.ok ? { content: { asked: message.value.content, answered } } : {};
+  const content =
+    settings.LOG_CONTENT && message.ok ? { content: { asked: message.value.content, answered: parts } } : {};
   log.info({ entry, chat, outcome, reason, traceId, ...content }, 'settled');
 }
 
 const NO_SLOT_WAIT_MS = 20;
-/** How long a process without a slot leaves the job to others; otherwise it may win the job back each time. */
+/** How long a process without a slot fetches no other job, so that another process can take the returned one. */
 const STAND_BACK_MS = 500;
 
 /** Why an attempt ended without an outcome, as a short code. */
@@ -81,7 +83,7 @@ export const TURN_TIMEOUT = 'turn_timeout';
 
 /**
  * Moves the job as the verdict says; no other code translates verdicts into BullMQ's terms. BullMQ then expects
- * `DelayedError` or `WaitingError`. A settled or parked job is left to BullMQ, which completes it.
+ * `DelayedError` or `WaitingError`. BullMQ itself completes a settled or parked job.
  */
 export async function moveJob(
   job: Job<TurnJob>,
@@ -92,31 +94,31 @@ export async function moveJob(
   const { env } = turn;
   if (verdict.kind === 'settle') return;
   const { log } = env;
-  const ended = { reason: reasonOf(verdict), tookMs: Math.round(turn.elapsedMs()) };
+  const fields = { reason: reasonOf(verdict), tookMs: Math.round(turn.elapsedMs()) };
   if (verdict.kind === 'later') {
-    log[verdict.isUncounted ? 'info' : 'warn']({ ...ended, delayMs: verdict.delayMs }, 'tried again later');
+    log[verdict.isUncounted ? 'info' : 'warn']({ ...fields, delayMs: verdict.delayMs }, 'tried again later');
     await endAttempt(turn, verdict);
     return postpone(env, job, token, verdict.delayMs);
   }
   if (verdict.kind === 'park') {
-    log.info(ended, 'waits for a person');
+    log.info(fields, 'waits for a person');
     await endAttempt(turn, verdict);
     return;
   }
-  log.info(ended, verdict.kind === 'again' ? 'tried again at once' : 'handed back');
+  log.info(fields, verdict.kind === 'again' ? 'tried again at once' : 'handed back');
   await endAttempt(turn, verdict);
   await job.moveToWait(token);
   env.reach('moved to wait');
   throw new WaitingError();
 }
 
-/** Notes that an attempt did not crash. Once per attempt, even if the command is repeated after a lost reply. */
+/** Notes that an attempt did not crash: once per attempt, even if the command is repeated after a lost reply. */
 async function endAttempt(turn: Turn, verdict: Exclude<AttemptResult, { kind: 'settle' }>): Promise<void> {
   const end = { atMs: turn.nowMs(), attempt: turn.attempts, reason: reasonOf(verdict) };
-  const put = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;
+  const endWithDelay = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;
   const isUncounted = verdict.kind === 'later' ? verdict.isUncounted === true : verdict.kind !== 'again';
   await turn.write(`ended:${turn.fencingToken}`, [
-    ...turn.endAttempt(put),
+    ...turn.endAttempt(endWithDelay),
     clearPoisonCandidate(turn.keys, turn.entry),
     ...(isUncounted ? [turn.refundAttempt()] : []),
   ]);
@@ -134,8 +136,8 @@ export async function postpone(
 }
 
 /**
- * Returns a job for which this process has no slot: another process may have one. Then waits for a slot, but not for
- * long: as long as this call lasts, BullMQ gives this process no other job in its place.
+ * Returns a job for which this process has no slot, since another process may have one. Then waits briefly for a slot:
+ * BullMQ fetches no other job for this process until this call returns.
  */
 export async function returnJobWithoutSlot(
   { queue, share, lane }: Env,
@@ -149,7 +151,7 @@ export async function returnJobWithoutSlot(
 
 /** Shorter waits are usual, and get no span. */
 const WAIT_MS_MIN = 50;
-/** Most attempts end within this time, and need no other span. */
+/** Attempts that end within this time need no extra span. */
 const RUNNING_MS = 1_000;
 
 /** The attributes of the span of an attempt at its start. */
@@ -183,19 +185,19 @@ export function traceTimeBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<
   const { mark } = telemetry;
   const { traceparent: parent, cutFromMs } = turn;
   const untilMs = Date.now();
-  // Entry ids and the turn's record go by Redis' clock, spans by this machine's.
+  // Entry ids and the turn's record use the clock of Redis, spans the clock of this machine.
   const aheadMs = untilMs - turn.nowMs();
   if (cutFromMs !== undefined) {
     const { 'spillway.recovery.stage': _, ...attributes } = attemptAttributes(telemetry, turn);
-    const cut = { ...attributes, 'spillway.attempt': turn.attempts - 1, ...agentAttributes(telemetry, turn) };
+    const cutAttributes = { ...attributes, 'spillway.attempt': turn.attempts - 1, ...agentAttributes(telemetry, turn) };
     const sinceMs = Math.min(untilMs, cutFromMs + aheadMs);
-    mark(SPAN.cut, cut, { sinceMs, untilMs, parent, token: turn.fenceBefore });
+    mark(SPAN.cut, cutAttributes, { sinceMs, untilMs, parent, token: turn.previousFence });
     return;
   }
-  const before = turn.ends.at(-1);
-  if (before) {
-    const sinceMs = Math.min(untilMs, before.atMs + aheadMs);
-    mark(SPAN.retryWait, { 'spillway.reason': before.reason }, { sinceMs, untilMs, parent });
+  const lastEnd = turn.ends.at(-1);
+  if (lastEnd) {
+    const sinceMs = Math.min(untilMs, lastEnd.atMs + aheadMs);
+    mark(SPAN.retryWait, { 'spillway.reason': lastEnd.reason }, { sinceMs, untilMs, parent });
     return;
   }
   const acceptedMs = Math.min(untilMs, msOf(turn.entry) + aheadMs);
@@ -207,7 +209,7 @@ export function traceTimeBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<
   mark(SPAN.laneWait, attributes, { sinceMs: acceptedMs, untilMs, parent });
 }
 
-/** Exports a span for an attempt that still runs after a second; its own comes at its end. Returns a stop function. */
+/** Exports an extra span for an attempt that still runs after a second. Returns a function that stops the timer. */
 export function showRunning({ isExporting, mark }: Telemetry, attributes: Attributes): () => void {
   if (!isExporting) return () => {};
   const timer = setTimeout(() => mark(SPAN.started, attributes), RUNNING_MS);

@@ -18,18 +18,19 @@ import { endUnsent } from './undelivered.ts';
 import { resultIfUnreachable } from './wait-for-telegram.ts';
 
 /**
- * One attempt at a message: hold back, produce the answer, conclude, deliver, compact. A stored conclusion is only
- * delivered. Contract: throws `FencedError` if another attempt took over, or what Redis throws; all else is a verdict.
+ * Runs one attempt at a message: checks that the chat can be reached, produces the answer, concludes, delivers, compacts.
+ * With a stored conclusion, only delivers. Contract: throws `FencedError` if another attempt took over, or what Redis
+ * throws; all else is a verdict.
  */
-export async function runTurn(begun: Turn<Env>, time: TurnTime): Promise<AttemptResult> {
-  const own = withOwnNotices(begun);
-  const turn = own.withEnv(envFor(own));
+export async function runTurn(initialTurn: Turn<Env>, time: TurnTime): Promise<AttemptResult> {
+  const turnWithNotices = withReminderNotices(initialTurn);
+  const turn = turnWithNotices.withEnv(envFor(turnWithNotices));
   const unreachable = await resultIfUnreachable(turn);
   if (unreachable) return unreachable;
-  const { slot, leaving } = time;
+  const { slot, stopSignal } = time;
   if (turn.conclusion) {
     slot.release();
-    return deliverAndClear(turn, turn.conclusion, { isNew: false, leaving });
+    return deliverAndClear(turn, turn.conclusion, { isNew: false, stopSignal });
   }
   const { elsewhere, telegram } = turn.env;
   const stopTyping = turn.isElsewhere && elsewhere ? elsewhere.begin(turn) : showTyping(telegram, turn.destination);
@@ -43,83 +44,83 @@ export async function runTurn(begun: Turn<Env>, time: TurnTime): Promise<Attempt
       await notifyOfWait(turn, verdict);
       return verdict;
     }
-    const concluded = await concludeTurn(turn, verdict);
-    if (concluded.kind !== 'stored') return concluded;
+    const result = await concludeTurn(turn, verdict);
+    if (result.kind !== 'stored') return result;
     await stopTyping();
     const { afterReply } = verdict;
-    const delivered = await deliverAndClear(turn, concluded.conclusion, {
+    const delivery = await deliverAndClear(turn, result.conclusion, {
       isNew: true,
       isFollowed: afterReply !== undefined,
-      leaving,
+      stopSignal,
     });
     // Without a free slot, the next message compacts.
-    const isToCompact = delivered.kind === 'settle' && afterReply && (await slot.tryReacquire());
-    if (isToCompact) await compactWhileNobodyWaits(turn, afterReply, time);
-    return delivered;
+    const mayCompact = delivery.kind === 'settle' && afterReply && (await slot.tryReacquire());
+    if (mayCompact) await compactWhileNobodyWaits(turn, afterReply, time);
+    return delivery;
   } finally {
     await stopTyping();
   }
 }
 
-/** Ends a message whose turn threw on every try: a stored conclusion is not delivered; any other message fails. */
+/** Ends a message whose turn threw on every try. Does not deliver a stored conclusion; fails any other message. */
 export async function failTurn(
-  begun: Turn<Env>,
-  leaving: AbortSignal,
+  initialTurn: Turn<Env>,
+  stopSignal: AbortSignal,
   reason: string,
   detail: string,
 ): Promise<AttemptResult> {
-  const turn = withOwnNotices(begun);
+  const turn = withReminderNotices(initialTurn);
   if (turn.conclusion) return endUnsent(turn, turn.conclusion, reason, detail);
   const verdict = await endWithoutAnswer(turn, failed(reason, turn.texts.unavailable, detail));
   if (verdict.kind !== 'conclude') return verdict;
-  const concluded = await concludeTurn(turn, verdict);
-  // Cancelled, or another attempt stored its end: the next attempt carries that out. This one threw, and counts.
-  if (concluded.kind !== 'stored') return { kind: 'again' };
-  return deliverAndClear(turn, concluded.conclusion, { isNew: true, leaving });
+  const result = await concludeTurn(turn, verdict);
+  // The message was cancelled, or has another conclusion: the next attempt carries that out. This attempt threw, and counts.
+  if (result.kind !== 'stored') return { kind: 'again' };
+  return deliverAndClear(turn, result.conclusion, { isNew: true, stopSignal });
 }
 
-/** The steps until the message has an end: end early, gather, transcribe, read, ask. Each may end the attempt. */
+/** The steps up to the conclusion: end early, gather, transcribe, read, ask. Each step may end the attempt. */
 async function produceAnswer(turn: Turn<Env>, time: TurnTime): Promise<Verdict> {
   const early = await decideEarly(turn);
   if (early.kind !== 'open') return early;
   const { message, command } = early;
   const isGroup = message.chatType !== 'private';
   if (command) return carryOut(command, { turn, isGroup, time });
-  const gathered = await gather(turn, message);
-  if (gathered.kind !== 'gathered') return gathered;
-  const messages = [message, ...gathered.pieces.map((piece) => piece.message)] as const;
-  return failWithPieces(turn, await answer(turn, messages, time), gathered.pieces);
+  const gathering = await gather(turn, message);
+  if (gathering.kind !== 'gathered') return gathering;
+  const messages = [message, ...gathering.pieces.map((piece) => piece.message)] as const;
+  return failWithPieces(turn, await answer(turn, messages, time), gathering.pieces);
 }
 
 /**
- * Compacts the session, unless the lane's next message waits already and fits into the session as it is. If such a
- * message arrives meanwhile, the compaction stops, and goes on after the reply to it.
+ * Compacts the session, unless the lane's next message already waits and fits into the session as it is. If such a
+ * message arrives meanwhile, the compaction stops, and continues after the reply to that message.
  */
 async function compactWhileNobodyWaits(
   turn: Turn<Env>,
-  { opened, room, leftTokens }: AfterReply,
+  { loadedSession, room, leftTokens }: AfterReply,
   time: TurnTime,
 ): Promise<void> {
   const calibration = calibrationFor(turn.env.settings.MODEL, turn.calibration);
   // The estimate of a file covers only its description: its size in tokens is unknown until the file is read.
   time.stopsCompactionFor = ({ content }) => countContent(JSON.stringify(content), calibration) <= leftTokens;
   if (await mustStopCompaction(turn, time)) return;
-  await time.recovering(turn.env.settings.RECOVERY_TIMEOUT_MS, (signal) =>
-    compactAfterReply(turn, opened, room, signal),
+  await time.runRecovery(turn.env.settings.RECOVERY_TIMEOUT_MS, (signal) =>
+    compactAfterReply(turn, loadedSession, room, signal),
   );
 }
 
-/** The turn with the notices of a reminder; an earlier attempt may have stored them. */
-function withOwnNotices(turn: Turn<Env>): Turn<Env> {
-  const own = turn.env.selfEntered.get(turn.kind)?.notices(turn) ?? [];
-  const missing = own.filter((notice) => !turn.notices.includes(notice));
+/** Adds the notices of a reminder to its turn, unless an earlier attempt has stored them. */
+function withReminderNotices(turn: Turn<Env>): Turn<Env> {
+  const notices = turn.env.selfEntered.get(turn.kind)?.notices(turn) ?? [];
+  const missing = notices.filter((notice) => !turn.notices.includes(notice));
   return missing.length === 0 ? turn : turn.with({ notices: [...missing, ...turn.notices] });
 }
 
 /** Notifies a user once that the message waits for long. If the process dies before the send, the notice is lost. */
-async function notifyOfWait(turn: Turn<Env>, decided: Verdict): Promise<void> {
-  // In a chat that the bot is not part of, a placeholder is shown already, and no edit may follow the answer.
-  if (decided.kind !== 'later' || decided.isLongWait !== true || turn.isElsewhere) return;
+async function notifyOfWait(turn: Turn<Env>, verdict: Verdict): Promise<void> {
+  // A chat that the bot is not part of already has a placeholder, and no edit may follow the answer.
+  if (verdict.kind !== 'later' || verdict.isLongWait !== true || turn.isElsewhere) return;
   if ((await turn.write('waiting told', [])) === 'repeated') return;
   const notice = turn.env.selfEntered.get(turn.kind)?.waitingNotice(turn) ?? turn.texts.waiting;
   await turn.env.telegram.sendMessage(turn.destination, notice);
@@ -127,14 +128,14 @@ async function notifyOfWait(turn: Turn<Env>, decided: Verdict): Promise<void> {
 
 /**
  * The env of one turn, with the settings of its chat over those of the process. A guest of a group has the tools that
- * the operator gave to guests. In a chat that the bot is not part of, there are fewer, and no progress is shown.
+ * the operator gave to guests. A chat that the bot is not part of has fewer tools, and shows no progress.
  */
 function envFor(turn: Turn<Env>): Env {
   const { env, chatSettings } = turn;
   const settings = settingsFor(env.settings, chatSettings, chosenModel(env.settings, turn));
   const tools = forChat(env.tools, chatSettings);
-  const own = { ...env, settings, tools: turn.isOfGuest ? forGuests(tools) : tools };
-  return turn.isElsewhere && env.elsewhere ? env.elsewhere.envOf({ ...env, settings, tools }) : own;
+  const localEnv = { ...env, settings, tools: turn.isOfGuest ? forGuests(tools) : tools };
+  return turn.isElsewhere && env.elsewhere ? env.elsewhere.envOf({ ...env, settings, tools }) : localEnv;
 }
 
 /** The model that a chat chose, as long as the operator allows it and the endpoint knows it. */

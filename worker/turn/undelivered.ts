@@ -11,14 +11,14 @@ import type { AttemptResult } from '../lane/verdict.ts';
 
 /** The delay before the second try of a refused conclusion, in multiples of `RETRY_MS`. */
 const SECOND_TRY_DELAY_FACTOR = 5;
-/** The most refused answers of a chat that are replayed by themselves; operators can replay older ones by hand. */
+/** The most refused answers of a chat that the gateway replays by itself; an operator can replay older ones. */
 const AUTO_REPLAYS_MAX = 20;
 
 /**
- * Handles a refusal that Telegram means for good. A single refusal may be a mistake: the first one only schedules a
- * second try, unless Telegram already said that the bot is blocked. After a second refusal of the same kind the
- * conclusion is given up, and an answer goes into a dead letter, which is replayed once the chat takes another message.
- * The user gets a notice if the replay is refused too, or if Telegram refuses only this answer.
+ * Handles a permanent refusal by Telegram. A single refusal may be a mistake: the first one only schedules a second try,
+ * unless Telegram already said that the bot is blocked. A second refusal of the same kind is final. An answer then goes
+ * into a dead letter, which is replayed once the chat takes another message. The user gets a notice if Telegram refuses
+ * the replay too, or refuses only this answer.
  *
  * Contract: throws `FencedError`, or what Redis throws. If the process dies after the notice, the notice is sent twice.
  */
@@ -29,21 +29,21 @@ export async function afterRefusal(
 ): Promise<AttemptResult> {
   const { keys, chat, entry, goneMs, refusedAnswers } = turn;
   const { kind } = failure;
-  const isAgreed = turn.waits.refusals.includes(kind) || (kind === 'gone' && goneMs > 0);
-  if (!isAgreed) {
+  const isFinal = turn.waits.refusals.includes(kind) || (kind === 'gone' && goneMs > 0);
+  if (!isFinal) {
     await turn.write('', [turn.waits.noteRefusal(kind)]);
     const delayMs = turn.env.settings.RETRY_MS * SECOND_TRY_DELAY_FACTOR;
     return { kind: 'later', delayMs, reason: `telegram_${kind}`, isUncounted: true };
   }
-  const isLast = turn.reply.wasReplayed || !keepsReply(conclusion, 'undeliverable');
+  const cannotReplay = turn.reply.wasReplayed || !keepsReply(conclusion, 'undeliverable');
   const isNotified = await notifyUndelivered(turn, conclusion, kind);
   return endUndelivered(turn, conclusion, {
     outcome: 'undeliverable',
     reason: `telegram_${kind}`,
     alert: undeliverableAlert(turn, `${kind}: ${failure.description}`),
-    commands: [
+    changes: [
       ...((kind === 'gone' && (await turn.env.selfEntered.get(turn.kind)?.chatGone(turn))) || []),
-      ...(isLast || isNotified
+      ...(cannotReplay || isNotified
         ? []
         : [
             turn.reply.markForReplay(),
@@ -60,12 +60,12 @@ async function notifyUndelivered(
   kind: TelegramFailure['kind'],
 ): Promise<boolean> {
   const { telegram } = turn.env;
-  const mayArrive = kind === 'rejected' || turn.reply.wasReplayed;
-  if (!mayArrive || !keepsReply(conclusion, 'undeliverable')) return false;
+  const canArrive = kind === 'rejected' || turn.reply.wasReplayed;
+  if (!canArrive || !keepsReply(conclusion, 'undeliverable')) return false;
   return (await telegram.sendMessage(turn.destination, turn.texts.undelivered)).ok;
 }
 
-/** Replays refused answers once their chat has taken another message. After a crash, the next delivery does it. */
+/** Replays refused answers once their chat has taken another message. After a crash, the next delivery repeats this. */
 export async function replayRefusedAnswers(turn: Turn<Env>): Promise<void> {
   const { deadLetters } = turn.env;
   const { keys, chat, refusedAnswers } = turn;
@@ -77,23 +77,23 @@ export async function replayRefusedAnswers(turn: Turn<Env>): Promise<void> {
 }
 
 interface Undeliverable {
-  /** `undeliverable`: Telegram itself says never. `failed`: nobody says so, but it cannot wait any longer. */
+  /** `undeliverable`: Telegram refused for good. `failed`: the answer cannot wait any longer. */
   outcome: 'undeliverable' | 'failed';
   reason: string;
   alert: Alert;
-  commands?: readonly Change[];
+  changes?: readonly Change[];
 }
 
 /**
- * The end of a message whose conclusion is not delivered: only the operator is notified. The dead letter keeps an
- * answer, so that it can be delivered later without asking the model again.
+ * Ends a message whose conclusion is not delivered, and alerts the operator only. The dead letter keeps an answer, so
+ * that a replay can deliver it without asking the model again.
  */
 export async function endUndelivered(
   turn: Turn,
   conclusion: Conclusion,
-  { outcome, reason, alert, commands = [] }: Undeliverable,
+  { outcome, reason, alert, changes = [] }: Undeliverable,
 ): Promise<AttemptResult> {
-  await turn.write(outcome, [queuedAlert(turn.keys, alert), ...commands]);
+  await turn.write(outcome, [queuedAlert(turn.keys, alert), ...changes]);
   return {
     kind: 'settle',
     conclusion: { outcome, reason, parts: [] },
@@ -101,16 +101,16 @@ export async function endUndelivered(
   };
 }
 
-/** The end of a message whose conclusion could not be delivered because that threw on every try. */
-export function endUnsent(turn: Turn, stored: Conclusion, reason: string, detail: string): Promise<AttemptResult> {
+/** Ends a message whose delivery threw on every try. */
+export function endUnsent(turn: Turn, conclusion: Conclusion, reason: string, detail: string): Promise<AttemptResult> {
   const alert = undeliveredAlert(turn, `${reason}: ${detail}`);
-  return endUndelivered(turn, stored, { outcome: 'failed', reason, alert });
+  return endUndelivered(turn, conclusion, { outcome: 'failed', reason, alert });
 }
 
 /**
- * Whether the dead letter keeps the reply. The notice of a failed or refused message is not kept: a replay asks again.
- * If Telegram refuses for good, only an answer is kept. If the delivery failed otherwise, the reply to a command is kept
- * too, so that a replay does not carry out the command twice.
+ * Whether the dead letter keeps the reply. After a refusal for good it keeps only an answer. After any other failure it
+ * also keeps the reply to a command, so that a replay does not carry out the command twice. It never keeps the notice of
+ * a failed or refused message: a replay asks the model again.
  */
 function keepsReply({ outcome }: Conclusion, end: Undeliverable['outcome']): boolean {
   if (end === 'undeliverable') return outcome === 'answered';

@@ -8,7 +8,7 @@ import { longWaitAlert, telegramAwayAlert, undeliverableAlert } from '../alerts/
 import type { Env } from '../env.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { type AttemptResult, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
-import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
+import { loseTrial, removeTurn } from '../recovery/fresh-session.ts';
 import { endUndelivered } from './undelivered.ts';
 
 /** Random extra wait, so that messages that wait for the same probe do not all return at once. */
@@ -22,28 +22,28 @@ const STORED_MS_MIN = 2_000;
 const LONG_WAIT_MS = 600_000;
 
 /**
- * The end or the wait of an attempt whose user cannot be reached: the chat has blocked or removed the bot, or Telegram
- * is away or asks for silence in this chat. So the model is not asked either. A finished answer waits for
- * `TELEGRAM_PATIENCE_MS`, any other message without a limit. The wait does not count as an attempt.
+ * Ends or delays an attempt before the model is asked, if the user cannot be reached: the chat has blocked or removed the
+ * bot, Telegram is away, or Telegram asks for silence in this chat. A finished answer waits for `TELEGRAM_PATIENCE_MS`,
+ * any other message without a limit. The wait does not count as an attempt.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function resultIfUnreachable(turn: Turn<Env>): Promise<AttemptResult | undefined> {
   if (turn.conclusion === undefined && isGone(turn)) {
     const alert = undeliverableAlert(turn, 'gone: the bot was blocked or removed');
-    const commands = await turn.env.selfEntered.get(turn.kind)?.chatGone(turn);
-    await leaveConversation(turn);
-    const ended = { outcome: 'undeliverable', parts: [] } as const;
-    return endUndelivered(turn, ended, {
+    const changes = await turn.env.selfEntered.get(turn.kind)?.chatGone(turn);
+    await removeSuspect(turn);
+    const conclusion = { outcome: 'undeliverable', parts: [] } as const;
+    return endUndelivered(turn, conclusion, {
       outcome: 'undeliverable',
       reason: 'telegram_gone',
       alert,
-      ...(commands && { commands }),
+      ...(changes && { changes }),
     });
   }
   const quietMs = turn.quietUntilMs - turn.nowMs();
   if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isUncounted: true };
-  // An outage that the breaker does not know of yet shows when the message is sent.
+  // The send itself notices an outage that the breaker does not know of yet.
   const retryAfterMs = await turn.env.breaker.awayMs(BREAKER_STATE_AGE_MS_MAX);
   if (retryAfterMs === 0) return undefined;
   const failure = { kind: 'away', description: 'Telegram does not answer', retryAfterMs } as const;
@@ -51,14 +51,14 @@ export async function resultIfUnreachable(turn: Turn<Env>): Promise<AttemptResul
 }
 
 /** Removes a message that may have caused a refusal from its conversation, and ends its trial. */
-async function leaveConversation(turn: Turn): Promise<void> {
+async function removeSuspect(turn: Turn): Promise<void> {
   if (turn.trial === undefined && !turn.isSuspect) return;
-  await turn.write('gone', [...removeTurn(turn), ...trialLost(turn)]);
+  await turn.write('gone', [...removeTurn(turn), ...loseTrial(turn)]);
 }
 
 /**
- * Whether the bot is blocked or removed. A message sent after that proves that the bot is back. Commands still run:
- * `/forget` must work for a person who blocks the bot right after it.
+ * Whether the bot is blocked or removed. A message that was sent after the block proves that the block has ended.
+ * Commands still run: `/forget` must work for a person who blocks the bot right after it.
  */
 function isGone({ goneMs, message, isElsewhere }: Turn): boolean {
   if (goneMs === 0 || !message.ok || isElsewhere || commandIn(message.value) !== undefined) return false;
@@ -72,8 +72,8 @@ export function laterForTelegram({ retryAfterMs = 0 }: Pick<TelegramFailure, 're
 }
 
 /**
- * The wait of a finished answer that could not be sent, or its end when its time is over. The time is added up over
- * restarts; tries do not bound it. A wait that Telegram asks for is obeyed, however long, and is not counted.
+ * Delays a finished answer that could not be sent, or ends the message after `TELEGRAM_PATIENCE_MS`. The time adds up over
+ * restarts; the number of tries has no limit. A wait that Telegram asks for is obeyed, however long, and does not count.
  */
 export async function waitWithAnswer(
   turn: Turn<Env>,
@@ -83,9 +83,9 @@ export async function waitWithAnswer(
   const { settings } = turn.env;
   if (failure.kind === 'throttled') return waitThrottled(turn, failure);
   const isTry = failure.kind !== 'away';
-  const before = turn.waits.telegram;
-  const tries = before.tries + (isTry ? 1 : 0);
-  const waitedMs = before.waitedMs + turn.elapsedMs();
+  const previous = turn.waits.telegram;
+  const tries = previous.tries + (isTry ? 1 : 0);
+  const waitedMs = previous.waitedMs + turn.elapsedMs();
   const leftMs = settings.TELEGRAM_PATIENCE_MS - waitedMs;
   if (leftMs <= 0)
     return endUndelivered(turn, conclusion, {
@@ -102,9 +102,9 @@ export async function waitWithAnswer(
 /** Sends nothing to the chat for as long as Telegram asks, over later messages and restarts. */
 export async function waitThrottled(turn: Turn, failure: TelegramFailure): Promise<Later> {
   const wait = later(failure, Math.max(failure.retryAfterMs ?? 0, THROTTLED_MS_MIN));
-  const noted = chatState(turn.keys, turn.chat).keepQuietUntil(turn.nowMs() + wait.delayMs);
+  const quiet = chatState(turn.keys, turn.chat).keepQuietUntil(turn.nowMs() + wait.delayMs);
   const alert = queuedAlert(turn.keys, longWaitAlert(turn, 'telegram', wait.delayMs));
-  if (wait.delayMs >= STORED_MS_MIN) await turn.write('', wait.delayMs > LONG_WAIT_MS ? [noted, alert] : [noted]);
+  if (wait.delayMs >= STORED_MS_MIN) await turn.write('', wait.delayMs > LONG_WAIT_MS ? [quiet, alert] : [quiet]);
   return wait;
 }
 

@@ -7,7 +7,7 @@ import { createPasses } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
 import { fixedPartsTakenAlert } from '../alerts/causes/endpoint.ts';
 import { type Model, wordRequest } from '../model/port.ts';
-import type { FixedPartsWord } from '../recovery/state.ts';
+import type { FixedPartsAnswer } from '../recovery/state.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 
 /** The calls that a probe makes. */
@@ -15,7 +15,7 @@ export interface ProbeCalls {
   /** Its calls count against the budget of all chats, since an endpoint may bill even a refusal. */
   model: Model;
   /** Asks whether the endpoint accepts the fixed parts. Contract: never rejects. */
-  takesFixedParts(signal: AbortSignal): Promise<FixedPartsWord['kind']>;
+  takesFixedParts(signal: AbortSignal): Promise<FixedPartsAnswer['kind']>;
 }
 
 const PROBE_EVERY_MS_MAX = 60_000;

@@ -106,7 +106,7 @@ export function gaugesOf(state: InstallationState): { readings: GaugeReading[]; 
 
 function jobsOf(shards: readonly ShardSnapshot[]): GaugeReading[] {
   const counts = {
-    laneSizes: sum(shards, ({ jobsWaiting }) => jobsWaiting),
+    waiting: sum(shards, ({ jobsWaiting }) => jobsWaiting),
     active: sum(shards, ({ jobsActive }) => jobsActive),
     delayed: sum(shards, ({ jobsDelayed }) => jobsDelayed),
   };

@@ -20,7 +20,7 @@ import {
   readProvider,
 } from '../../shared/state/provider/provider.ts';
 import { readSpent } from '../../shared/state/spending/budget.ts';
-import type { Limit, Spent } from '../../shared/state/spending/limit.ts';
+import type { Limit, LimitUsage } from '../../shared/state/spending/limit.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/state/telegram/telegram.ts';
 import { readParts } from '../alerts/watch-failure.ts';
 import { viewJobs } from '../lane/job-view.ts';
@@ -41,7 +41,7 @@ export interface Snapshot {
   alerting: AlertingRecord;
   redis: RedisState;
   /** The use of each budget of all chats. */
-  spent: readonly Spent[];
+  spent: readonly LimitUsage[];
   /** Outcomes of the newest messages of all chats, the newest first. */
   newest: readonly RecentOutcome[];
 }
@@ -151,7 +151,7 @@ async function readShard(
     ...(nextJob !== undefined && { nextJob }),
     jobsActive: counts.active,
     jobsDelayed: counts.delayed,
-    deadLetters: letters.kept,
+    deadLetters: letters.letters,
     openLetters,
     lettersDropped: letters.dropped,
   };

@@ -2,13 +2,13 @@ local function is_number(digits)
   return #digits <= 16 and tonumber(digits) <= 9007199254740991
 end
 
--- The chat of a lane: a command lane has a mark behind it, and a desk lane two. See keys.ts.
+-- The chat of a lane. The name of a command lane ends with '!', that of a desk lane with '!!': see keys.ts.
 local function chat_of(lane)
   return (lane:gsub('!!?$', ''))
 end
 
--- Whether a lane runs while its chat, or every chat, is paused: else nobody could resume it from the chat of alerts.
-local function knows_no_pause(lane)
+-- Whether pauses do not stop a lane. They do not stop desk lanes, so that an operator's command there can end a pause.
+local function ignores_pauses(lane)
   return lane:sub(-2) == '!!'
 end
 

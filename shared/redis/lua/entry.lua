@@ -1,4 +1,4 @@
--- A field of an entry, or of any flat list of names and values; nil when that name is missing.
+-- A field of an entry, or of any flat list of names and values; nil if the name is missing.
 local function field(fields, name)
   for i = 1, #fields, 2 do
     if fields[i] == name then
@@ -7,20 +7,20 @@ local function field(fields, name)
   end
 end
 
--- The traceparent of a stream entry, and the id of the person who wrote it; '' for what it does not have.
+-- The traceparent of a stream entry and the id of its author; '' for a missing one.
 local function origin_of(stream, entry)
   local found = redis.call('XRANGE', stream, entry, entry)
   local fields = found[1] and found[1][2] or {}
-  local is_read, message = pcall(cjson.decode, field(fields, 'message') or '')
-  local from = is_read and type(message) == 'table' and type(message.from) == 'table' and tonumber(message.from.id)
-  return field(fields, 'traceparent') or '', from and string.format('%.0f', from) or ''
+  local is_json, message = pcall(cjson.decode, field(fields, 'message') or '')
+  local author = is_json and type(message) == 'table' and type(message.from) == 'table' and tonumber(message.from.id)
+  return field(fields, 'traceparent') or '', author and string.format('%.0f', author) or ''
 end
 
--- The fields of an entry, with its message as it was edited; `edited` is false where it was not.
-local function as_edited(fields, edited)
+-- A copy of an entry's fields, with `new_message` in place of its message; `new_message` is false without an edit.
+local function as_edited(fields, new_message)
   local copy = {}
   for i = 1, #fields, 2 do
-    copy[i], copy[i + 1] = fields[i], edited and fields[i] == 'message' and edited or fields[i + 1]
+    copy[i], copy[i + 1] = fields[i], new_message and fields[i] == 'message' and new_message or fields[i + 1]
   end
   return copy
 end

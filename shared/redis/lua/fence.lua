@@ -1,24 +1,24 @@
--- An attempt numbers its writes, and the turn stores the fencing token of its owner with the number of the owner's last
--- write. `at` says where the attempt is: the number of the last write that it knows to have taken effect, a space, and the
--- number of the last one that it sent. A write in between was rejected, or its reply was lost, and may have taken effect.
--- Returns the number of the last write. Returns nil where another attempt has taken over, or Redis has lost a write.
-local function last_write(turn, fence, at)
+-- An attempt numbers its writes. The turn stores the fencing token of its owner, the newest attempt, and the number of the
+-- owner's last write. `numbers` comes from the caller: '<last write that Redis confirmed> <last write sent>'. A write in
+-- between was rejected, or its reply was lost; it may have taken effect.
+-- Returns the number of the last write. Returns nil if another attempt has taken over, or if Redis has lost a write.
+local function last_write(turn, fence, numbers)
   local owner = redis.call('HMGET', turn, 'fence', 'writes')
-  local known, sent = at:match('^(%d+) (%d+)$')
+  local confirmed, sent = numbers:match('^(%d+) (%d+)$')
   local last = owner[1] == fence and tonumber(owner[2] or 0)
-  return last and last >= tonumber(known) and last <= tonumber(sent) and last or nil
+  return last and last >= tonumber(confirmed) and last <= tonumber(sent) and last or nil
 end
 
--- The number of the current write: the second number of `at`.
-local function number_of(at)
-  return tonumber(at:match('%d+$'))
+-- The number of the current write: the second one of `numbers`.
+local function number_of(numbers)
+  return tonumber(numbers:match('%d+$'))
 end
 
 -- Begins an idempotent write: stores its number. Returns false if `last_write` does not allow the write.
-local function begin_write(turn, fence, at)
-  if not last_write(turn, fence, at) then
+local function begin_write(turn, fence, numbers)
+  if not last_write(turn, fence, numbers) then
     return false
   end
-  redis.call('HSET', turn, 'writes', number_of(at))
+  redis.call('HSET', turn, 'writes', number_of(numbers))
   return true
 end

@@ -1,10 +1,10 @@
--- The number as Redis reads it: Lua writes large ones with an exponent, and a zero with its sign.
+-- Formats a number for Redis. Lua itself would write large numbers with an exponent, and negative zero with its sign.
 local function whole(number)
   return string.format('%.0f', number + 0)
 end
 
--- Enters what was spent of a hold {book, field, most, certain}. One that had lapsed is let go already, with what was
--- certain. A book that is gone stays so: its period is long over. Returns what is spent then.
+-- Enters the amount spent of a hold {book, field, most, certain} and frees the hold. A lapsed hold (`is_held` is false) is
+-- free already, and its certain cost is entered already. Does nothing if the book has expired. Returns the book's new sum.
 local function enter_spent(hold, spent, is_held)
   if redis.call('EXISTS', hold[1]) == 0 then
     return 0

@@ -1,8 +1,9 @@
--- What a head waits with for a person, who was asked: until when, how many messages stood behind it then, and whether it was
--- cancelled since. Nothing where nobody is waited for. See `shared/state/turn/parking.ts`.
+-- For a turn that waits for a person's decision on a question: returns the deadline in ms since the epoch, the number of
+-- messages behind the turn when it began to wait, and the field `cancelled`. Returns nothing for any other turn, or before
+-- the question is sent. See `shared/state/turn/parking.ts`.
 local function parked(turn)
-  local found = redis.call('HMGET', turn, 'parkedUntil', 'parkedBehind', 'cancelled', 'parkedAs')
-  if found[1] and redis.call('HEXISTS', turn, 'asked:' .. (found[4] or '')) == 1 then
-    return tonumber(found[1]), tonumber(found[2]), found[3]
+  local fields = redis.call('HMGET', turn, 'parkedUntil', 'parkedBehind', 'cancelled', 'parkedAs')
+  if fields[1] and redis.call('HEXISTS', turn, 'asked:' .. (fields[4] or '')) == 1 then
+    return tonumber(fields[1]), tonumber(fields[2]), fields[3]
   end
 end

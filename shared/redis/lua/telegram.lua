@@ -1,37 +1,37 @@
--- While Telegram is away nobody asks again before the next probe; one that runs, or is due, ends soon.
+-- The least wait that callers get while Telegram is away; a running or due probe ends within about this time.
 local PROBE_SOON_MS = 250
--- No pause lasts for as long: the clock has stepped back since it was set.
+-- No pause is longer than this. A longer rest means that the clock has stepped back since the pause began.
 local PAUSE_MS_MAX = 60000
 
--- How long something still lasts.
-local function left_ms(until_ms, now)
-  local left = tonumber(until_ms or 0) - now
-  return left <= PAUSE_MS_MAX and left or 0
+-- The ms until a time.
+local function remaining_ms(until_ms, now)
+  local remaining = tonumber(until_ms or 0) - now
+  return remaining <= PAUSE_MS_MAX and remaining or 0
 end
 
--- What is known of Telegram: {ms since the epoch, ms until it may be sent something (0: now), away since (0: it is not),
--- last word of any kind (0: never)}.
+-- The state of Telegram: {ms since the epoch, ms for which nothing may be sent, or 0, ms since the epoch at which Telegram
+-- went away, or 0, ms since the epoch of its last answer of any kind, or 0}.
 local function telegram_state(key, now)
-  local known = redis.call('HMGET', key, 'awaySinceMs', 'untilMs', 'answeredMs')
-  local away = known[1] and math.max(PROBE_SOON_MS, left_ms(known[2], now)) or 0
-  return { now, away, tonumber(known[1] or 0), tonumber(known[3] or 0) }
+  local fields = redis.call('HMGET', key, 'awaySinceMs', 'untilMs', 'answeredMs')
+  local away = fields[1] and math.max(PROBE_SOON_MS, remaining_ms(fields[2], now)) or 0
+  return { now, away, tonumber(fields[1] or 0), tonumber(fields[3] or 0) }
 end
 
--- Telegram is away: each time in a row that this is found, the pause before the next probe doubles.
+-- Opens the breaker. Each time in a row doubles the pause before the next probe.
 local function telegram_away(key, now, why, pause, pause_max)
-  local found = redis.call('HINCRBY', key, 'found', 1)
-  local until_ms = now + math.min(tonumber(pause) * 2 ^ (found - 1), tonumber(pause_max))
+  local times = redis.call('HINCRBY', key, 'found', 1)
+  local until_ms = now + math.min(tonumber(pause) * 2 ^ (times - 1), tonumber(pause_max))
   redis.call('HSETNX', key, 'awaySinceMs', now)
   redis.call('HSET', key, 'untilMs', string.format('%.0f', until_ms), 'why', why)
 end
 
--- Telegram is there.
+-- Closes the breaker.
 local function telegram_back(key)
   redis.call('HDEL', key, 'awaySinceMs', 'untilMs', 'why')
 end
 
--- Whether it is too early for a probe: another process has just made one.
-local function telegram_was_asked(key, now)
-  local known = redis.call('HMGET', key, 'awaySinceMs', 'untilMs')
-  return known[1] and left_ms(known[2], now) > PROBE_SOON_MS
+-- Whether it is too early for a probe, because the pause after the last one still runs.
+local function is_pause_running(key, now)
+  local fields = redis.call('HMGET', key, 'awaySinceMs', 'untilMs')
+  return fields[1] and remaining_ms(fields[2], now) > PROBE_SOON_MS
 end

@@ -3,14 +3,14 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { type Order, readOrders } from '../orders.ts';
 
-/** How long a reading of the list counts: who is taken off it is heard no longer than that. */
+/** The most age of a read list. A person whom an operator removes can still write for so long. */
 const AGE_MS_MAX = 1_000;
 
 /**
- * The current allow list: the ids of the settings, and those that an operator has let in since (`cli allow`). Calls
- * within a second of a reading share it, also while it is read.
+ * The current allow list: the ids of the settings, and those that an operator has added (`cli allow`). Calls within
+ * `ageMsMax` share one read.
  *
- * Contract: rejects when Redis cannot be reached; nobody is let in, or kept out, by a list that is older than a second.
+ * Contract: rejects when Redis cannot be reached; never resolves with a list that is older than `ageMsMax`.
  */
 export function allowedNow(
   redis: Pick<RedisClient, 'hkeys'>,
@@ -18,24 +18,24 @@ export function allowedNow(
   ageMsMax = AGE_MS_MAX,
 ): () => Promise<AllowedIds> {
   if (base === 'everyone') return async () => base;
-  let readMs = Number.NEGATIVE_INFINITY;
-  let reading: Promise<AllowedIds> = Promise.resolve(base);
+  let listMs = Number.NEGATIVE_INFINITY;
+  let list: Promise<AllowedIds> = Promise.resolve(base);
   const read = async (): Promise<AllowedIds> =>
     new Set([...base, ...(await redis.hkeys(keysOf(0).allowed)).map(Number)]);
   return () => {
     const nowMs = performance.now();
-    if (nowMs - readMs < ageMsMax) return reading;
-    readMs = nowMs;
-    reading = read();
-    // One that failed is made again by whoever asks next.
-    reading.catch(() => {
-      readMs = Number.NEGATIVE_INFINITY;
+    if (nowMs - listMs < ageMsMax) return list;
+    listMs = nowMs;
+    list = read();
+    // After a failed read, the next call reads again.
+    list.catch(() => {
+      listMs = Number.NEGATIVE_INFINITY;
     });
-    return reading;
+    return list;
   };
 }
 
-/** Who was let in besides the ids of the settings, oldest first. Rejects when Redis cannot be reached. */
+/** The people and groups that operators added to the allow list, oldest first. Rejects when Redis cannot be reached. */
 export function readAllowed(redis: Pick<RedisClient, 'hgetall'>): Promise<Order[]> {
   return readOrders(redis, keysOf(0).allowed);
 }

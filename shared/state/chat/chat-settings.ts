@@ -2,34 +2,34 @@ import { type ChatKey, parseChatKey } from '../../redis/keys.ts';
 import type { Language } from '../../texts/language.ts';
 import type { OwnLimits } from '../spending/limit.ts';
 
-/** What the operator sets for a chat; what is absent is as for all chats. */
+/** An operator's settings for one chat (`CHATS_FILE`). An absent one is as for all chats. */
 export interface ChatSettings extends OwnLimits {
   systemPrompt?: string | undefined;
   model?: string | undefined;
-  /** The only tools that the chat has: names, and `server__*` for all tools of a server. */
+  /** The only tools of the chat: names, or `server__*` for all tools of a server. */
   tools?: readonly string[] | undefined;
   language?: Language | undefined;
 }
 
-/** The settings of chats, by their keys; `*` for the chats that have none. */
+/** The settings of chats, by their keys; `*` for all other chats. */
 export type ChatTable = ReadonlyMap<string, ChatSettings>;
 
-/** The entry of a table for the chats that have no entry of their own. */
+/** The key of a table's entry for chats without their own entry. */
 export const OTHER_CHATS = '*';
 
 /**
- * The settings of a chat: its own, or else those of the chat of a topic, or of all others. A group that became a
- * supergroup has those of its new id, `current`, or else of its old one, `was`. One entry holds; they are not merged.
- * Pure.
+ * The settings of a chat, from the first entry found: of the chat or topic itself, of the topic's chat, of the former group,
+ * of all other chats. `current` is the supergroup that the chat became, or else the chat; `former` is the group that it was.
+ * Entries are not merged. Pure.
  */
-export function settingsOfChat(table: ChatTable, chat: ChatKey, current: ChatKey, was?: ChatKey): ChatSettings {
+export function settingsOfChat(table: ChatTable, chat: ChatKey, current: ChatKey, former?: ChatKey): ChatSettings {
   const { chatId, summonedTo } = parseChatKey(current) ?? {};
-  // What is set for the person's own chat may be nobody else's business.
-  const names = summonedTo === undefined ? [current, chatId, chat, was, OTHER_CHATS] : [current, OTHER_CHATS];
+  // A summons never uses the settings of the person's private chat, because other people read its answer.
+  const names = summonedTo === undefined ? [current, chatId, chat, former, OTHER_CHATS] : [current, OTHER_CHATS];
   return names.map((name) => table.get(String(name))).find((settings) => settings !== undefined) ?? {};
 }
 
-/** Whether a tool is among those that a chat has. Pure. */
+/** Whether a chat has a tool. Pure. */
 export function hasTool({ tools }: ChatSettings, name: string): boolean {
   return tools?.some((tool) => tool === name || (tool.endsWith('__*') && name.startsWith(tool.slice(0, -1)))) ?? true;
 }

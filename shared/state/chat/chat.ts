@@ -12,61 +12,61 @@ import type { Destination } from '../../telegram/messages.ts';
 import type { Change, Expected } from '../change.ts';
 import type { ToolGrant } from './tool-grants.ts';
 
-/** The choices that people make for a chat with a command. The names are the fields of its hash. */
+/** The choices that people make for a chat with a command. They are fields of the chat's hash. */
 const CHOICES = ['language', 'model', 'busy', 'timezone'] as const;
 export type Choice = (typeof CHOICES)[number];
 
 /**
- * How messages that come while one is being answered are treated: each waits for its turn, all that wait are answered
- * together, or the running turn is cut short and answered together with them.
+ * The ways to treat messages that arrive during a turn (/busy). `queue`: each waits for its own turn. `merge`: one answer
+ * serves all waiting messages. `interrupt`: the turn stops, and one answer serves its message and the waiting ones.
  */
 export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 
-/** How many messages of the chat its full lane refused since a reply said so last: `admit.lua` counts them. */
+/** The number of messages that the chat's full lane refused since the last reply that reported it: see `admit.lua`. */
 const LANE_REFUSALS = 'laneRefusals';
 const GRANTS = 'toolGrants';
 const REFUSED_ANSWERS = 'refusedAnswers';
-/** Grants by name alone, which early builds of 0.4 wrote: nobody reads them. */
+/** Grants without a definition. Early builds of 0.4 wrote them; no version reads them. */
 const FORMER_GRANTS = 'usualTools';
-const FORGOTTEN = [REFUSED_ANSWERS, LANE_REFUSALS, GRANTS, FORMER_GRANTS];
+const FIELDS_TO_FORGET = [REFUSED_ANSWERS, LANE_REFUSALS, GRANTS, FORMER_GRANTS];
 
 type ShardKeys = Pick<Keys, 'chat'>;
 
-/** Verbs of one chat, for a fenced write. With the keys of an attempt, the chat is the one that owns the session. */
+/** Changes of one chat, for a fenced write. With the keys of a turn, `chat` means the turn's `currentChat`. */
 export function chatState(keys: ShardKeys, chat: ChatKey) {
   const key = keys.chat(chat);
   return {
-    /** The chat goes on in another session. */
+    /** Moves the chat to another session. */
     moveTo: (session: SessionId): Change => ['HSET', key, 'session', session],
-    /** The same, where it has none yet. */
+    /** Moves the chat to a session if it has none yet. */
     beginIn: (session: SessionId): Change => ['HSETNX', key, 'session', session],
     choose: (choice: Choice, value: string): Change => ['HSET', key, choice, value],
-    /** The tools that may be used without asking are these. */
+    /** Replaces the chat's grants. */
     grantTools: (grants: readonly ToolGrant[]): Change =>
       grants.length === 0 ? ['HDEL', key, GRANTS] : ['HSET', key, GRANTS, JSON.stringify(grants)],
-    /** The condition that the grants are still those that were read. */
-    hasGrants: (grants: readonly ToolGrant[]): Expected => [key, GRANTS, JSON.stringify(grants)],
-    leaveToDefault: (choice: Choice): Change => ['HDEL', key, choice],
-    /** The factor for our estimates, learnt from real usage. */
+    /** Condition of a write: the chat's grants are exactly these. */
+    expectGrants: (grants: readonly ToolGrant[]): Expected => [key, GRANTS, JSON.stringify(grants)],
+    resetChoice: (choice: Choice): Change => ['HDEL', key, choice],
+    /** Stores the chat's ratio of tokens used to tokens estimated. */
     calibrate: (factor: number): Change => ['HSET', key, 'calibration', factor.toFixed(4)],
-    /** Telegram asked to send nothing to the chat until then. */
+    /** Stores the end of a wait that Telegram demanded for the chat (429). */
     keepQuietUntil: (ms: number): Change => ['HSET', key, 'quietUntilMs', ms],
-    /** The answers to these messages were refused: they are put back when the chat takes another one. */
+    /** Stores the messages whose answers Telegram refused, for a replay once the chat takes another message. */
     noteRefusedAnswers: (entries: readonly EntryId[]): Change => ['HSET', key, REFUSED_ANSWERS, entries.join(' ')],
     forgetRefusedAnswers: (): Change => ['HDEL', key, REFUSED_ANSWERS],
-    /** A reply says that so many messages were refused. */
+    /** Takes refused messages off the count, because a reply reports them. */
     reportLaneRefusals: (count: number): Change => ['HINCRBY', key, LANE_REFUSALS, -count],
-    /** The group continues as a supergroup: see `begin.lua`. */
+    /** Links a group and the supergroup that it became: see `begin.lua`. */
     becomes: (supergroup: ChatKey): Change[] => [
       ['HSET', keys.chat(supergroup), 'movedFrom', chat],
       ['HSET', key, 'movedTo', supergroup],
     ],
-    /** All but what is no content: where the chat moved, and until when it is left alone. */
-    forget: (): Change => ['HDEL', key, 'session', 'calibration', ...FORGOTTEN, ...CHOICES],
-    /** The condition that the chat is still in a session. */
-    isIn: (session: SessionId): Expected => [key, 'session', session],
-    /** The condition that the choice still stands. */
-    hasChosen: (choice: Choice, value: string): Expected => [key, choice, value],
+    /** Removes the chat's data, except `movedTo`, `movedFrom` and `quietUntilMs`. */
+    forget: (): Change => ['HDEL', key, 'session', 'calibration', ...FIELDS_TO_FORGET, ...CHOICES],
+    /** Condition of a write: the chat is in this session. */
+    expectSession: (session: SessionId): Expected => [key, 'session', session],
+    /** Condition of a write: the chat's choice has this value. */
+    expectChoice: (choice: Choice, value: string): Expected => [key, choice, value],
   };
 }
 
@@ -75,20 +75,21 @@ interface ChatFields {
   readonly session: SessionId | undefined;
   /** Absent before the first answer. */
   readonly calibration: number | undefined;
-  /** 0: something may be sent now. */
+  /** The end of a wait that Telegram demanded, in ms since the epoch; 0 without one. */
   readonly quietUntilMs: number;
-  /** The messages whose answers are put back when the chat takes another one, oldest first. */
+  /** The messages whose answers Telegram refused, oldest first. */
   readonly refusedAnswers: readonly EntryId[];
-  /** The supergroup that the group became, and the group that it was. */
+  /** The supergroup that this group became. */
   readonly movedTo: ChatKey | undefined;
+  /** The group that this supergroup was. */
   readonly movedFrom: ChatKey | undefined;
-  /** How many of its messages a full lane refused that no reply has reported yet. */
+  /** The number of messages that a full lane refused and no reply has reported yet. */
   readonly laneRefusals: number;
   readonly choice: (name: Choice) => string | undefined;
   readonly toolGrants: readonly ToolGrant[];
 }
 
-/** Reads the fields of a chat's hash, where it has any. Pure. */
+/** Reads the fields of a chat's hash, which may be empty. Pure. */
 export function chatFieldsOf(fields: ReadonlyMap<string, string>): ChatFields {
   const calibration = fields.get('calibration');
   return {
@@ -104,7 +105,7 @@ export function chatFieldsOf(fields: ReadonlyMap<string, string>): ChatFields {
   };
 }
 
-/** Reads a chat; `undefined` where nothing is stored of it. Rejects when Redis cannot be reached. */
+/** Reads a chat; `undefined` if Redis has nothing of it. Rejects when Redis cannot be reached. */
 export async function readChatFields(
   redis: Pick<RedisClient, 'hgetall'>,
   keys: ShardKeys,
@@ -114,7 +115,7 @@ export async function readChatFields(
   return fields.size === 0 ? undefined : chatFieldsOf(fields);
 }
 
-/** The session that a chat is in. Rejects when Redis cannot be reached. */
+/** The current session of a chat. Rejects when Redis cannot be reached. */
 export async function sessionOf(
   redis: Pick<RedisClient, 'hget'>,
   keys: ShardKeys,
@@ -123,7 +124,7 @@ export async function sessionOf(
   return ((await redis.hget(keys.chat(chat), 'session')) ?? undefined) as SessionId | undefined;
 }
 
-/** A chat, and the group that it was before: what is kept may stand under either. Rejects when Redis cannot be reached. */
+/** A chat, and the group that it was before. Data may be under either key. Rejects when Redis cannot be reached. */
 export async function withFormerGroup(
   redis: Pick<RedisClient, 'hget'>,
   keys: ShardKeys,
@@ -148,18 +149,19 @@ export function movedGroups(redis: Pick<RedisClient, 'hget' | 'hset'>) {
   };
 }
 
-/** What Telegram says of the bot in a chat: that it was blocked or removed, or that it may write again. */
+/** A change of the bot's membership in a chat. */
 export interface Presence {
   chatId: number;
+  /** Whether the bot was blocked or removed; false if it may write again. */
   isGone: boolean;
-  /** A full second. */
+  /** A full second, in ms since the epoch. */
   atMs: number;
 }
 
 /**
- * Notes whether the bot may write in a chat: of what comes in any order, or again, the newest stands, and of one second
- * the return. The ids of updates say nothing of it, since they begin anew after a quiet week. Rejects when Redis cannot be
- * reached.
+ * Stores a change of the bot's membership. Changes may arrive repeatedly and in any order: the newest wins, and within one
+ * second the return wins. Times decide and not the ids of updates, because these start anew after a quiet week. Rejects when
+ * Redis cannot be reached.
  */
 export async function notePresence(
   redis: Pick<RedisClient, 'zadd'>,
@@ -170,11 +172,11 @@ export async function notePresence(
 }
 
 /** The time at which the bot left a chat or was blocked there, in ms since the epoch; 0 while it is a member. Pure. */
-export function goneMsOf(noted: string): number {
-  return Number(noted) % 2 === 0 ? Number(noted) : 0;
+export function goneMsOf(score: string): number {
+  return Number(score) % 2 === 0 ? Number(score) : 0;
 }
 
-/** Where replies to a chat go: to itself, with its topic, or to the supergroup that it became. */
+/** The destination of replies to a chat: the chat, with its topic, or the supergroup `migratedTo`. */
 export function destinationOf(chat: ChatKey, migratedTo: number | undefined): Destination {
   const parsed = parseChatKey(chat);
   if (!parsed) throw new Error(`not a chat key: ${chat}`);

@@ -9,15 +9,15 @@ type ShardKeys = Pick<Keys, 'erasures'>;
 
 const LOOK_MS = 100;
 
-/** Notes that a chat was erased: its text is still in the files of Redis. For the write that erases. */
+/** Marks that a chat was erased, whose text is still in the files of Redis. For the write that erases the chat. */
 export function noteErasure({ erasures }: ShardKeys): Change {
   return ['SADD', erasures, randomUUID()];
 }
 
 /**
- * Removes erased text from the files of our private Redis, where there is any; the files of another Redis are its operator's.
- * Returns whether there was an erasure. Rejects when a text may still be there, also when `signal` aborts the wait: the same
- * call then begins again.
+ * Removes erased text from the append-only file of a private Redis. Another Redis is its operator's responsibility. Returns
+ * whether there was an erasure. Rejects if the text may still be in the file, also when `signal` aborts the wait; the next
+ * call then starts over.
  */
 export async function removeErasedText(
   redis: RedisClient,
@@ -25,16 +25,16 @@ export async function removeErasedText(
   isPrivate: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const noted = await redis.smembers(erasures);
-  if (noted.length === 0) return false;
+  const ids = await redis.smembers(erasures);
+  if (ids.length === 0) return false;
   if (isPrivate) for (const server of serversOf(redis)) await rewriteAppendOnlyFile(server, signal);
-  await redis.srem(erasures, ...noted);
+  await redis.srem(erasures, ...ids);
   return true;
 }
 
-/** Resolves when the old files are gone. A server that was started again knows nothing of an earlier rewrite. */
+/** Rewrites the append-only file. Rejects if the server restarts meanwhile, because it then forgets the rewrite. */
 async function rewriteAppendOnlyFile(server: Redis, signal: AbortSignal): Promise<void> {
-  // In the form of a snapshot, which is the default, the file would keep entries that were deleted from a stream.
+  // With its default, a snapshot at the file's beginning, Redis would keep entries that were deleted from a stream.
   await server.config('SET', 'aof-use-rdb-preamble', 'no');
   const run = /^run_id:\w+/m.exec(await untilIdle(server, signal))?.[0] ?? '';
   await server.bgrewriteaof();
@@ -43,7 +43,7 @@ async function rewriteAppendOnlyFile(server: Redis, signal: AbortSignal): Promis
     throw new Error('Redis did not finish the rewrite of its append-only file.');
 }
 
-/** Waits for a rewrite that runs or is about to, and returns what the server then says about itself. */
+/** Waits for the end of a running or scheduled rewrite. Returns the server's `INFO`. */
 async function untilIdle(server: Redis, signal: AbortSignal): Promise<string> {
   for (;;) {
     signal.throwIfAborted();

@@ -1,14 +1,14 @@
-/** A tool that a chat may use without asking: one tool of one server, as long as its definition is the same. */
+/** Permission for a chat to use a tool without an approval, as long as the tool's definition does not change. */
 export interface ToolGrant {
-  /** Its name among the tools of a request. */
+  /** The tool's name in requests. */
   tool: string;
-  /** The hash of its definition when it was granted. */
+  /** The hash of the tool's definition at the time of the grant. */
   definition: string;
-  /** Who granted it. */
+  /** The person who granted it. */
   by: { id: number; name?: string | undefined };
-  /** When it ends, in ms since the epoch. */
+  /** The end of the grant, in ms since the epoch. */
   untilMs: number;
 }
 
-/** How long a grant lasts. */
+/** The life of a grant. */
 export const GRANT_MS = 90 * 24 * 3_600_000;

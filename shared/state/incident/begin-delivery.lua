@@ -1,9 +1,9 @@
--- Lets one process deliver alerts at a time: two would send each message twice.
+-- Takes the lock to deliver alerts. Only its owner delivers; two processes would send each alert twice.
 -- KEYS  1 alerting   2 lock
 -- ARGV  1 owner   2 ms that the lock lasts: longer than a send
--- Reply {} when another process delivers, else {now in ms, alerting's fields}
+-- Reply {} if another process has the lock, else {ms since the epoch, alerting's fields}
 -- include: time
--- A lock from before the clock stepped back would last for as long as the step.
+-- If the clock stepped back since another process took the lock, the lock would last too long. Shortens it.
 if redis.call('PTTL', KEYS[2]) > tonumber(ARGV[2]) then
   redis.call('PEXPIRE', KEYS[2], ARGV[2])
 end

@@ -7,45 +7,45 @@ import { fieldIn, idAfter, isStreamId, type StreamEntry } from '../../redis/stre
 import type { Change } from '../change.ts';
 
 /**
- * Queues an alert, in a fenced write: it is stored in one step with what it reports. The queue has no cap: alerts are
- * folded into incidents within seconds, and every occurrence must be counted.
+ * A change that queues an alert, for the fenced write that also stores the event which the alert reports. The queue has no
+ * limit, because every occurrence must be counted; the alerter empties it within seconds.
  */
 export function queuedAlert(keys: Keys, alert: Alert): Change {
   return ['XADD', keys.alerts, '*', 'alert', JSON.stringify(alert)];
 }
 
-/** Queues an alert by itself. Rejects when Redis cannot be reached. */
+/** Queues an alert without a fenced write. Rejects when Redis cannot be reached. */
 export async function queueAlert(redis: RedisClient, keys: Keys, alert: Alert): Promise<void> {
   await redis.call(...queuedAlert(keys, alert));
 }
 
-/** The book of incidents as it is stored. */
+/** The book of incidents as Redis has it. */
 interface BookFields {
   version: number;
   /** Each incident as JSON, by its name. */
   incidents: ReadonlyMap<string, string>;
-  /** What the channels have of each incident, as JSON by its name. */
+  /** The delivery state of each incident as JSON, by its name. */
   delivered: ReadonlyMap<string, string>;
-  /** Incidents that could not be read and were stored aside, by their fields. */
+  /** Unreadable incidents, moved out of the way, by their fields. */
   aside: ReadonlyMap<string, string>;
-  /** The position up to which each shard's alerts are entered. */
+  /** For each shard, the id of the last alert that is in the book. */
   cursors: ReadonlyMap<number, string>;
 }
 
-/** Alerts of one shard that are not in the book yet, as JSON by their ids, and the position of the last one. */
+/** Alerts of one shard that are not in the book yet, as JSON by their ids, and the id of the last one. */
 export interface QueuedAlerts {
   shard: number;
   alerts: readonly [id: string, json: string | undefined][];
   upTo: string;
 }
 
-/** What is written into the book at once. */
+/** A change of the book. */
 interface BookChange {
   /** Incidents as JSON, by name; an empty text removes one. */
   incidents: readonly (readonly [name: string, json: string])[];
-  /** What stood under the name of such an incident and could not be read. */
+  /** Unreadable texts that `incidents` replaces. The book keeps them under other fields. */
   aside: readonly (readonly [name: string, json: string])[];
-  /** How far the alerts of shards are entered by it. */
+  /** For each shard, the last alert that this change enters. */
   alerts: readonly Pick<QueuedAlerts, 'shard' | 'upTo'>[];
 }
 
@@ -58,22 +58,22 @@ const ASIDE = 'aside:';
 /**
  * The book of incidents in Redis. One book serves the whole installation, and any process may write it.
  *
- * Contract: each method rejects when Redis cannot be reached. An alert is entered once: the position in a shard's
- * alerts is written with the book.
+ * Contract: each method rejects when Redis cannot be reached. An alert is entered once: the write that enters it also
+ * advances the shard's cursor.
  */
 export function incidentBook(redis: RedisClient) {
   const { incidents } = keysOf(0);
   const record = bindScript<0 | 1>(redis, join(import.meta.dirname, 'record-incidents.lua'));
   return {
     read: async (): Promise<BookFields> => bookFields(await redis.hgetall(incidents)),
-    /** The alerts after a cursor, oldest first, a few hundred at a time at most. */
+    /** The alerts after a cursor, oldest first, at most `ALERTS_MAX`. */
     async alertsOf(shard: number, cursor = '0-0'): Promise<QueuedAlerts | undefined> {
       const entries: StreamEntry[] = await redis.xrange(keysOf(shard).alerts, `(${cursor}`, '+', 'COUNT', ALERTS_MAX);
       const upTo = entries.at(-1)?.[0];
       if (upTo === undefined) return undefined;
       return { shard, alerts: entries.map(([id, fields]) => [id, fieldIn(fields, 'alert')]), upTo };
     },
-    /** Returns false, and writes nothing, when another process has written since the version was read. */
+    /** Writes a change. Returns false, and writes nothing, if the book's version is no longer `version`. */
     async record(version: number, change: BookChange): Promise<boolean> {
       const fields = [
         ...change.aside.flatMap(([name, json]) => [ASIDE + name, json]),
@@ -85,7 +85,7 @@ export function incidentBook(redis: RedisClient) {
         ...change.alerts.flatMap(({ shard, upTo }) => [CURSOR + shard, upTo]),
       ];
       if ((await record([incidents], [version, ...fields])) === 0) return false;
-      // If the process dies before this, an alert stays in the stream, and is not entered again: it lies before the cursor.
+      // If the process dies here, the alerts stay in the stream. They are before the cursor, so they are not entered again.
       const drop = ({ shard, upTo }: BookChange['alerts'][number]) =>
         redis.xtrim(keysOf(shard).alerts, 'MINID', idAfter(upTo));
       await Promise.all(change.alerts.map(drop));
@@ -96,15 +96,15 @@ export function incidentBook(redis: RedisClient) {
 
 function bookFields(fields: Readonly<Record<string, string>>): BookFields {
   const all = Object.entries(fields);
-  const named = (prefix: string) =>
+  const withPrefix = (prefix: string) =>
     all
       .filter(([field]) => field.startsWith(prefix))
       .map(([field, value]) => [field.slice(prefix.length), value] as const);
   return {
     version: Number(fields.version) || 0,
-    incidents: new Map(named(FIELD)),
-    delivered: new Map(named(DELIVERED)),
+    incidents: new Map(withPrefix(FIELD)),
+    delivered: new Map(withPrefix(DELIVERED)),
     aside: new Map(all.filter(([field]) => field.startsWith(ASIDE))),
-    cursors: new Map(named(CURSOR).flatMap(([shard, id]) => (isStreamId(id) ? [[Number(shard), id]] : []))),
+    cursors: new Map(withPrefix(CURSOR).flatMap(([shard, id]) => (isStreamId(id) ? [[Number(shard), id]] : []))),
   };
 }

@@ -4,23 +4,23 @@ import { keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { fieldsOf } from '../../redis/stream.ts';
 
-/** The state of alert delivery, for the whole installation. Times are ms since the epoch by Redis' clock. */
+/** The state of alert delivery in the whole installation. Times are ms since the epoch by Redis' clock. */
 export interface AlertingRecord {
-  /** When an alert last reached an operator. */
+  /** The time at which an alert last reached an operator. */
   lastSentMs?: number;
-  /** Set while no alert reaches one. */
+  /** Set while no alert reaches an operator. */
   failing?: { sinceMs: number; why: string; tries: number; retryAtMs: number };
   /** The new id of the operator's group after it became a supergroup. */
   moved?: { from: number; to: number };
-  /** The times of the messages of the last minute. */
+  /** The times of the messages sent in the last minute, for the rate limit. */
   sentMs: readonly number[];
-  /** When this was written. */
+  /** The time of this record. */
   atMs?: number;
 }
 
 /**
- * The turn to deliver alerts, which one process has at a time: a lock with an expiry. Each method rejects when Redis cannot be
- * reached. After a process that died with it, the next one may repeat the last message.
+ * The lock of the process that delivers alerts; it expires. If its owner dies, the next owner may send the last message
+ * again. Each method rejects when Redis cannot be reached.
  */
 export function deliveryTurn(redis: RedisClient) {
   const { incidents, alerting, alertingLock } = keysOf(0);
@@ -28,12 +28,12 @@ export function deliveryTurn(redis: RedisClient) {
   const begin = script<[] | [nowMs: number, fields: string[]]>('begin-delivery');
   const end = script<0 | 1>('end-delivery');
   return {
-    /** Takes the turn; `undefined` while another owner has it. */
+    /** Takes the lock; `undefined` while another owner has it. */
     async begin(owner: string, forMs: number): Promise<{ nowMs: number; record: AlertingRecord } | undefined> {
       const [nowMs, fields = []] = await begin([alerting, alertingLock], [owner, forMs]);
       return nowMs === undefined ? undefined : { nowMs, record: recordOf(fieldsOf(fields)) };
     },
-    /** Records what the channels have of incidents, as JSON by name, and ends the turn; nothing is recorded once another owner has it. */
+    /** Stores the delivery states of incidents, as JSON, and releases the lock. Does nothing if another owner has it. */
     async end(owner: string, delivered: readonly (readonly [name: string, json: string])[], record: AlertingRecord) {
       await end(
         [incidents, alerting, alertingLock],
@@ -60,7 +60,7 @@ function recordOf(fields: ReadonlyMap<string, string>): AlertingRecord {
   };
 }
 
-/** An empty value removes the field. */
+/** The fields of a record with their values; an empty value removes the field. */
 function fieldsIn({ lastSentMs, failing, moved, sentMs, atMs }: AlertingRecord): (string | number)[] {
   return [
     ...['lastSentMs', lastSentMs ?? ''],

@@ -1,8 +1,9 @@
--- Ends what begin-delivery.lua began: records what the channels have, and how delivery goes.
+-- Stores the delivery states of incidents and the state of alerting, and releases the lock of begin-delivery.lua. Does
+-- nothing if another process has taken the lock: its states are newer.
 -- KEYS  1 incidents   2 alerting   3 lock
--- ARGV  1 owner   2 number of incidents   then the name of each incident and what the channels have of it (JSON)
+-- ARGV  1 owner   2 number of incidents   then the name and the delivery state (JSON) of each incident
 --       then fields of alerting with their values, '' to remove one
--- Reply 1, or 0 when another process has taken over: what it records is newer
+-- Reply 1, or 0 if another process has the lock
 local holder = redis.call('GET', KEYS[3])
 if holder and holder ~= ARGV[1] then
   return 0

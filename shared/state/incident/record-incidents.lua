@@ -1,7 +1,7 @@
--- Writes the result of a check into the book of incidents, unless another process has written since the book was read.
+-- Writes a change into the book of incidents. Does nothing if another process wrote since the caller read the book.
 -- KEYS  1 incidents
--- ARGV  1 version of the book as read   then fields and their values, '' to remove one
--- Reply 1, or 0 when nothing was written
+-- ARGV  1 version of the book that the caller read   then fields with their values, '' to remove one
+-- Reply 1, or 0 if another process wrote
 local version = tonumber(redis.call('HGET', KEYS[1], 'version') or 0) or 0
 if version ~= tonumber(ARGV[1]) then
   return 0

@@ -1,48 +1,48 @@
--- Reads new entries as the group and appends each to its lane, in one step; one of a lane that this version does not know is
--- left on the stream, for a later version. So two dispatchers never admit the messages
--- of one chat in different orders, and no entry is read without being in its lane. A call that is re-sent because its
--- reply was lost gets the same reply again.
--- A lane is bounded. A message that a full lane refuses is settled here, and counted on its chat, whose next reply says how
--- many were refused. A call from a chat without the bot gets a reply of its own: it stays in its lane, marked as refused.
+-- Reads new entries as the consumer group and appends each to its lane, in one step: two dispatchers cannot admit the
+-- messages of one chat in different orders, and a crash cannot lose an entry between the stream and its lane.
+-- An entry of a lane that this version does not know stays on the stream, for a later version.
+-- A call that is sent again because its reply was lost gets the same reply.
+-- A full lane refuses messages: the script settles them at once and counts them on their chat, whose next reply says how
+-- many were refused. A refused summons stays in its lane with a mark, because each summons gets a reply of its own.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 last reply to this caller
 --       5 outcomes   6 counts
 -- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
---       6 most messages of a lane: one more is refused, unless the operator replayed it, it cancels others, or
---         it is a reminder, of which a chat has only so many
---       7 how many more may be forwards, of which people send many at once that are answered as one
+--       6 most messages of a lane; replayed and cancelling messages and reminders enter a full lane too
+--       7 how many forwards a lane takes beyond that: people forward many at once, and one answer serves them all
 --       8 name of this call, which no other call of this caller has   9 prefix of chat keys
--- Reply {what was read, ms since the epoch}; what was read is
+-- Reply {result, ms since the epoch}; the result is
 --       {id of the newest entry that the group has read, number of entries read now,
 --        {{head, chat, traceparent, person | ''}, …} of every lane touched, {entry that names no chat, …},
---        {head that was cancelled, …}, {{entry, chat, traceparent}, …} of every message that was refused and settled}
+--        {cancelled head, …}, {{entry, chat, traceparent}, …} of every message that was refused and settled}
 -- include: chat, counts, entry, time
 local KEEP_SECONDS = 60
 local now = now_ms()
 
-local before = redis.call('GET', KEYS[4])
-if before then
-  local call, reply = unpack(cmsgpack.unpack(before))
+local last_reply = redis.call('GET', KEYS[4])
+if last_reply then
+  local call, reply = unpack(cmsgpack.unpack(last_reply))
   if call == ARGV[8] then
     return { reply, now }
   end
 end
 
--- Marks the lane's messages before its last entry that have no conclusion yet, newest first. What went into another message
--- ends as that one does. An earlier cancelling command is carried out all the same; it has marked what stands before it.
+-- Marks the messages before the lane's last entry as cancelled, newest first. Skips concluded messages, and messages that
+-- were merged into another one and end with it. Stops at an earlier cancelling command: that command still runs, and it has
+-- already marked the messages before it.
 local function cancel(lane, last, command)
   local length = redis.call('LLEN', lane)
   for at = 2, length do
     local entry = redis.call('LINDEX', lane, -at)
     local turn = ARGV[5] .. entry
     local found = redis.call('XRANGE', KEYS[1], entry, entry)
-    local decided = redis.call('HMGET', turn, 'conclusion', 'mergedInto', 'cancelledOthers')
+    local fields = redis.call('HMGET', turn, 'conclusion', 'mergedInto', 'cancelledOthers')
     if found[1] and field(found[1][2], 'cancels') and not field(found[1][2], 'replayed') then
-      if at < length and decided[3] then
-        redis.call('HSET', ARGV[5] .. last, 'cancelledOthers', decided[3])
+      if at < length and fields[3] then
+        redis.call('HSET', ARGV[5] .. last, 'cancelledOthers', fields[3])
       end
       return
     end
-    if found[1] and not field(found[1][2], 'cancels') and not decided[1] and not decided[2] then
+    if found[1] and not field(found[1][2], 'cancels') and not fields[1] and not fields[2] then
       redis.call('HSETNX', turn, 'cancelled', command)
       redis.call('HINCRBY', ARGV[5] .. last, 'cancelledOthers', 1)
     end
@@ -51,16 +51,16 @@ end
 
 local function is_full(lane, fields)
   local most = ARGV[6] + (field(fields, 'forwarded') and ARGV[7] or 0)
-  local is_taken = field(fields, 'cancels') or field(fields, 'replayed') or field(fields, 'reminder')
-  return not is_taken and redis.call('LLEN', lane) >= most
+  local is_exempt = field(fields, 'cancels') or field(fields, 'replayed') or field(fields, 'reminder')
+  return not is_exempt and redis.call('LLEN', lane) >= most
 end
 
 local function sent_ms(fields)
-  local is_read, message = pcall(cjson.decode, field(fields, 'message'))
-  return is_read and type(message) == 'table' and tonumber(message.sentAtMs) or nil
+  local is_json, message = pcall(cjson.decode, field(fields, 'message'))
+  return is_json and type(message) == 'table' and tonumber(message.sentAtMs) or nil
 end
 
--- Settles a message as refused, and counts it on its chat; on the supergroup that a group has become.
+-- Settles a message as refused and counts it on its chat. If the group became a supergroup, counts it on the supergroup.
 local function refuse(entry, lane, fields)
   count(KEYS[6], KEYS[1], 'settled')
   local chat = chat_of(lane)
@@ -83,8 +83,8 @@ local function refuse(entry, lane, fields)
   redis.call('DEL', ARGV[5] .. entry)
 end
 
-local read = redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], '>')
-if not read then
+local streams = redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], '>')
+if not streams then
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
     if field(group, 'name') == ARGV[1] then
       return { { field(group, 'last-delivered-id'), 0, {}, {}, {}, {} }, now }
@@ -92,8 +92,8 @@ if not read then
   end
 end
 
-local touched, order, broken, refused, last = {}, {}, {}, {}, ''
-for _, entry in ipairs(read[1][2]) do
+local touched, order, broken, refusals, last = {}, {}, {}, {}, ''
+for _, entry in ipairs(streams[1][2]) do
   last = entry[1]
   local chat = field(entry[2], 'chat')
   if chat and is_lane(chat) then
@@ -101,7 +101,7 @@ for _, entry in ipairs(read[1][2]) do
     local full = is_full(lane, entry[2])
     if full and not chat:find('@', 1, true) then
       refuse(last, chat, entry[2])
-      refused[#refused + 1] = { last, chat_of(chat), field(entry[2], 'traceparent') or '' }
+      refusals[#refusals + 1] = { last, chat_of(chat), field(entry[2], 'traceparent') or '' }
     else
       redis.call('RPUSH', lane, last)
       if full then
@@ -120,14 +120,14 @@ for _, entry in ipairs(read[1][2]) do
   end
 end
 
-local heads, cancelled = {}, {}
+local heads, cancelled_heads = {}, {}
 for _, chat in ipairs(order) do
   local head = redis.call('LINDEX', ARGV[4] .. chat, 0)
   heads[#heads + 1] = { head, chat, origin_of(KEYS[1], head) }
   if redis.call('HEXISTS', ARGV[5] .. head, 'cancelled') == 1 then
-    cancelled[#cancelled + 1] = head
+    cancelled_heads[#cancelled_heads + 1] = head
   end
 end
-local reply = { last, #read[1][2], heads, broken, cancelled, refused }
+local reply = { last, #streams[1][2], heads, broken, cancelled_heads, refusals }
 redis.call('SET', KEYS[4], cmsgpack.pack({ ARGV[8], reply }), 'EX', KEEP_SECONDS)
 return { reply, now }

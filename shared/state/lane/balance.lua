@@ -1,9 +1,9 @@
--- Reads in one step whether every accepted message is settled or still in the stream. On data that was never counted,
--- the first script to count starts from what is in the stream.
+-- Reads in one step whether every accepted message is settled or still in the stream. If no script has counted yet, the
+-- stream's length becomes the first value of `accepted`.
 -- KEYS  1 counts   2 inbound
--- ARGV  1 '1' to begin the counts where there are none, '' to change nothing
--- Reply {accepted, settled, pending, 1 when there were counts before or 0, ms since the epoch when the alarm was raised
---        or 0, for how many or 0}
+-- ARGV  1 '1' to create missing counts, '' to change nothing
+-- Reply {accepted, settled, pending, 1 if there were counts before, else 0, ms since the epoch at which the open alarm was
+--        raised, else 0, number of messages that the alarm reported, else 0}
 local pending = redis.call('XLEN', KEYS[2])
 local counts = redis.call('HMGET', KEYS[1], 'accepted', 'settled', 'alarmedAtMs', 'alarmedFor')
 if not counts[1] and ARGV[1] == '1' then

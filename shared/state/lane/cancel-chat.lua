@@ -1,12 +1,12 @@
--- Puts an operator's /stop at the end of a lane in which something waits, once: a /stop that is the lane's last entry is
--- not repeated. A call that is re-sent because its reply was lost gets the same reply, whatever came in between.
+-- Appends an operator's /stop to a lane that is not empty, unless the lane's last entry is a /stop.
+-- A call that is sent again because its reply was lost gets the same reply, whatever came in between.
 -- KEYS  1 inbound   2 counts   3 lane   4 absent, for the key that is not named: see keys.ts   5 last reply to this caller
 -- ARGV  1 lane   2 message (JSON)   3 traceparent   4 seconds to remember the request
 -- Reply {'cancelled' | 'repeated', entry} | {'idle', ''}
 -- include: counts, inbound, entry
-local before = redis.call('GET', KEYS[5])
-if before then
-  return { 'cancelled', before }
+local stop = redis.call('GET', KEYS[5])
+if stop then
+  return { 'cancelled', stop }
 end
 local last = redis.call('LINDEX', KEYS[3], -1)
 if not last then

@@ -1,6 +1,6 @@
--- Counts the dead letters of a time, without their contents and without those of the operators' own messages.
+-- Counts the dead letters that failed between two times, without the operators' own messages. Reads no contents.
 -- KEYS  1 dead   2 counts
--- ARGV  1 since in ms, '' for the time of the last close   2 until in ms, '' for now   3 most to count
+-- ARGV  1 since, in ms, '' for the time of the last `closeLetters`   2 until, in ms, '' for now   3 most to count
 -- Reply the number
 local since = ARGV[1] ~= '' and ARGV[1] or redis.call('HGET', KEYS[2], 'lettersClosedMs') or '-'
 local found = 0

@@ -7,43 +7,45 @@ import { bindScript } from '../../redis/script.ts';
 import { entriesFrom, fieldIn, inSlices, msOf, type StreamEntry } from '../../redis/stream.ts';
 import type { OutcomeRecord } from './record-streams.ts';
 
-/** A failed message as it is kept, without its text: there may be many. */
+/** A dead letter without the text of its message, because there may be many. */
 export interface DeadLetter {
-  /** The operator's name for it: the id in its stream, after its shard where there are several. */
+  /** The name by which operators address it: `<id>`, or `<shard>/<id>` with several shards. */
   name: string;
   id: string;
-  /** The entry of the message that failed, as alerts have it. */
+  /** The entry of the message that failed; alerts name it. */
   entry: string;
   keys: Keys;
-  /** Whether it is what an operator did: put back among others, it would be done at a time when nobody means it. */
+  /** Whether its message is an operator's command. Replays of many letters skip these: the command would come too late. */
   isOfDesk: boolean;
-  /** How it ended; empty when that cannot be read. */
+  /** The ledger's record of its end; empty if unreadable. */
   record: Partial<OutcomeRecord>;
 }
 
-/** The name of a dead letter: the id of its stream or of its message, after its shard where there are several. */
+/** The name of a dead letter: its id, or the entry of its message; `<shard>/<id>` with several shards. */
 export const LETTER_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
 const PAGE = 100;
 
 /**
- * The dead letters of a name: its own id, or the entry of its message, as alerts and the log have it. Each stream makes its
- * own ids, so the same id may exist in several shards. Rejects when Redis cannot be reached.
+ * The dead letters whose id, or else whose message's entry, is `name`. Shards number their entries separately, so several
+ * shards may have the same id. Rejects when Redis cannot be reached.
  */
 export async function lettersNamed(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter[]> {
   const [, shard, id = ''] = LETTER_NAME.exec(name) ?? [];
-  const asked = [...shards.keys()].filter((at) => shard === undefined || Number(shard) === at);
-  const own = await Promise.all(
-    asked.map(async (at) => (await redis.xrange(keysOf(at).dead, id, id)).map((entry) => letterOf(shards, at, entry))),
+  const searchedShards = [...shards.keys()].filter((at) => shard === undefined || Number(shard) === at);
+  const withId = await Promise.all(
+    searchedShards.map(async (at) =>
+      (await redis.xrange(keysOf(at).dead, id, id)).map((entry) => letterOf(shards, at, entry)),
+    ),
   );
-  return own.flat().length > 0 ? own.flat() : lettersOfEntry(redis, shards, asked, id);
+  return withId.flat().length > 0 ? withId.flat() : lettersOfEntry(redis, shards, searchedShards, id);
 }
 
-/** There is nothing of that name, or there is more than one; the message says what to do. */
+/** A name that fits no dead letter, or several. The message says what to do. */
 export class UnknownNameError extends Error {
   override readonly name = 'UnknownNameError';
 }
 
-/** The dead letter of a name, as at `lettersNamed`. Throws `UnknownNameError`. */
+/** The only dead letter of a name, found as by `lettersNamed`. Throws `UnknownNameError`. */
 export async function findLetter(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter> {
   const [letter, ...others] = await lettersNamed(redis, shards, name);
   if (letter === undefined) throw new UnknownNameError(unknownLetter(name));
@@ -56,28 +58,28 @@ function unknownLetter(name: string): string {
   return `There is no dead letter ${name}. It may have been put back or removed: "npm run cli -- message ${name}" says more.`;
 }
 
-/** The letters of a message that failed; it may have failed again after it was put back, under another entry. */
+/** The letters of a failed message. There may be several: a replayed message can fail again. */
 async function lettersOfEntry(
   redis: RedisClient,
   shards: readonly Keys[],
-  asked: readonly number[],
+  searchedShards: readonly number[],
   entry: string,
 ): Promise<DeadLetter[]> {
   const found: DeadLetter[] = [];
-  for (const shard of asked)
+  for (const shard of searchedShards)
     for await (const letter of lettersOf(redis, shards, shard, msOf(entry)))
       if (letter.entry === entry) found.push(letter);
   return found;
 }
 
-/** The id of the dead letter of a message; `undefined` when there is none, or it was put back or removed. */
+/** The id of the dead letter of a message; `undefined` if there is none, or if it was replayed or removed. */
 export async function letterOfMessage(redis: RedisClient, keys: Keys, entry: EntryId): Promise<string | undefined> {
   for await (const each of streamOf(redis, keys.dead, msOf(entry)))
     if (fieldIn(each[1], 'entry') === entry) return each[0];
   return undefined;
 }
 
-/** A field of a dead letter by its id: the entry of its message, or the message as it was stored, with its user's words. */
+/** One field of a dead letter: the entry of its message, or the message itself as JSON, with the user's text. */
 export async function fieldOfLetter(
   redis: RedisClient,
   keys: Keys,
@@ -88,23 +90,23 @@ export async function fieldOfLetter(
   return letter && fieldIn(letter[1], field);
 }
 
-/** Removes a dead letter for good. Returns false when it was gone. */
+/** Removes a dead letter for good. Returns false if it no longer exists. */
 export async function removeLetter(redis: RedisClient, { keys, id }: DeadLetter): Promise<boolean> {
   return (await redis.xdel(keys.dead, id)) === 1;
 }
 
-/** How many letters a shard has, and how many were ever removed because there were too many. */
+/** Counts the letters that a shard has, and the letters that it ever dropped because it had too many. */
 export async function countLetters(redis: RedisClient, { dead, counts }: Keys) {
-  const [kept, dropped] = await Promise.all([redis.xlen(dead), redis.hget(counts, 'lettersDropped')]);
-  return { kept, dropped: Number(dropped ?? 0) };
+  const [letters, dropped] = await Promise.all([redis.xlen(dead), redis.hget(counts, 'lettersDropped')]);
+  return { letters, dropped: Number(dropped ?? 0) };
 }
 
-/** The most letters that are counted one by one. */
+/** The highest count that `bindLetterCount` returns. */
 const LETTERS_COUNTED_MAX = 1_000;
 
 /**
- * Binds the count of the letters of a shard that failed in a time (ms since the epoch, both inclusive); without one, of those
- * that nobody has closed. Contract: the returned function rejects when Redis cannot be reached.
+ * Binds the count of a shard's letters that failed between two times (ms since the epoch, both inclusive). Without times it
+ * counts the letters since the last `closeLetters`. Contract: the returned function rejects when Redis cannot be reached.
  */
 export function bindLetterCount(redis: RedisClient) {
   const count = bindScript<number>(redis, join(import.meta.dirname, 'count-letters.lua'));
@@ -112,29 +114,29 @@ export function bindLetterCount(redis: RedisClient) {
     count([dead, counts], [sinceMs ?? '', untilMs ?? '', LETTERS_COUNTED_MAX]);
 }
 
-/** Closes the letters that a shard has now: they stay, and are not among those that wait for an operator any more. */
+/** Marks a shard's present letters as dealt with: they remain, and no longer count as waiting for an operator. */
 export async function closeLetters(redis: RedisClient, { counts }: Keys, nowMs: number): Promise<void> {
   await redis.hset(counts, 'lettersClosedMs', nowMs);
 }
 
-/** How many letters of all shards were ever removed because there were too many. */
+/** Counts the letters that all shards ever dropped because they had too many. */
 export async function countDropped(redis: RedisClient, shards: readonly Keys[]): Promise<number> {
   const counts = await Promise.all(shards.map((keys) => countLetters(redis, keys)));
   return counts.reduce((sum, { dropped }) => sum + dropped, 0);
 }
 
 /**
- * Binds the removal of a shard's oldest letters beyond a number, some at a time. Returns the ledger record of each, as
- * JSON. Contract: the returned function rejects when Redis cannot be reached.
+ * Binds the removal of a shard's oldest letters beyond `lettersMax`, `DROPPED_AT_ONCE` a call. Returns their ledger records
+ * as JSON. Contract: the returned function rejects when Redis cannot be reached.
  */
-export function bindDrop(redis: RedisClient): (keys: Keys, keptMax: number) => Promise<string[]> {
+export function bindDrop(redis: RedisClient): (keys: Keys, lettersMax: number) => Promise<string[]> {
   const drop = bindScript<string[]>(redis, join(import.meta.dirname, 'drop-letters.lua'));
-  return ({ dead, counts }, keptMax) => drop([dead, counts], [keptMax, DROPPED_AT_ONCE]);
+  return ({ dead, counts }, lettersMax) => drop([dead, counts], [lettersMax, DROPPED_AT_ONCE]);
 }
 
 const DROPPED_AT_ONCE = 100;
 
-/** Oldest first. A letter is written after its message was accepted, and by the same clock. */
+/** The letters of a shard since a time, oldest first. */
 async function* lettersOf(
   redis: RedisClient,
   shards: readonly Keys[],
@@ -148,7 +150,7 @@ function streamOf(redis: RedisClient, stream: string, sinceMs: number): AsyncGen
   return entriesFrom(redis, stream, `${Math.max(0, sinceMs)}-0`, { page: PAGE });
 }
 
-/** A letter as it is listed. Pure. */
+/** Reads a dead letter from an entry of the stream `dead`. Pure. */
 export function letterOf(shards: readonly Keys[], shard: number, [id, fields]: StreamEntry): DeadLetter {
   const name = shards.length === 1 ? id : `${shard}/${id}`;
   const message = fieldIn(fields, 'entry') ?? '';
@@ -157,17 +159,17 @@ export function letterOf(shards: readonly Keys[], shard: number, [id, fields]: S
 }
 
 /**
- * What became of a dead letter that was to be put back: `chatless` ones name no chat, and stay. `unfinished`: a piece of
- * its message still waits to be put aside.
+ * The result of a replay. `chatless`: the letter names no chat, and stays. `unfinished`: a piece of its message has not
+ * failed yet.
  */
 export type Replayed = ['replayed', entry: string] | ['gone' | 'chatless' | 'unfinished', ''];
 
-/** Only so many letters are looked through for a person's `/retry`, and for pieces before and behind one. */
-const LOOKED_AT_MAX = 2_000;
+/** Letters read at most to find the one for a person's `/retry`, or the pieces around a letter. */
+const SEARCHED_MAX = 2_000;
 
 /**
- * Puts dead letters of one chat back at the end of its lane, once and in one step: those that are named, or one with all
- * pieces of the message that it was one of.
+ * Replays dead letters of one chat: puts their messages at the end of its lane and removes the letters, in one step.
+ * `together` takes the letters' ids; `withPieces` adds to one letter the other pieces of its message.
  * Contract: rejects when Redis cannot be reached. Idempotent.
  */
 export function bindReplay(redis: RedisClient) {
@@ -180,39 +182,39 @@ export function bindReplay(redis: RedisClient) {
   };
 }
 
-/** A failed message that may be a piece of another one, or have pieces. */
+/** A failed message that may be a piece of another message, or have pieces itself. */
 interface Piece extends Waiting {
   id: string;
   /** The entry of the message into which it was merged. */
   into: string | undefined;
 }
 
-/** The letters of all pieces of a message, in order, by the letter of one of them: as they are merged, or were. */
+/** The letters of all pieces of a message, in order, found from the letter of any piece. */
 async function piecesWith(redis: RedisClient, keys: Keys, id: string): Promise<string[]> {
-  const [chosen] = await redis.xrange(keys.dead, id, id);
-  const chat = chosen && fieldIn(chosen[1], 'chat');
+  const [letterOfId] = await redis.xrange(keys.dead, id, id);
+  const chat = letterOfId && fieldIn(letterOfId[1], 'chat');
   if (!chat) return [id];
   const letters: Piece[] = [];
-  const note = (page: readonly StreamEntry[]) => letters.push(...page.flatMap((each) => pieceOf(each, chat)));
-  const before = await lettersBehind(entriesFrom(redis, keys.dead, `(${id}`, { page: PAGE, isBackwards: true }));
-  note(before.toReversed());
-  note([chosen]);
-  note(await lettersBehind(entriesFrom(redis, keys.dead, `(${id}`, { page: PAGE })));
-  const isChosen = (letter: Piece) => letter.id === id;
+  const add = (entries: readonly StreamEntry[]) => letters.push(...entries.flatMap((each) => pieceOf(each, chat)));
+  const older = await lettersNextTo(entriesFrom(redis, keys.dead, `(${id}`, { page: PAGE, isBackwards: true }));
+  add(older.toReversed());
+  add([letterOfId]);
+  add(await lettersNextTo(entriesFrom(redis, keys.dead, `(${id}`, { page: PAGE })));
+  const hasId = (letter: Piece) => letter.id === id;
   const groupOf = (first: Piece, at: number): Piece[] => {
     const pieces = piecesOf(first.message, letters.slice(at + 1)).map(({ entry }) => entry);
     return [first, ...letters.filter(({ entry, into }) => into === first.entry || pieces.includes(entry))];
   };
-  const group = letters.map(groupOf).find((each) => each.some(isChosen)) ?? [];
+  const group = letters.map(groupOf).find((each) => each.some(hasId)) ?? [];
   return group.length === 0 ? [id] : group.map((letter) => letter.id);
 }
 
-/** The letters next to one, up to a bound. */
-async function lettersBehind(letters: AsyncGenerator<StreamEntry>): Promise<StreamEntry[]> {
+/** Reads at most half of `SEARCHED_MAX` letters. */
+async function lettersNextTo(letters: AsyncGenerator<StreamEntry>): Promise<StreamEntry[]> {
   const found: StreamEntry[] = [];
   for await (const letter of letters) {
     found.push(letter);
-    if (found.length >= LOOKED_AT_MAX / 2) break;
+    if (found.length >= SEARCHED_MAX / 2) break;
   }
   return found;
 }
@@ -226,25 +228,25 @@ function pieceOf([id, fields]: StreamEntry, chat: string): Piece[] {
 
 export type DeadLetters = ReturnType<typeof createDeadLetters>;
 
-/** The failed messages of one shard, as its chats see them. Each method rejects when Redis cannot be reached. */
+/** The dead letters of one shard, for the people in its chats. Each method rejects when Redis cannot be reached. */
 export function createDeadLetters(redis: RedisClient, keys: Keys) {
   const replay = bindReplay(redis);
   return {
-    /** The id of the newest failed message of a chat, or of the one with that entry; none of what only operators may do. */
+    /** The id of a chat's newest dead letter, or of the letter of `entry`. Skips operators' commands. */
     async newest(chat: ChatKey, entry?: string): Promise<string | undefined> {
-      let looked = 0;
+      let letters = 0;
       for await (const [id, fields] of entriesFrom(redis, keys.dead, '+', { page: PAGE, isBackwards: true })) {
         if (isOf(fields, chat, entry) && !isDeskLane(laneIn(fields))) return id;
-        looked += 1;
-        if (looked >= LOOKED_AT_MAX) break;
+        letters += 1;
+        if (letters >= SEARCHED_MAX) break;
       }
       return undefined;
     },
-    /** Puts it back at the end of its lane, with all pieces of its message. One that is gone changes nothing. */
+    /** Puts a letter's message back at the end of its lane, with all of its pieces. Does nothing if the letter is gone. */
     async replay(id: string): Promise<void> {
       await replay.withPieces(keys, id);
     },
-    /** Removes all of a chat. */
+    /** Removes all letters of a chat. */
     async erase(chat: ChatKey): Promise<void> {
       const ids: string[] = [];
       for await (const [id, fields] of entriesFrom(redis, keys.dead, '-', { page: PAGE }))

@@ -1,7 +1,7 @@
--- Removes the oldest dead letters of a shard that has too many, and counts them.
+-- Removes the oldest dead letters of a shard that has too many, and adds their number to the count of dropped letters.
 -- KEYS  1 dead   2 counts
 -- ARGV  1 most dead letters   2 most to remove at once
--- Reply {ledger record (JSON) of each that was removed}
+-- Reply {ledger record (JSON) of each removed letter, …}
 -- include: entry
 local surplus = math.min(redis.call('XLEN', KEYS[1]) - tonumber(ARGV[1]), tonumber(ARGV[2]))
 if surplus <= 0 then
@@ -12,6 +12,6 @@ for _, letter in ipairs(redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', surplus
   redis.call('XDEL', KEYS[1], letter[1])
   records[#records + 1] = field(letter[2], 'record') or ''
 end
--- A full Redis takes this, because the writes before it free memory.
+-- A full Redis accepts this write, because the deletions before it freed memory.
 redis.call('HINCRBY', KEYS[2], 'lettersDropped', surplus)
 return records

@@ -1,13 +1,12 @@
--- Lists the heads of a slice of the lanes, without those that are paused, or parked with a question. What stands at the head
--- of a lane and is gone from the stream is removed, a number of them in one call; a lane that this version does not know is
--- left alone.
+-- Lists the heads of a slice of the lanes, without paused lanes and heads parked with a question. Removes heads that are no
+-- longer in the stream. Skips lanes that this version does not know.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused
 -- ARGV  1 prefix of lane keys   2 cursor, '0' to begin   3 lanes to look at   4 most entries to remove
 --       5 prefix of turn keys
--- Reply {cursor of the next slice | '0' when this was the last one, {{head, chat, traceparent}, …}}
+-- Reply {cursor of the next slice | '0' after the last one, {{head, chat, traceparent}, …}}
 -- include: chat, entry, parked, time
 
--- Whether the head of a lane is left alone: until somebody decides, cancels it or writes something, or its time is over.
+-- Whether the head waits for a person. The wait ends with a decision, a cancellation, a new message or its deadline.
 local function is_parked(turn, lane, now)
   local until_ms, behind, cancelled = parked(turn)
   return until_ms and until_ms > now and not cancelled and redis.call('LLEN', lane) - 1 <= behind
@@ -17,14 +16,14 @@ local paused = {}
 for _, pause in ipairs(redis.call('HKEYS', KEYS[4])) do
   paused[pause] = true
 end
-local left, now = tonumber(ARGV[4]), now_ms()
+local removals, now = tonumber(ARGV[4]), now_ms()
 
 local function head_of(lane)
   local head = redis.call('LINDEX', lane, 0)
   local found = head and redis.call('XRANGE', KEYS[1], head, head)
-  while head and not found[1] and left > 0 do
+  while head and not found[1] and removals > 0 do
     redis.call('LPOP', lane)
-    left = left - 1
+    removals = removals - 1
     head = redis.call('LINDEX', lane, 0)
     found = head and redis.call('XRANGE', KEYS[1], head, head)
   end
@@ -40,7 +39,7 @@ for _, chat in ipairs(slice[2]) do
       redis.call('SREM', KEYS[2], chat)
     elseif
       found
-      and (knows_no_pause(chat) or not paused['*'] and not paused[chat_of(chat)])
+      and (ignores_pauses(chat) or not paused['*'] and not paused[chat_of(chat)])
       and not is_parked(ARGV[5] .. head, ARGV[1] .. chat, now)
     then
       heads[#heads + 1] = { head, chat, field(found[2], 'traceparent') or '' }

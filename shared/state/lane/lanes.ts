@@ -7,17 +7,17 @@ import { bindScript } from '../../redis/script.ts';
 import type { Turn } from '../turn/turn.ts';
 import type { OutcomeRecord } from './record-streams.ts';
 
-/** The oldest unanswered message of a lane: the only one of it that may be a job. */
+/** The oldest unanswered message of a lane, and the only one of the lane that may be a job. */
 export interface Head {
   entry: EntryId;
-  /** Its lane: that of its chat, or the command lane. */
+  /** Its lane: the chat's lane, or one of the chat's command lanes. */
   chat: LaneKey;
   traceparent: string;
-  /** Who wrote it; absent where nobody looked. */
+  /** The id of its author; absent in replies of scripts that do not read it. */
   person?: number;
 }
 
-/** A head as a script names it. */
+/** A head in a script's reply. */
 type HeadReply = [EntryId, LaneKey, traceparent: string, person?: string];
 
 /** Reads a head from a script's reply. Pure. */
@@ -25,14 +25,19 @@ export function headOf([entry, chat, traceparent, person = '']: HeadReply): Head
   return { entry, chat, traceparent, ...(person !== '' && { person: Number(person) }) };
 }
 
-/** The result of reading new entries. */
+/** The result of an admission: see admit.lua. */
 export interface Admission {
+  /** The id of the newest entry that the consumer group has read. */
   newest: string;
+  /** The number of entries read now. */
   read: number;
+  /** The heads of the lanes that got a message. */
   heads: Head[];
+  /** Entries that name no chat. */
   broken: EntryId[];
+  /** Cancelled ones of these heads. */
   cancelled: EntryId[];
-  /** Messages settled because their lane was full, with their chats. */
+  /** Messages settled as refused because their lane was full. */
   refused: Head[];
 }
 
@@ -42,18 +47,18 @@ export interface Readmission {
   heads: Head[];
   /** Entries that name no chat. */
   broken: EntryId[];
-  /** How many pending entries were put back into their lane. */
+  /** The number of pending entries put back into their lane. */
   restored: number;
-  /** Entries of lanes that a later version may know: they are left alone. `Lane.readmit` names each once. */
+  /** Entries of lanes that only a later version knows; the repair skips them. */
   foreign: EntryId[];
 }
 
-/** How a message ends. */
+/** The end of a message. */
 interface Settling {
   record: OutcomeRecord;
-  /** Whether the dead letter holds what was to be delivered. */
+  /** Whether to store a dead letter with the undelivered answer. */
   keepsAnswer: boolean;
-  /** How long an open session lasts in which nobody writes; 0 for ever. */
+  /** Redis removes an open session after so long without a message; 0: never. */
   idleSeconds: number;
 }
 
@@ -63,14 +68,14 @@ export interface Settled {
   next?: Head;
 }
 
-/** Every dispatcher reads as this consumer. */
+/** The name as which every dispatcher reads the stream. */
 const CONSUMER = 'dispatcher';
-/** How long a turn is kept once its message has ended. */
+/** The life of a turn's hash after its message has ended. */
 const TURN_KEEP_SECONDS = 3600;
-/** Lanes, or pending entries, that one step looks at: Redis does nothing else meanwhile, some two milliseconds. */
+/** Lanes, or pending entries, in one script call. So many block Redis for about two milliseconds. */
 const SLICE = 200;
 
-/** The lanes of a shard as Redis keeps them; each reply that states the time of Redis sets the clock. Contract: as `Lane`. */
+/** The lanes of a shard in Redis. Each reply that states the time of Redis sets `clock`. Contract: as `Lane`. */
 export function createLaneStore(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const discard = script<number>('discard');
@@ -83,7 +88,7 @@ export function createLaneStore(redis: RedisClient, keys: Keys, clock: RedisCloc
     async discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean> {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts, keys.turn(entry)];
       const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
-      // A message that was begun has a turn; the next pass heals its lane.
+      // An attempt may have made a turn for the entry. The reconciler's next pass removes the entry from its lane.
       await redis.expire(keys.turn(entry), TURN_KEEP_SECONDS);
       return isDiscarded;
     },
@@ -91,7 +96,7 @@ export function createLaneStore(redis: RedisClient, keys: Keys, clock: RedisCloc
 }
 
 async function createGroup(redis: RedisClient, keys: Keys): Promise<void> {
-  // A full Redis refuses to create even what is there, and a gateway must be able to start on it.
+  // A full Redis refuses `XGROUP CREATE` even for an existing group, and the gateway must start on a full Redis.
   const groups = await redis.xinfo('GROUPS', keys.inbound).catch(() => []);
   if (JSON.stringify(groups).includes(`"${INBOUND_GROUP}"`)) return;
   await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
@@ -128,16 +133,16 @@ function bindReadmit(redis: RedisClient, keys: Keys, clock: RedisClock) {
   const headsIn = bind<[cursor: string, HeadReply[]]>('heads');
   const at = [keys.inbound, keys.lanes, keys.absent];
   return async (): Promise<Readmission> => {
-    const found: Readmission = { heads: [], broken: [], restored: 0, foreign: [] };
+    const result: Readmission = { heads: [], broken: [], restored: 0, foreign: [] };
     for (let from: EntryId | '' | undefined; from !== ''; ) {
       const args = [INBOUND_GROUP, keys.lanePrefix, SLICE, from ?? ''];
       const [next, broken, restored, foreign] = await clock.learn(
         () => readmit(at, args),
         (reply) => reply[4],
       );
-      found.broken.push(...broken);
-      found.foreign.push(...foreign);
-      found.restored += restored;
+      result.broken.push(...broken);
+      result.foreign.push(...foreign);
+      result.restored += restored;
       from = next;
     }
     for (let cursor: string | undefined; cursor !== '0'; ) {
@@ -145,10 +150,10 @@ function bindReadmit(redis: RedisClient, keys: Keys, clock: RedisClock) {
         [...at, keys.paused],
         [keys.lanePrefix, cursor ?? '0', SLICE, SLICE, keys.turnPrefix],
       );
-      found.heads.push(...heads.map(headOf));
+      result.heads.push(...heads.map(headOf));
       cursor = next;
     }
-    return found;
+    return result;
   };
 }
 
@@ -163,10 +168,10 @@ function bindSettle(redis: RedisClient, keys: Keys) {
       ...[inbound, keys.lane(lane), lanes, keys.turn(entry), outcomes, dead, counts, poisonCandidates],
       ...[keys.chat(chat), absent, keys.session(session), keys.log(session)],
     ];
-    const [result, head, ...rest] = await turn.afterWrites((place) =>
+    const [result, head, ...rest] = await turn.afterWrites((writeNumbers) =>
       settle(at, [
         ...[entry, lane, fencingToken, INBOUND_GROUP, record.outcome, JSON.stringify(record), idleSeconds],
-        ...[TURN_KEEP_SECONDS, place, lanePrefix, turnPrefix, keepsAnswer ? 1 : ''],
+        ...[TURN_KEEP_SECONDS, writeNumbers, lanePrefix, turnPrefix, keepsAnswer ? 1 : ''],
       ]),
     );
     return { result, ...(head !== '' && { next: headOf([head, ...rest]) }) };
@@ -174,32 +179,32 @@ function bindSettle(redis: RedisClient, keys: Keys) {
 }
 
 /**
- * The time of a shard's Redis server, which names entries and schedules jobs: clocks of different machines differ. It
- * is learnt from replies to ordinary requests, and carried forward by the monotonic clock.
+ * The time of a shard's Redis server. Entry ids and job delays use this time, because the clocks of different machines
+ * differ. Replies to ordinary requests set the clock; between replies the monotonic clock carries it forward.
  */
 export interface RedisClock {
-  /** Ms since the epoch; this process's own time until a reply has set it. */
+  /** Ms since the epoch; the time of this process until a reply has set the clock. */
   nowMs(): number;
-  /** Sends a request to Redis whose reply states the time. */
+  /** Sends a request to Redis and sets the clock from its reply. `timeOf` reads the time from the reply. */
   learn<T>(ask: () => Promise<T>, timeOf: (reply: T) => number | undefined): Promise<T>;
 }
 
-/** A reply that took longer was delayed or re-sent, and says too little about the present. */
+/** A reply that took longer was delayed or sent again, so its time is too inexact to set the clock. */
 const ROUND_TRIP_MS_MAX = 1_000;
 
-/** A clock that has learnt nothing yet. */
+/** Creates a clock that no reply has set yet. */
 export function createClock(): RedisClock {
   /** The time of Redis at which our monotonic clock began. */
   let startMs: number | undefined;
   return {
     nowMs: () => Math.round(startMs === undefined ? Date.now() : startMs + performance.now()),
     async learn(ask, timeOf) {
-      const askedMs = performance.now();
+      const requestMs = performance.now();
       const reply = await ask();
-      const answeredMs = performance.now();
+      const replyMs = performance.now();
       const timeMs = timeOf(reply);
-      const isQuick = answeredMs - askedMs <= ROUND_TRIP_MS_MAX;
-      if (timeMs !== undefined && (isQuick || startMs === undefined)) startMs = timeMs - (askedMs + answeredMs) / 2;
+      const isQuick = replyMs - requestMs <= ROUND_TRIP_MS_MAX;
+      if (timeMs !== undefined && (isQuick || startMs === undefined)) startMs = timeMs - (requestMs + replyMs) / 2;
       return reply;
     },
   };

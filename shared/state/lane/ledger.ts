@@ -14,21 +14,22 @@ export interface Balance {
   /** Messages without an outcome: an entry is in the stream until it has one. */
   pending: number;
   /**
-   * `accepted - settled - pending`. Above 0: messages were lost without an outcome. Below 0: some came in uncounted.
+   * `accepted - settled - pending`. Above 0: messages disappeared without an outcome. Below 0: messages entered uncounted.
    */
   unaccounted: number;
 }
 
-/** A balance, and its status. */
+/** A balance with its alarm. */
 interface LedgerReading extends Balance {
-  /** False on data that was never counted: nothing can then be unaccounted for, and nothing is proven. */
+  /** False if no script has counted yet. The balance is then 0 by definition and proves nothing. */
   isCounted: boolean;
-  /** The open alarm: when it was raised, in ms since the epoch, and for how many; absent when none is open. */
+  /** The open alarm, if any. */
   alarm?: LedgerAlarm;
 }
 
-/** An alarm about the balance: when it was raised, and for how many messages; both 0 for none. */
+/** An alarm about `unaccounted` messages. */
 interface LedgerAlarm {
+  /** The time at which it was raised, in ms since the epoch. */
   atMs: number;
   unaccounted: number;
 }
@@ -47,54 +48,51 @@ const NO_ALARM = { atMs: 0, unaccounted: 0 };
 export type Ledger = ReturnType<typeof createLedger>;
 
 /**
- * The proof that no message of a shard was lost without an outcome. Each count moves in the same script as what it
- * counts.
+ * The proof that no message of a shard disappeared without an outcome. The script that accepts or settles a message also
+ * counts it.
  *
- * Contract: each method is one atomic script, or two of which the second checks what the first saw; each rejects when
- * Redis cannot be reached.
+ * Contract: each method is one atomic script, or two of which the second changes nothing if the data changed since the
+ * first; each rejects when Redis cannot be reached.
  */
 export function createLedger(redis: RedisClient, keys: Keys) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const balance = script<BalanceReply>('balance');
   const alarm = script<0 | 1>('alarm');
   const tellLoss = createLossTeller(redis, keys);
-  /** `begins` starts the counts where there are none. */
-  const read = async (begins: '1' | ''): Promise<LedgerReading> =>
-    readingOf(await balance([keys.counts, keys.inbound], [begins]));
+  /** With `creates`, missing counts begin now. */
+  const read = async (creates: '1' | ''): Promise<LedgerReading> =>
+    readingOf(await balance([keys.counts, keys.inbound], [creates]));
   return {
-    /** Reads, and changes nothing. */
+    /** Reads the balance and changes nothing. */
     read: () => read(''),
     /**
-     * Reads, and queues an alert when the balance is not 0 or has changed, or a "Resolved" one when it is 0 again. Starts
-     * the counts where there are none. May be repeated: a lasting state is queued once. Counts lower than this process
-     * has seen before are reported too: Redis has then lost data.
+     * Reads the balance and creates missing counts. Queues an alert when the balance is not 0 and differs from the open
+     * alarm, and a "Resolved" alert when the balance is 0 again. Also queues an alert when the counts are lower than this
+     * process has seen before, because Redis has then lost data.
      */
     async check(nowMs: number): Promise<LedgerReading & { alert?: Alert; lostData?: Alert }> {
       const reading = await read('1');
-      const lost = await tellLoss({ accepted: reading.accepted, hasGrown: false });
-      const seen = { ...reading, ...(lost && { lostData: lost }) };
-      const { unaccounted, alarm: before = NO_ALARM } = reading;
+      const lostData = await tellLoss({ accepted: reading.accepted, hasGrown: false });
+      const result = { ...reading, ...(lostData && { lostData }) };
+      const { unaccounted, alarm: openAlarm = NO_ALARM } = reading;
       const alert = alertOn(reading, keys.counts);
-      if (!alert) return seen;
-      const atMs = unaccounted === 0 ? 0 : before.atMs || nowMs;
-      const args = [before.atMs, before.unaccounted, atMs, unaccounted, JSON.stringify(alert)];
-      // Another process may have raised it meanwhile.
-      return { ...seen, ...((await alarm([keys.counts, keys.alerts], args)) === 1 && { alert }) };
+      if (!alert) return result;
+      const atMs = unaccounted === 0 ? 0 : openAlarm.atMs || nowMs;
+      const args = [openAlarm.atMs, openAlarm.unaccounted, atMs, unaccounted, JSON.stringify(alert)];
+      // Another process may have raised the same alarm meanwhile.
+      return { ...result, ...((await alarm([keys.counts, keys.alerts], args)) === 1 && { alert }) };
     },
   };
 }
 
-/** The script reads all three numbers in one step, so a balance other than 0 is no race: one reading is enough. */
+/** The alert that a reading calls for. One reading is enough, because the script reads all three numbers in one step. */
 function alertOn(reading: LedgerReading, counts: string): Alert | undefined {
   const { unaccounted, alarm } = reading;
   if (unaccounted === 0) return alarm && balancedAlert(reading, counts);
   return unaccounted === alarm?.unaccounted ? undefined : unbalancedAlert(reading, counts);
 }
 
-/**
- * Messages that disappeared without an outcome (above 0), or that came in uncounted (below 0); `counts` is the key of
- * the counts.
- */
+/** The alert about a balance that is not 0. `counts` is the Redis key of the counts. */
 function unbalancedAlert({ accepted, settled, pending, unaccounted }: Balance, counts: string): Alert {
   return {
     cause: 'ledger',
@@ -104,7 +102,7 @@ function unbalancedAlert({ accepted, settled, pending, unaccounted }: Balance, c
   };
 }
 
-/** The end of the above. */
+/** Ends the incident of `unbalancedAlert`. */
 function balancedAlert({ accepted, settled, pending }: Balance, counts: string): Alert {
   return {
     cause: 'ledger',

@@ -3,63 +3,62 @@ import { type ChatKey, type Keys, keysOf } from '../../redis/keys.ts';
 import { compareStreamIds, entriesFrom, msOf } from '../../redis/stream.ts';
 import { countLetters, type DeadLetter, LETTER_NAME, letterOf } from './dead-letters.ts';
 
-/** Which letters are meant; a part that is absent leaves out none. */
+/** Conditions that a letter must meet. An absent condition excludes nothing. */
 export interface LetterFilter {
   chat?: ChatKey;
   reason?: string;
-  /** Failed since, in ms since the epoch. */
+  /** The earliest failure, in ms since the epoch, inclusive. */
   sinceMs?: number;
-  /** Failed before, in ms since the epoch. */
+  /** The latest failure, in ms since the epoch, exclusive. */
   untilMs?: number;
-  /** Not what operators did. */
+  /** Excludes operators' commands. */
   withoutDesk?: true;
 }
 
-/** Some dead letters, the newest first. */
+/** The newest letters of a filter, newest first. */
 interface NewestLetters {
   letters: readonly DeadLetter[];
-  /** How many a filter means in all. */
+  /** The number of all letters that meet the filter. */
   total: number;
 }
 
 const PAGE = 100;
 
 /**
- * All dead letters that are meant, shard by shard, oldest first. The pieces of a message go with it, whatever their own reason
- * is. Contract: rejects when Redis cannot be reached; read as far as somebody reads on, and what is removed meanwhile skips
- * none.
+ * All dead letters that meet a filter, shard by shard, oldest first. If a message meets the filter's reason, its pieces do
+ * too. Contract: rejects when Redis cannot be reached; reads on demand, and letters removed meanwhile make it skip no other.
  */
-export async function* lettersMeant(
+export async function* lettersMatching(
   redis: RedisClient,
   shards: readonly Keys[],
   filter: LetterFilter,
 ): AsyncGenerator<DeadLetter> {
-  const isMeant = meaningOf(filter);
+  const meetsFilter = testOf(filter);
   for (const shard of shards.keys()) {
     const begin = `${Math.max(0, filter.sinceMs ?? 0)}-0`;
     for await (const entry of entriesFrom(redis, keysOf(shard).dead, begin, { page: PAGE })) {
       if (filter.untilMs !== undefined && msOf(entry[0]) >= filter.untilMs) break;
       const letter = letterOf(shards, shard, entry);
-      if (isMeant(letter)) yield letter;
+      if (meetsFilter(letter)) yield letter;
     }
   }
 }
 
-/** A test for letters that are read oldest first: a piece fails after the message that it was merged into. */
-function meaningOf({ chat, reason, withoutDesk }: LetterFilter): (letter: DeadLetter) => boolean {
-  const meant = new Set<string>();
+/** A test for letters, oldest first: it must see a message before its pieces, and pieces fail after their message. */
+function testOf({ chat, reason, withoutDesk }: LetterFilter): (letter: DeadLetter) => boolean {
+  const entriesOfReason = new Set<string>();
   return ({ entry, record, isOfDesk }) => {
     if (withoutDesk && isOfDesk) return false;
     const isOfChat = chat === undefined || record.chat === chat;
     const isOfReason = reason === undefined || record.reason === reason;
-    if (isOfChat && isOfReason && reason !== undefined) meant.add(entry);
-    return isOfChat && (isOfReason || meant.has(record.into ?? ''));
+    if (isOfChat && isOfReason && reason !== undefined) entriesOfReason.add(entry);
+    return isOfChat && (isOfReason || entriesOfReason.has(record.into ?? ''));
   };
 }
 
 /**
- * The newest letters that are meant, `size` at most. No more are held, and without a filter no more are read. Contract:
- * rejects when Redis cannot be reached.
+ * The newest letters that meet a filter, `size` at most. Without a filter it reads no more than those. Contract: rejects
+ * when Redis cannot be reached.
  */
 export async function readNewestLetters(
   redis: RedisClient,
@@ -70,7 +69,7 @@ export async function readNewestLetters(
   if (Object.keys(filter).length > 0) return sift(redis, shards, filter, size);
   const counts = await Promise.all(shards.map((keys) => countLetters(redis, keys)));
   const found = await Promise.all([...shards.keys()].map((shard) => newestIn(redis, shards, shard, size)));
-  return { letters: newestOf(found.flat(), size), total: counts.reduce((sum, { kept }) => sum + kept, 0) };
+  return { letters: newestOf(found.flat(), size), total: counts.reduce((sum, { letters }) => sum + letters, 0) };
 }
 
 async function newestIn(redis: RedisClient, shards: readonly Keys[], shard: number, size: number) {
@@ -83,11 +82,11 @@ async function newestIn(redis: RedisClient, shards: readonly Keys[], shard: numb
   return found;
 }
 
-/** With a filter all letters are looked at, and those that are meant are counted. */
+/** The newest letters that meet a filter. Reads every letter of the filter's time, to count the ones that meet it. */
 async function sift(redis: RedisClient, shards: readonly Keys[], filter: LetterFilter, size: number) {
   let letters: DeadLetter[] = [];
   let total = 0;
-  for await (const letter of lettersMeant(redis, shards, filter)) {
+  for await (const letter of lettersMatching(redis, shards, filter)) {
     total += 1;
     letters.push(letter);
     if (letters.length >= 2 * size) letters = newestOf(letters, size);
@@ -99,7 +98,7 @@ function newestOf(letters: readonly DeadLetter[], size: number): DeadLetter[] {
   return letters.toSorted((one, other) => newestFirst(placeOf(one.name), placeOf(other.name))).slice(0, size);
 }
 
-/** Where a letter is kept. */
+/** The position of a letter in the streams. */
 interface Place {
   shard: number;
   id: string;

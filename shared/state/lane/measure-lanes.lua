@@ -1,4 +1,4 @@
--- Counts what waits in the lanes of a shard. Of very many lanes only some are measured, at random.
+-- Measures the lanes of a shard. Beyond the most lanes to measure, the longest is only that of a random sample.
 -- KEYS  1 lanes   2 alerts   3 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 prefix of lane keys   2 most lanes to measure
 -- Reply {ms since the epoch, lanes, messages in the longest lane, alerts}

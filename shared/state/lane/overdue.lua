@@ -1,19 +1,20 @@
--- Counts the overdue messages in some of a shard's lanes. A lane is overdue when it has shown no sign of life for too long:
--- the arrival of its first message, progress of the answer to that message, the end of the message before, or the end of
--- a pause. A message that waits for a person's decision is not overdue. A lane holds its messages in
--- order, so the first that has no answer speaks for all behind it, however many these are.
+-- Counts the overdue messages in some of a shard's lanes. A lane is overdue when its last sign of life is too old. Signs of
+-- life are: the arrival of its first message, progress of the answer to that message, the end of the message before, and
+-- the end of a pause. A message that waits for a person's decision is not overdue. A lane holds its messages in order, so
+-- the script looks only at the first message without an answer.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused   5 resumed
--- ARGV  1 cursor of the lanes, '0' to begin: then also what is in no lane yet   2 how many lanes to look at
---       3 ms before which a message is overdue   4 ms since the epoch   5 prefix of lane keys   6 prefix of turn keys
---       7 field of a turn whose user has the answer   8 group
+-- ARGV  1 cursor of the lanes; '0' begins, and includes entries that are in no lane yet   2 how many lanes to look at
+--       3 ms since the epoch: messages without a sign of life since then are overdue   4 the present, in ms since the epoch
+--       5 prefix of lane keys   6 prefix of turn keys   7 field of a turn whose user has the answer   8 group
 -- Reply {next cursor, '0' at the end, overdue, overdue in paused chats,
---        {{entry, chat, traceparent, messages behind and with it, 1 | 0: paused}, … of each lane whose first lies ahead}}
+--        {{entry, chat, traceparent, length of the lane from it on, 1 if paused, else 0}, …}: of each lane, the first
+--        message without an answer if its time of acceptance lies in the future}
 --       where overdue is {messages, chats, oldest entry | '', its chat, its traceparent}
 -- include: chat, entry, parked
 -- An answered message stays in its lane only while its session is compacted.
 local ANSWERED_MAX = 20
 local UNREAD_MAX = 100
-local before, now = tonumber(ARGV[3]), tonumber(ARGV[4])
+local since, now = tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local paused = {}
 for _, pause in ipairs(redis.call('HKEYS', KEYS[4])) do
@@ -23,12 +24,12 @@ end
 local function tally()
   return { count = { 0, 0, '', '', '' }, seen = {} }
 end
-local late, resting, ahead = tally(), tally(), {}
+local overdue, overdue_paused, future = tally(), tally(), {}
 
-local resumed = {}
+local pause_ends = {}
 local ends = redis.call('HGETALL', KEYS[5])
 for i = 1, #ends, 2 do
-  resumed[ends[i]] = tonumber(ends[i + 1])
+  pause_ends[ends[i]] = tonumber(ends[i + 1])
 end
 
 local function ms_of(entry)
@@ -47,19 +48,19 @@ local function add(to, messages, chat, found)
 end
 
 local function note(found, chat, is_paused, messages, all)
-  if ms_of(found[1]) < before then
-    add(is_paused and resting or late, messages, chat, found)
+  if ms_of(found[1]) < since then
+    add(is_paused and overdue_paused or overdue, messages, chat, found)
   elseif ms_of(found[1]) > now then
-    ahead[#ahead + 1] = { found[1], chat, field(found[2], 'traceparent') or '', all, is_paused and 1 or 0 }
+    future[#future + 1] = { found[1], chat, field(found[2], 'traceparent') or '', all, is_paused and 1 or 0 }
   end
 end
 
--- How many of a lane are overdue.
-local function late_in(lane, length)
+-- Counts the messages of a lane that are old enough to be overdue.
+local function overdue_in(lane, length)
   local from, to = 0, length
   while from < to do
     local middle = math.floor((from + to) / 2)
-    if ms_of(redis.call('LINDEX', lane, middle)) < before then
+    if ms_of(redis.call('LINDEX', lane, middle)) < since then
       from = middle + 1
     else
       to = middle
@@ -68,55 +69,57 @@ local function late_in(lane, length)
   return from
 end
 
--- The newest sign of life of a lane, other than the arrival of its head. A head that waits for a person counts from the
--- decision, the end of its waiting time, or the next message. Until one of these, the result lies in the future.
+-- The newest sign of life of a lane, other than the arrival of its head. While the head waits for a person the result lies
+-- in the future. The wait ends with a decision, a cancellation, the next message or its deadline.
 local function alive_ms(head, lane, chat)
   local signs = redis.call('HMGET', ARGV[6] .. head, 'resumedAt', 'heardAt')
-  local alive = math.max(tonumber(signs[1] or 0), tonumber(signs[2] or 0), resumed['*'] or 0, resumed[chat] or 0)
+  local pause_end = math.max(pause_ends['*'] or 0, pause_ends[chat] or 0)
+  local alive = math.max(tonumber(signs[1] or 0), tonumber(signs[2] or 0), pause_end)
   local until_ms, behind, cancelled = parked(ARGV[6] .. head)
   if not until_ms then
     return alive
   end
-  local news = redis.call('LINDEX', lane, behind + 1)
-  return math.max(alive, math.min(until_ms, news and ms_of(news) or cancelled and 0 or math.huge))
+  local next_message = redis.call('LINDEX', lane, behind + 1)
+  local end_ms = next_message and ms_of(next_message) or cancelled and 0 or math.huge
+  return math.max(alive, math.min(until_ms, end_ms))
 end
 
 local function look_at(name)
   local lane, chat = ARGV[5] .. name, chat_of(name)
   local head = redis.call('LINDEX', lane, 0)
-  if not head or ms_of(head) >= before and ms_of(head) <= now or alive_ms(head, lane, chat) >= before then
+  if not head or ms_of(head) >= since and ms_of(head) <= now or alive_ms(head, lane, chat) >= since then
     return
   end
   for at, entry in ipairs(redis.call('LRANGE', lane, 0, ANSWERED_MAX)) do
     local found = redis.call('HEXISTS', ARGV[6] .. entry, ARGV[7]) == 0 and redis.call('XRANGE', KEYS[1], entry, entry)
     if found and found[1] then
       local length = redis.call('LLEN', lane)
-      local is_paused = not knows_no_pause(name) and (paused['*'] or paused[chat])
-      note(found[1], chat, is_paused, late_in(lane, length) - at + 1, length - at + 1)
+      local is_paused = not ignores_pauses(name) and (paused['*'] or paused[chat])
+      note(found[1], chat, is_paused, overdue_in(lane, length) - at + 1, length - at + 1)
       return
     end
   end
 end
 
--- No pause keeps a message out of its lane: what is in none for long has been left behind.
-local function look_before_the_lanes()
-  local read, groups = '0-0', redis.pcall('XINFO', 'GROUPS', KEYS[1])
+-- Notes old entries that admission has not read. They are overdue even in a paused chat, because pauses do not stop admission.
+local function look_at_unread()
+  local newest_read, groups = '0-0', redis.pcall('XINFO', 'GROUPS', KEYS[1])
   for _, group in ipairs(groups) do
-    read = field(group, 'name') == ARGV[8] and field(group, 'last-delivered-id') or read
+    newest_read = field(group, 'name') == ARGV[8] and field(group, 'last-delivered-id') or newest_read
   end
-  local waiting = redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', UNREAD_MAX)
-  for at, found in ipairs(waiting) do
-    if at == 1 or ms_of(found[1]) < before then
-      note(found, chat_of(field(found[2], 'chat') or 'unknown'), false, 1, #waiting)
+  local unread = redis.call('XRANGE', KEYS[1], '(' .. newest_read, '+', 'COUNT', UNREAD_MAX)
+  for at, found in ipairs(unread) do
+    if at == 1 or ms_of(found[1]) < since then
+      note(found, chat_of(field(found[2], 'chat') or 'unknown'), false, 1, #unread)
     end
   end
 end
 
 if ARGV[1] == '0' then
-  look_before_the_lanes()
+  look_at_unread()
 end
 local slice = redis.call('SSCAN', KEYS[2], ARGV[1], 'COUNT', ARGV[2])
 for _, name in ipairs(slice[2]) do
   look_at(name)
 end
-return { slice[1], late.count, resting.count, ahead }
+return { slice[1], overdue.count, overdue_paused.count, future }

@@ -1,8 +1,8 @@
--- Repairs the effects of a crash, a lost write or a flushed queue: puts pending entries into their lane, at their place.
--- One call looks at a slice of them, so that it does not hold Redis up.
+-- Repairs lanes after a crash, a lost write or a flushed queue: puts pending entries that are missing from their lane back
+-- at their place. One call looks at a slice of the pending entries, to block Redis only briefly.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts
--- ARGV  1 group   2 prefix of lane keys   3 most pending entries to look at   4 the entry behind which to begin, or ''
--- Reply {the entry behind which the next call begins | '' when this was the last slice, {entry that names no chat, …},
+-- ARGV  1 group   2 prefix of lane keys   3 most pending entries to look at   4 last entry of the previous slice, or ''
+-- Reply {last entry of this slice | '' if it was the final one, {entry that names no chat, …},
 --        number of entries put back, {entry of a lane that a later version may know, …}, ms since the epoch}
 -- include: chat, entry, time
 local function older(a, b)
@@ -14,7 +14,7 @@ local function older(a, b)
   return tonumber(ams) < tonumber(bms)
 end
 
--- Puts an entry into its lane, which is in order, unless it stands there. Returns whether it did not.
+-- Inserts an entry into its sorted lane unless the lane has it. Returns whether it inserted the entry.
 local function put_back(lane, entry)
   local low, high = 0, redis.call('LLEN', lane)
   while low < high do

@@ -8,65 +8,65 @@ import type { Change } from '../change.ts';
 import type { CallRecord } from '../spending/usage-book.ts';
 import type { Turn } from '../turn/turn.ts';
 
-/** An event of the audit trail, as it is kept. */
-export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
+/** A stored event of the audit trail. */
+export type StoredEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
 
 const PAGE = 1_000;
 const DAY_SECONDS = 24 * 3600;
 
-/** A line of the audit trail about a message, for a fenced write. */
+/** A change that adds an event about a message to the audit trail; the caller makes it with a fenced write. */
 export function auditLine({ entry, chat, keys, traceparent }: Turn, event: { event: string }): Change {
   const record = JSON.stringify({ entry, chat, traceId: traceIdOf(traceparent), atMs: Date.now(), ...event });
   return ['XADD', keys.events, '*', 'event', event.event, 'record', record];
 }
 
-/** The ledger of a shard: a record for each message that ended. */
+/** The outcomes in a shard's ledger: one record for each message that ended. */
 export const outcomesIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.outcomes);
-/** The audit trail of a shard. */
-export const eventsIn = (redis: RedisClient, keys: Keys) => recordsOf<KeptEvent>(redis, keys.events);
-/** How the messages ended whose dead letters a shard keeps. */
+/** The events in a shard's audit trail. */
+export const eventsIn = (redis: RedisClient, keys: Keys) => recordsOf<StoredEvent>(redis, keys.events);
+/** The outcomes of a shard's dead letters. */
 export const letterRecordsIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.dead);
 
-/** How the newest messages of all shards ended, the newest first, of so many that are looked at in each. */
+/** The newest outcomes of all shards, newest first, `perShardMax` of each shard at most. */
 export async function newestOutcomes(
   redis: RedisClient,
   shards: readonly Keys[],
-  lookedAtMax: number,
+  perShardMax: number,
 ): Promise<Partial<OutcomeRecord>[]> {
   const all = await Promise.all(
-    shards.map(({ outcomes }) => redis.xrevrange(outcomes, '+', '-', 'COUNT', lookedAtMax)),
+    shards.map(({ outcomes }) => redis.xrevrange(outcomes, '+', '-', 'COUNT', perShardMax)),
   );
-  // Ids never step back, whatever the clock does.
+  // Stream ids always grow, even when the clock steps back.
   const newest = all.flat().sort(([one], [other]) => msOf(other) - msOf(one));
   return newest.flatMap(([, fields]) => (jsonFields(fieldIn(fields, 'record')) as OutcomeRecord | undefined) ?? []);
 }
 
-/** Removes the oldest of the ledger and the audit trail, by the clock that named them; some thousands at once, at most. */
+/** Trims outcomes and events older than `days` by the clock of Redis. `XTRIM ~` may leave some until a later call. */
 export async function forgetRecordsOlderThan(redis: RedisClient, keys: Keys, days: number): Promise<void> {
   const [seconds] = await redis.time();
   const oldest = String(Math.max(0, Number(seconds) - days * DAY_SECONDS) * 1_000);
   for (const stream of [keys.outcomes, keys.events]) await redis.xtrim(stream, 'MINID', '~', oldest);
 }
 
-/** The records of a shard. Each reader rejects when Redis cannot be reached, and leaves out what cannot be read. */
+/** Readers of a stream of records. Each rejects when Redis cannot be reached. */
 function recordsOf<T extends object>(redis: RedisClient, stream: string) {
   return {
-    /** Oldest first. */
+    /** Readable records, oldest first. */
     since: (fromMs: number) => recordsSince<T>(redis, stream, fromMs),
-    /** As they are stored, oldest first. */
+    /** JSON texts of all records, oldest first. */
     textsSince: (fromMs: number) => recordTexts(redis, stream, fromMs),
-    /** The newest first, of at most so many that are looked at. */
+    /** Readable ones of the newest `max` records, newest first. */
     newest: (max: number) => newestRecords<T>(redis, stream, max),
   };
 }
 
-/** The `record` texts of a stream since a time, oldest first, read in pages. */
+/** The `record` texts of a stream since a time, oldest first. */
 async function* recordTexts(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<string> {
   for await (const [, fields] of entriesFrom(redis, stream, `${Math.max(0, fromMs)}-0`, { page: PAGE }))
     yield fieldIn(fields, 'record') ?? '';
 }
 
-/** The records of a stream since a time, without those that cannot be read. */
+/** The readable records of a stream since a time, oldest first. */
 async function* recordsSince<T extends object>(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<T> {
   for await (const text of recordTexts(redis, stream, fromMs)) {
     const record = jsonFields(text) as T | undefined;
@@ -74,27 +74,27 @@ async function* recordsSince<T extends object>(redis: RedisClient, stream: strin
   }
 }
 
-/** The newest records of a stream first, without those that cannot be read, at most `max` looked at. */
+/** The readable ones of a stream's newest `max` records, newest first. */
 async function* newestRecords<T extends object>(redis: RedisClient, stream: string, max: number): AsyncGenerator<T> {
-  let looked = 0;
+  let records = 0;
   for await (const [, fields] of entriesFrom(redis, stream, '+', { page: PAGE, isBackwards: true })) {
     const record = jsonFields(fieldIn(fields, 'record')) as T | undefined;
     if (record) yield record;
-    looked += 1;
-    if (looked >= max) return;
+    records += 1;
+    if (records >= max) return;
   }
 }
 
-/** Telegram's word on the parts of a reply: the ledger's proof that `answered` was seen. */
+/** How many parts of a reply Telegram confirmed: the ledger's proof of delivery. */
 export interface DeliveryRecord {
   parts: number;
-  /** Telegram has confirmed them. */
+  /** Parts that Telegram confirmed. */
   confirmed: number;
-  /** Repeated and marked as such; Telegram did not say whether it took the repeat. */
+  /** Parts that were sent again, with a note to the user; Telegram confirmed neither send. */
   unsure: number;
 }
 
-/** One line of the ledger: how a message ended. Times are ms since the epoch. */
+/** One line of the ledger: the end of a message. Times are ms since the epoch. */
 export interface OutcomeRecord {
   entry: EntryId;
   chat?: ChatKey;
@@ -109,15 +109,15 @@ export interface OutcomeRecord {
   attempts: number;
   recoveries: number;
   session?: SessionId;
-  /** Absent where nothing was sent, and in what a version before 0.3 wrote. */
+  /** Absent if nothing was sent, and in records from before version 0.3. */
   delivery?: DeliveryRecord;
 }
 
-/** A step of a message that the audit trail records, besides the outcomes. Content never gets in here. */
+/** An event of the audit trail, which records the steps of a message. Events hold no content of messages. */
 export type AuditEvent =
   | {
       event: 'context.exceeded';
-      /** Whether our own count detected it before the call, or the provider after it. */
+      /** `counted`: our own count detected it before the call. `refused`: the provider refused the call. */
       phase: 'counted' | 'refused';
       kind: string;
       stage: string;
@@ -135,26 +135,26 @@ export type AuditEvent =
       to: string;
       bytesRead: number;
       tookMs: number;
-      /** On trial, the chat leaves its session only once the model answers in the new one. */
+      /** Whether the chat changes its session only once the model answers in the new one. */
       isTrial: boolean;
       hasSummary: boolean;
     }
-  /** Unreadable lines of a session log. They keep their place and are not shown. */
+  /** Unreadable records of a session log. They stay in the log, and requests omit them. */
   | { event: 'session.torn'; records: number }
-  /** A request broke a rule of the API and was not sent. */
+  /** A request broke a rule of the API, so the gateway did not send it. */
   | { event: 'request.invalid'; rule: string }
-  /** Parts of messages that were too large, or not accepted, are no longer shown; `bytes` is their former size. */
+  /** Placeholders replaced parts of messages that were too large or not accepted; `bytes` is their former size. */
   | { event: 'context.scrubbed'; action: 'scrub' | 'shorten'; kind: string; parts: number; bytes: number }
   | { event: 'context.thinking-dropped'; reason: string }
-  /** The view shows each old tool result as one line; no summary was needed. */
+  /** One line each replaced old tool results in the requests; a summary was not necessary. */
   | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
-  /** A call; its account writes the line. Before version 0.4 the answers of a compaction were one line without `dollars`. */
+  /** A call of the model. Before version 0.4 the calls of a compaction shared one event without `dollars`. */
   | CallRecord
-  /** A payload was cut before it was first sent; `chars` is its original length. */
+  /** A payload was truncated before its first send; `chars` is its original length. */
   | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
   | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
   | { event: 'context.gave-up'; reason: string }
-  /** A question was decided, by this person or by nobody; `tools` waited for an approval. */
+  /** A person decided a question, or its time ran out (`by` is absent); `tools` waited for an approval. */
   | { event: 'question.decided'; of: EntryId; how: string; by: number | undefined; tools: readonly string[] }
   /** The API refused a tool by name; the process continues without it. */
   | { event: 'tool.excluded'; tool: string };

@@ -1,25 +1,25 @@
--- Puts the messages of dead letters back at the end of their chat's lane, as new entries, and removes the letters: in one
--- step, so that each is answered once even if the command is repeated, and what is one message stays together.
--- A letter that holds an answer gives it to the new entry's turn, so that it is delivered, from where that had come to,
--- and nothing is asked.
+-- Puts the messages of dead letters back on the stream, as new entries, and removes the letters. Both happen in one step,
+-- so a repeated command replays nothing twice, and pieces of one message stay together.
+-- If a letter holds a finished answer, the new entry's turn gets it: the next attempt delivers the rest of that answer
+-- without a model call.
 -- KEYS  1 dead   2 inbound   3 counts   4 absent, for the key that is not named: see keys.ts
--- ARGV  1 prefix of turn keys   2 '1' to wait for pieces that have no letter yet   then the ids of the letters, in order
--- Reply {'replayed', new entry of the first} | {'gone', ''} | {'chatless', ''}: it names no chat, or holds no message
---       {'unfinished', ''}: a piece of one still waits to be put aside; nothing changed
+-- ARGV  1 prefix of turn keys   2 '1' to change nothing while a piece has no letter yet   then the ids of the letters, in order
+-- Reply {'replayed', new entry of the first} | {'gone', ''} | {'chatless', ''}: the letter names no chat or has no message
+--       {'unfinished', ''}: a piece of a message has not failed yet; nothing changed
 -- include: chat, counts
 
--- Ours stand before the entry's own fields, whose names may be anything.
-local OURS = { 'entry', 'record', 'answer' }
+-- The fields of the letter itself. They stand before the fields of its entry, which may have any name.
+local LETTER_FIELDS = { 'entry', 'record', 'answer' }
 local function letter_of(id)
   local found = redis.call('XRANGE', KEYS[1], id, id)
   if not found[1] then
     return nil
   end
-  local letter = { id = id, own = {}, fields = {} }
+  local letter = { id = id, letter_fields = {}, fields = {} }
   for i = 1, #found[1][2], 2 do
     local name, value = found[1][2][i], found[1][2][i + 1]
-    if name == OURS[(i + 1) / 2] then
-      letter.own[name] = value
+    if name == LETTER_FIELDS[(i + 1) / 2] then
+      letter.letter_fields[name] = value
     elseif name ~= 'replayed' then
       letter.fields[#letter.fields + 1] = name
       letter.fields[#letter.fields + 1] = value
@@ -49,16 +49,16 @@ for i = 3, #ARGV do
   elseif letter then
     result = 'chatless'
   end
-  if letter and ARGV[2] == '1' and is_unfinished(letter.own.entry) then
+  if letter and ARGV[2] == '1' and is_unfinished(letter.letter_fields.entry) then
     return { 'unfinished', '' }
   end
 end
 local first = ''
 for _, letter in ipairs(letters) do
   count(KEYS[3], KEYS[2], 'accepted')
-  local entry = redis.call('XADD', KEYS[2], '*', 'replayed', letter.own.entry or letter.id, unpack(letter.fields))
-  if letter.own.answer then
-    redis.call('HSET', ARGV[1] .. entry, unpack(cjson.decode(letter.own.answer)))
+  local entry = redis.call('XADD', KEYS[2], '*', 'replayed', letter.letter_fields.entry or letter.id, unpack(letter.fields))
+  if letter.letter_fields.answer then
+    redis.call('HSET', ARGV[1] .. entry, unpack(cjson.decode(letter.letter_fields.answer)))
   end
   redis.call('XDEL', KEYS[1], letter.id)
   first = first ~= '' and first or entry

@@ -1,22 +1,22 @@
--- Settles a message and returns the lane's next head; for an empty lane, the head under the chat's other id (begin.lua).
+-- Settles a message and returns the lane's next head. If the lane is empty and the group became a supergroup, returns the
+-- head of the lane under the chat's other id (see begin.lua).
 -- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts  8 poison candidates   9 chat
 --       10 absent, for the keys that are not named: see keys.ts   11 session   12 log
--- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 seconds that an open session
---       lasts in which nobody writes, or 0
---       8 seconds to keep the turn   9 where the attempt is: see fence.lua
---       10 prefix of lane keys   11 prefix of turn keys
---       12 '1': the dead letter keeps what was to be delivered, and how far that came
+-- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)
+--       7 life of an open session without messages, in seconds; 0 for ever   8 seconds to keep the turn
+--       9 write numbers of the attempt: see fence.lua   10 prefix of lane keys   11 prefix of turn keys
+--       12 '1' to store a dead letter with the answer and the marks of its delivered parts
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its chat, its traceparent, its person | ''}
 -- include: counts, entry, fence, time
--- The fields of a turn that hold its reply: the conclusion, the marks of its parts, and where the reply to a summons goes.
+-- The fields of a turn that hold its reply: the conclusion, the marks of its parts, and the target of a summons' reply.
 local function reply_of(turn)
-  local kept, all = {}, redis.call('HGETALL', turn)
+  local reply, all = {}, redis.call('HGETALL', turn)
   for i = 1, #all, 2 do
     if all[i] == 'conclusion' or all[i]:match('^part:') or all[i]:match('^reply') then
-      kept[#kept + 1], kept[#kept + 2] = all[i], all[i + 1]
+      reply[#reply + 1], reply[#reply + 2] = all[i], all[i + 1]
     end
   end
-  return cjson.encode(kept)
+  return cjson.encode(reply)
 end
 
 local function letter_of(found)
@@ -43,8 +43,8 @@ local function settle(found)
   redis.call('EXPIRE', KEYS[4], ARGV[8])
 end
 
--- The time of an open session starts anew with each message; a closed session ends by itself.
-local function keep_session(seconds)
+-- Starts the life of an open session anew. A closed session has its own expiry already.
+local function extend_session(seconds)
   if redis.call('HEXISTS', KEYS[11], 'closedBy') == 1 then
     return
   end
@@ -65,18 +65,18 @@ if found[1] then
   end
   result = 'settled'
   settle(found)
-  keep_session(tonumber(ARGV[7]))
+  extend_session(tonumber(ARGV[7]))
 end
 local head, chat = redis.call('LINDEX', KEYS[2], 0), ARGV[2]
 if not head then
   redis.call('SREM', KEYS[3], chat)
-  local moved = redis.call('HMGET', KEYS[9], 'movedTo', 'movedFrom')
-  chat = moved[1] or moved[2]
+  local other_ids = redis.call('HMGET', KEYS[9], 'movedTo', 'movedFrom')
+  chat = other_ids[1] or other_ids[2]
   head = chat and redis.call('LINDEX', ARGV[10] .. chat, 0)
 end
 if not head then
   return { result, '', '', '', '' }
 end
--- The next message may have waited long behind this one. Its time until overdue starts here: see overdue.lua.
+-- The next message may have waited long behind this one, so its time until overdue starts now: see overdue.lua.
 redis.call('HSET', ARGV[11] .. head, 'resumedAt', now_ms())
 return { result, head, chat, origin_of(KEYS[1], head) }

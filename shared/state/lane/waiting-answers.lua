@@ -1,4 +1,4 @@
--- Counts the finished answers that wait to be delivered, and their chats.
+-- Counts the finished answers that wait for their delivery, and their chats.
 -- KEYS  1 inbound   2 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 prefix of turn keys   2 most entries to look at
 -- Reply {answers, chats}

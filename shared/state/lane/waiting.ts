@@ -4,19 +4,20 @@ import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey, lanesOf } 
 import { inSlices } from '../../redis/stream.ts';
 import { readEntry } from '../message/inbound.ts';
 
-/** A lane in which messages wait, the one that is being answered included. */
+/** A lane with unanswered messages. */
 export interface LaneDepth {
   chat: ChatKey;
   lane: LaneKey;
+  /** The number of its messages, the running one included. */
   messages: number;
-  /** Whether its first message waits for somebody's decision. */
+  /** Whether its first message waits for a person's decision. */
   isParked: boolean;
 }
 
-/** Lanes whose lengths are asked for at once. */
+/** Lanes whose lengths are read at once. */
 const LANES_AT_ONCE = 1_000;
 
-/** How deep the lanes of a shard are; empty ones are left out. */
+/** Reads the lanes of a shard that have messages. */
 export async function readDepths(redis: RedisClient, keys: Keys): Promise<LaneDepth[]> {
   const depths: LaneDepth[] = [];
   for (const lanes of inSlices((await redis.smembers(keys.lanes)) as LaneKey[], LANES_AT_ONCE))
@@ -30,13 +31,13 @@ async function depthOf(redis: RedisClient, keys: Keys, lane: LaneKey): Promise<L
   return { chat: chatOf(lane), lane, messages, isParked };
 }
 
-/** How many messages of a chat wait or are being answered, commands included. */
+/** Counts the unanswered messages of a chat in all of its lanes, the running ones included. */
 export async function readWaiting(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<number> {
   const depths = await Promise.all(lanesOf(chat).map((lane) => readDepth(redis, keys, lane)));
   return depths.reduce((sum, each) => sum + each, 0);
 }
 
-/** How many messages stand in a lane. */
+/** Counts the messages of a lane. */
 export function readDepth(redis: RedisClient, keys: Keys, lane: LaneKey): Promise<number> {
   return redis.llen(keys.lane(lane));
 }
@@ -46,7 +47,7 @@ export async function readHead(redis: RedisClient, keys: Keys, lane: LaneKey): P
   return ((await redis.lindex(keys.lane(lane), 0)) as EntryId | null) ?? undefined;
 }
 
-/** How many messages of its lane are before one; `undefined` when it is not in its lane. */
+/** Counts the messages before one in its lane; `undefined` if it is not in its lane. */
 export async function readPosition(
   redis: RedisClient,
   keys: Keys,
@@ -55,7 +56,7 @@ export async function readPosition(
   return (await redis.lpos(keys.lane(lane), entry)) ?? undefined;
 }
 
-/** How many messages behind a lane's head are read at most: twice the number that may be forwarded at once. */
+/** Messages behind a lane's head that are read at most: twice the number that a burst of forwards may have. */
 const BEHIND_MAX = 2 * BURST_MAX;
 
 /** The next messages behind a lane's head, in order, without refused, cancelled and unreadable ones. */
@@ -65,7 +66,7 @@ export async function readBehind(redis: RedisClient, keys: Keys, lane: LaneKey):
   return waiting.filter((each) => each !== undefined);
 }
 
-/** A message that still waits for its turn; undefined when it does not, or cannot be read. */
+/** A waiting message, with its latest edit; undefined if it is gone, refused, cancelled or unreadable. */
 async function waitingAt(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
   const [fields, [edited, into, ...marks]] = await Promise.all([
     readEntry(redis, keys, entry),
@@ -73,5 +74,5 @@ async function waitingAt(redis: RedisClient, keys: Keys, entry: EntryId): Promis
   ]);
   const decoded = decodeMessage((fields && edited) ?? fields?.get('message'));
   if (!decoded.ok || marks.some((mark) => mark !== null)) return undefined;
-  return { entry, message: decoded.value, ...(into !== null && { isTaken: true }) };
+  return { entry, message: decoded.value, ...(into !== null && { isMerged: true }) };
 }

@@ -5,25 +5,28 @@ import type { Change, Expected } from '../change.ts';
 import { withFormerGroup } from '../chat/chat.ts';
 import { UNDO_MS } from '../undo.ts';
 
-/** Where the model may say that a line is from: a page or a tool's result, or a forwarded message. */
+/** The sources that the model may state for a line: a page or a tool's result, or a forwarded message. */
 export const SOURCES = ['page', 'forward'] as const;
-/** `unsure`: it says nothing, and had read for the same message what others wrote. Absent: a person of the chat said it. */
+/**
+ * The source of a line. `unsure`: the model stated none, and had read texts of strangers for the same message. Absent: a
+ * person of the chat.
+ */
 export type Source = (typeof SOURCES)[number] | 'unsure';
 
-/** A line of what is remembered about a chat. Plain JSON. */
+/** A line of a chat's memory. Plain JSON. */
 export interface MemoryLine {
   readonly id: string;
   readonly text: string;
   readonly source?: Source;
   readonly notedAtMs: number;
-  /** The chat under which it is kept: the former id, for a line of a group that became a supergroup. */
+  /** The chat of its Redis key: the former group, if the line is from before the group became a supergroup. */
   readonly chat: ChatKey;
 }
 
-/** A change of one line by the model, as long as it can be undone. Plain JSON. */
+/** A change of one line by the model, hashes as long as people can undo it. Plain JSON. */
 export interface MemoryChange {
   readonly id: string;
-  /** The message that was being answered. */
+  /** The message that the model was answering. */
   readonly madeIn: EntryId;
   readonly madeAtMs: number;
   readonly before?: MemoryLine | undefined;
@@ -31,11 +34,12 @@ export interface MemoryChange {
   readonly chat: ChatKey;
 }
 
-/** All that is remembered about a chat, oldest line first. */
+/** The memory of a chat. */
 export interface Memory {
   chat: ChatKey;
+  /** Oldest first. */
   lines: readonly MemoryLine[];
-  /** Differs after each change. */
+  /** A random text, new after each change. */
   version: string;
 }
 
@@ -47,46 +51,46 @@ export type MemoryBook = ReturnType<typeof createMemoryBook>;
 export function createMemoryBook(redis: RedisClient, keys: Keys) {
   const put = (chat: ChatKey, id: string, line: MemoryLine | undefined): Change =>
     line ? ['HSET', keys.memory(chat), id, JSON.stringify(line)] : ['HDEL', keys.memory(chat), id];
-  const renewed = ({ chat }: Pick<Memory, 'chat'>): Change => ['HSET', keys.memory(chat), VERSION, randomUUID()];
-  const dropped = (changes: readonly MemoryChange[]): Change[] =>
+  const renewVersion = ({ chat }: Pick<Memory, 'chat'>): Change => ['HSET', keys.memory(chat), VERSION, randomUUID()];
+  const dropChanges = (changes: readonly MemoryChange[]): Change[] =>
     changes.map(({ chat, id }) => ['HDEL', keys.memoryChanges(chat), id]);
   return {
     async of(chat: ChatKey): Promise<Memory> {
       const chats = await withFormerGroup(redis, keys, chat);
-      const stored = await Promise.all(chats.map((each) => redis.hgetall(keys.memory(each))));
-      const lines = stored.flatMap(({ [VERSION]: _, ...fields }) => parsedIn<MemoryLine>(fields));
+      const hashes = await Promise.all(chats.map((each) => redis.hgetall(keys.memory(each))));
+      const lines = hashes.flatMap(({ [VERSION]: _, ...fields }) => parsedIn<MemoryLine>(fields));
       lines.sort((one, other) => one.notedAtMs - other.notedAtMs || one.id.localeCompare(other.id));
-      return { chat, lines, version: stored[0]?.[VERSION] ?? '' };
+      return { chat, lines, version: hashes[0]?.[VERSION] ?? '' };
     },
-    /** The changes that can be undone, oldest first. */
+    /** The model's changes that can be undone, oldest first. */
     async changes(chat: ChatKey): Promise<MemoryChange[]> {
       const chats = await withFormerGroup(redis, keys, chat);
-      const stored = await Promise.all(chats.map((each) => redis.hgetall(keys.memoryChanges(each))));
-      const all = stored.flatMap((fields) => parsedIn<MemoryChange>(fields));
+      const hashes = await Promise.all(chats.map((each) => redis.hgetall(keys.memoryChanges(each))));
+      const all = hashes.flatMap((fields) => parsedIn<MemoryChange>(fields));
       return all.sort((one, other) => one.madeAtMs - other.madeAtMs || one.id.localeCompare(other.id));
     },
-    /** Holds while nothing was changed since it was read. */
-    unchanged: ({ chat, version }: Memory): Expected => [keys.memory(chat), VERSION, version],
-    /** Changes a line, so that it can be undone. */
+    /** Condition of a write: nobody has changed the memory since it was read. */
+    expectUnchanged: ({ chat, version }: Memory): Expected => [keys.memory(chat), VERSION, version],
+    /** Makes a change of a line that people can undo. */
     change: (memory: Memory, change: MemoryChange): Change[] => [
       ...lineOf(change, (line) => put(line.chat, line.id, change.after)),
       ['HSET', keys.memoryChanges(change.chat), change.id, JSON.stringify(change)],
       ['EXPIRE', keys.memoryChanges(change.chat), UNDO_MS / 1_000],
-      renewed(memory),
+      renewVersion(memory),
     ],
     undo: (memory: Memory, change: MemoryChange): Change[] => [
       ...lineOf(change, (line) => put(line.chat, line.id, change.before)),
-      ...dropped([change]),
-      renewed(memory),
+      ...dropChanges([change]),
+      renewVersion(memory),
     ],
-    /** Deletes a line for good, with what could bring it back. */
+    /** Deletes a line for good, with the undoable changes of it. */
     delete: (memory: Memory, { chat, id }: MemoryLine, changes: readonly MemoryChange[]): Change[] => [
       put(chat, id, undefined),
-      ...dropped(changes.filter(({ before, after }) => (before ?? after)?.id === id)),
-      renewed(memory),
+      ...dropChanges(changes.filter(({ before, after }) => (before ?? after)?.id === id)),
+      renewVersion(memory),
     ],
-    /** The changes that delete all of it. */
-    async erasing(chat: ChatKey): Promise<Change[]> {
+    /** The changes that erase the memory of a chat. */
+    async changesToErase(chat: ChatKey): Promise<Change[]> {
       const chats = await withFormerGroup(redis, keys, chat);
       return chats.map((each) => ['UNLINK', keys.memory(each), keys.memoryChanges(each)]);
     },

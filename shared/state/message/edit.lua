@@ -1,17 +1,17 @@
--- Applies an edit: its message replaces the text that waits, until an attempt at it has begun. The stream keeps what was
--- written first; the turn's field `edited` takes precedence. An edit of a message that was never accepted is a message
--- of its own, if it may be one. A call that is repeated changes nothing more.
+-- Applies an edit to a message that no attempt has begun yet: stores the new version in the turn's field `edited`, which
+-- takes precedence over the stream's version. An edit of a message that was never accepted may become a new message. A
+-- repeated call changes nothing.
 -- KEYS  1 to 5 as in accept.lua   6 absent, for the key that is not named: see keys.ts
--- ARGV  1 to 8 as in accept.lua   9 prefix of turn keys   10 update id   11 '1' if it may be a message of its own
--- Reply {'new', entry, messages accepted so far} | {'repeated', entry, …}: it was new before
+-- ARGV  1 to 8 as in accept.lua   9 prefix of turn keys   10 update id   11 '1' if it may become a new message
+-- Reply {'new', entry, number of messages accepted so far} | {'repeated', entry, …}: an earlier call added it
 --       {'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown', '', 0}
 -- include: counts, entry, inbound, updates
-local before = redis.call('HGET', KEYS[1], ARGV[7])
-if before then
-  return { 'repeated', before, tonumber(redis.call('HGET', KEYS[3], 'accepted') or 0) }
+local accepted_entry = redis.call('HGET', KEYS[1], ARGV[7])
+if accepted_entry then
+  return { 'repeated', accepted_entry, tonumber(redis.call('HGET', KEYS[3], 'accepted') or 0) }
 end
-local written = redis.call('GET', KEYS[4])
-if not written then
+local stored_entry = redis.call('GET', KEYS[4])
+if not stored_entry then
   if ARGV[11] ~= '1' then
     return { 'unknown', '', 0 }
   end
@@ -23,20 +23,20 @@ if not written then
   return { 'new', entry, accepted }
 end
 
--- What of two messages a bot can see: Telegram also reports changes of what it cannot.
+-- Whether two versions of a message have the same content. Telegram also reports edits that change nothing a bot can see.
 local function is_same(one, other)
-  local isRead, a, b = pcall(function()
+  local is_json, a, b = pcall(function()
     return cjson.decode(one).content, cjson.decode(other).content
   end)
-  return isRead and a.kind == b.kind and a.text == b.text and (a.file or {}).fileId == (b.file or {}).fileId
+  return is_json and a.kind == b.kind and a.text == b.text and (a.file or {}).fileId == (b.file or {}).fileId
 end
 
-local entry = written:match('^edited:(.+)') or written
+local entry = stored_entry:match('^edited:(.+)') or stored_entry
 local found = redis.call('XRANGE', KEYS[2], entry, entry)
 if not found[1] then
   return { 'too late', '', 0 }
 end
--- A command may stand in a lane of its own, where no message for the model may be.
+-- An edit must neither make a command of a message nor the reverse, because commands may have a lane of their own.
 if ARGV[5] ~= '' or field(found[1][2], 'cancels') or field(found[1][2], 'chat') ~= ARGV[2] then
   return { 'command', '', 0 }
 end
@@ -46,11 +46,11 @@ for _, mark in ipairs(redis.call('HMGET', turn, 'fence', 'conclusion', 'mergedIn
     return { 'too late', '', 0 }
   end
 end
-local edited = redis.call('HMGET', turn, 'edited', 'editedBy')
-if tonumber(edited[2] or 0) > tonumber(ARGV[10]) then
+local last_edit = redis.call('HMGET', turn, 'edited', 'editedBy')
+if tonumber(last_edit[2] or 0) > tonumber(ARGV[10]) then
   return { 'too late', '', 0 }
 end
-if is_same(edited[1] or field(found[1][2], 'message') or '', ARGV[3]) then
+if is_same(last_edit[1] or field(found[1][2], 'message') or '', ARGV[3]) then
   return { 'unchanged', '', 0 }
 end
 redis.call('HSET', turn, 'edited', ARGV[3], 'editedBy', ARGV[10])

@@ -1,12 +1,12 @@
--- Runs the commands that forget a chat, unless messages of it wait or are being answered.
+-- Runs the commands that forget a chat, if the chat has no unanswered messages.
 -- KEYS  1 lane   2 lane of its commands   3 lane of operators   4 absent, for the keys that are not named: see keys.ts
 -- ARGV  each command as: number of words, words…
--- Reply 0, or how many messages there are: then nothing changed
-local under_way = redis.call('LLEN', KEYS[1]) + redis.call('LLEN', KEYS[2]) + redis.call('LLEN', KEYS[3])
+-- Reply the number of unanswered messages; above 0 nothing changes
+local unanswered = redis.call('LLEN', KEYS[1]) + redis.call('LLEN', KEYS[2]) + redis.call('LLEN', KEYS[3])
 local at = 1
-while under_way == 0 and at <= #ARGV do
+while unanswered == 0 and at <= #ARGV do
   local words = tonumber(ARGV[at])
   redis.call(unpack(ARGV, at + 1, at + words))
   at = at + words + 1
 end
-return under_way
+return unanswered

@@ -7,20 +7,20 @@ import { bindScript } from '../../redis/script.ts';
 import { entriesFrom, fieldsOf, msOf } from '../../redis/stream.ts';
 import type { Change } from '../change.ts';
 
-/** A message that has no outcome yet, without its words. */
+/** A message without an outcome, without its text. */
 export interface InboundEntry {
   entry: EntryId;
   lane: LaneKey;
   traceId: string;
   acceptedMs: number;
-  /** `text`, `file`, `reminder`, …; absent when the message cannot be read. */
+  /** `text`, `file`, `reminder`, …; absent if the message is unreadable. */
   kind?: string;
   sentAtMs?: number;
-  /** The dead letter's entry that was put back as this one. */
+  /** The failed entry that was replayed as this one. */
   replayOf?: EntryId;
 }
 
-/** The fields of a message on the inbound stream; `undefined` when it is not there, because it has an outcome. */
+/** The fields of a message on the inbound stream; `undefined` once the message has an outcome. */
 export async function readEntry(
   redis: RedisClient,
   keys: Keys,
@@ -30,30 +30,30 @@ export async function readEntry(
   return found && fieldsOf(found[1]);
 }
 
-/** Reads a message without an outcome; `undefined` when it has one. */
+/** Reads a message; `undefined` once it has an outcome. */
 export async function readInbound(redis: RedisClient, keys: Keys, entry: EntryId): Promise<InboundEntry | undefined> {
   const fields = await readEntry(redis, keys, entry);
   return fields && inboundOf(entry, fields);
 }
 
-/** The oldest message without an outcome whose user has no answer. */
+/** The oldest message whose user has no answer. */
 export async function readOldest(redis: RedisClient, keys: Keys): Promise<InboundEntry | undefined> {
-  const first = await redis.xrange(keys.inbound, '-', '+', 'COUNT', LOOKED_AT_MAX);
-  for (const each of first)
+  const oldest = await redis.xrange(keys.inbound, '-', '+', 'COUNT', OLDEST_MAX);
+  for (const each of oldest)
     if ((await redis.hexists(keys.turn(each[0] as EntryId), 'replied')) === 0)
       return inboundOf(each[0], fieldsOf(each[1]));
   return undefined;
 }
 
-/** A message that was answered stays on the stream only while its session is compacted. */
-const LOOKED_AT_MAX = 20;
+/** The entries that `readOldest` reads. Few are answered: those stay on the stream only while their session is compacted. */
+const OLDEST_MAX = 20;
 
-/** A message without an outcome as it was stored, which holds what its user wrote. */
+/** The stored JSON of a message without an outcome, with its user's text. */
 export async function storedMessage(redis: RedisClient, keys: Keys, entry: EntryId): Promise<string | undefined> {
   return (await readEntry(redis, keys, entry))?.get('message');
 }
 
-/** The message without an outcome that has a trace id. */
+/** The message without an outcome that has this trace id. */
 export async function pendingOfTrace(redis: RedisClient, keys: Keys, traceId: string): Promise<EntryId | undefined> {
   for await (const each of entriesFrom(redis, keys.inbound, '-', { page: PAGE })) {
     const found = inboundOf(each[0], fieldsOf(each[1]));
@@ -78,8 +78,8 @@ function inboundOf(id: string, fields: Map<string, string>): InboundEntry {
 }
 
 /**
- * Makes changes that forget a chat in one step, unless messages of it wait or are being answered. Returns how many there
- * are: then nothing changed. Rejects when Redis cannot be reached.
+ * Applies changes that forget a chat, in one step, if the chat has no unanswered messages. Returns the number of unanswered
+ * messages; above 0 nothing changes. Rejects when Redis cannot be reached.
  */
 export function forgetUnlessUnderWay(
   redis: RedisClient,

@@ -8,38 +8,38 @@ import { cancels, isPermitted } from '../../telegram/commands.ts';
 import { movedGroups, notePresence, type Presence } from '../chat/chat.ts';
 import { queueAlert } from '../incident/book.ts';
 
-/** The result of an edit; see `edit.lua`. `repeated`: it became a message of its own before. */
+/** The result of an edit; see `edit.lua`. */
 export type EditResult = 'new' | 'repeated' | 'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown';
 
-/** Telegram redelivers for 24 hours; twice that covers clocks that disagree. */
+/** The life of the record of an update. Telegram redelivers for 24 hours; twice that allows for clocks that differ. */
 const SEEN_SECONDS = 48 * 3600;
 
-/** An app cuts a pasted text into messages a little below Telegram's limit of 4,096. */
+/** Apps split a pasted text into messages a little shorter than Telegram's limit of 4,096 characters. */
 const CUT_CHARS_MIN = 3_900;
-/** An app sends a comment and the messages that it forwards with it at once; Telegram dates them in seconds. */
+/** The delays, in Telegram's dates of full seconds, between a comment and the messages that an app forwards with it. */
 const AT_ONCE_MS = [0, 1_000, 2_000];
 
 /**
- * Marks of what belongs to an addressed message of a group without being addressed itself: the other pictures of an
- * album, of which only one has the caption, the rest of a pasted text that an app cut, and what is forwarded with a
- * comment. Kept beside the message, so that any producer knows.
+ * Marks by which a producer recognises messages that belong to an addressed message of a group, although they do not address
+ * the bot: further pictures of an album, the rest of a split text, and messages forwarded with a comment. They are in Redis,
+ * so that every producer has them.
  */
 export interface Expected {
-  /** When the addressed message was written: what is forwarded then belongs to it. */
+  /** The date of the addressed message; messages forwarded at that time belong to it. */
   said?: string;
   album?: string;
-  /** The id of the message that goes on. */
+  /** The id of the message with the rest of the text. */
   text?: string;
 }
 
-/** A group that became a supergroup: it goes on under another id, and Telegram says so in both chats. */
+/** A group that became a supergroup, which has another id. Telegram reports it in both chats. */
 export interface GroupMove {
   from: number;
   to: number;
 }
 
-/** The command with which a message cancels earlier messages of its chat; empty when it is no such command. */
-function cancelledBy(message: InboundMessage): string {
+/** The name of the message's command if it cancels earlier messages of its chat, else empty. */
+function cancellingCommand(message: InboundMessage): string {
   const command = commandIn(message);
   return command && cancels(command) && isPermitted(command, message.from) ? command.name : '';
 }
@@ -47,19 +47,19 @@ function cancelledBy(message: InboundMessage): string {
 export type Inbox = ReturnType<typeof createInbox>;
 
 /**
- * The way in, over a fail-fast connection. `accept` stores a message durably, once per update id.
+ * Stores incoming messages in Redis. Needs an impatient connection.
  *
  * Contract: rejects when Redis cannot store the message (unreachable, out of memory, out of disk). The message may be
- * stored all the same, so the caller retries: `accept` is idempotent per update id. When an acceptance shows that Redis
- * lost earlier ones, it raises an alert.
+ * stored all the same, so the caller retries: `accept` is idempotent per update id. Queues an alert if the count of accepted
+ * messages shows that Redis lost earlier ones.
  */
 export function createInbox(redis: RedisClient, shards: number) {
   const run = bindScript<[0 | 1, EntryId, number]>(redis, join(import.meta.dirname, 'accept.lua'));
   const edit = bindScript<[EditResult, EntryId | '', number]>(redis, join(import.meta.dirname, 'edit.lua'));
   const move = bindScript<0 | 1>(redis, join(import.meta.dirname, 'move.lua'));
-  const moved = movedGroups(redis);
+  const groups = movedGroups(redis);
   const lossTellers = new Map<number, ReturnType<typeof createLossTeller>>();
-  // The message is stored whether or not this alert can be queued; the next acceptance tries again.
+  // A failure to queue the alert must not fail the acceptance; the next acceptance tries again.
   const lookForLoss = async (shard: number, state: Counted): Promise<void> => {
     const tellLoss = lossTellers.get(shard) ?? createLossTeller(redis, keysOf(shard));
     lossTellers.set(shard, tellLoss);
@@ -67,38 +67,38 @@ export function createInbox(redis: RedisClient, shards: number) {
   };
   return {
     /**
-     * Remembers that a group goes on under another id, with its conversation where that is on the same shard, and alerts
-     * unless that is stored already. Two producers that learn of it at once may both alert. Rejects when Redis cannot store that.
+     * Stores that a group became a supergroup, moves the conversation if both ids belong to the same shard, and queues an
+     * alert; once. Two producers at the same moment may both queue the alert. Rejects when Redis cannot store it.
      */
     async reportMove({ from, to }: GroupMove): Promise<void> {
-      if ((await moved.formerOf(to)) === from) return;
+      if ((await groups.formerOf(to)) === from) return;
       const keys = keysOf(shardOf(from, shards));
       const [group, supergroup] = [chatKey(from), chatKey(to)];
       if (shardOf(to, shards) === shardOf(from, shards))
         await move([...lanesOf(group).map(keys.lane), keys.chat(group), keys.chat(supergroup)], [group, supergroup]);
       const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. It is answered as before. Write ${to} where ${from} stands in the settings, such as TELEGRAM_ALLOWED_IDS.`;
       await queueAlert(redis, keysOf(0), { cause: 'group-moved', key: String(from), text });
-      await moved.add(from, to);
+      await groups.add(from, to);
     },
-    /** Notes that the bot was blocked or removed, or is back. Rejects when Redis cannot store that. */
+    /** Stores that the bot was blocked or removed, or is back. Rejects when Redis cannot store it. */
     notePresence: (presence: Presence) => notePresence(redis, shards, presence),
-    /** Which group a supergroup was before; nothing where no producer has seen it move. */
-    movedFrom: moved.formerOf,
-    /** What of a sender belongs to an accepted message of the same group. */
+    /** The group that a supergroup was; undefined if no producer has seen the move. */
+    movedFrom: groups.formerOf,
+    /** The marks of messages that may follow the sender's last addressed message in the group. */
     expected: (botId: number, { chatId, from }: InboundMessage): Promise<Expected> =>
       redis.hgetall(keysOf(shardOf(chatId, shards)).follows(botId, chatId, from.id)),
     async accept(botId: number, message: InboundMessage, traceparent: string) {
       const shard = shardOf(message.chatId, shards);
-      const [added, entry, accepted] = await run(keysFor(shard, botId, message), [
+      const [isNew, entry, accepted] = await run(keysFor(shard, botId, message), [
         SEEN_SECONDS,
         ...fieldsOf(message, traceparent),
       ]);
-      await lookForLoss(shard, { accepted, hasGrown: added === 1 });
-      return { entry, duplicate: added === 0 };
+      await lookForLoss(shard, { accepted, hasGrown: isNew === 1 });
+      return { entry, duplicate: isNew === 0 };
     },
     /**
-     * Replaces an accepted message by what it was edited into, as long as no attempt at it has begun: it keeps its entry
-     * and its place. Where it was never accepted, it is accepted now if it `mayBeNew`. Contract: as `accept`.
+     * Replaces an accepted message by its edited version, if no attempt at it has begun. The entry stays the same. A message
+     * that was never accepted is accepted now if it `mayBeNew`. Contract: as `accept`.
      */
     async edit(botId: number, message: InboundMessage, traceparent: string, mayBeNew: boolean) {
       const shard = shardOf(message.chatId, shards);
@@ -116,9 +116,9 @@ export function createInbox(redis: RedisClient, shards: number) {
 function keysFor(shard: number, botId: number, message: InboundMessage): string[] {
   const { updateId, chatId, messageId, from, summons } = message;
   const keys = keysOf(shard);
-  // A message of another chat may have the id of one of the person's own.
-  const written = keys.written(botId, summons ? chatOf(laneOf(message)) : chatId, messageId);
-  return [keys.updates(botId, updateId), keys.inbound, keys.counts, written, keys.follows(botId, chatId, from.id)];
+  // Message ids are unique in a chat only, so the id of a summons counts under the summons' key.
+  const entryKey = keys.written(botId, summons ? chatOf(laneOf(message)) : chatId, messageId);
+  return [keys.updates(botId, updateId), keys.inbound, keys.counts, entryKey, keys.follows(botId, chatId, from.id)];
 }
 
 function fieldsOf(message: InboundMessage, traceparent: string): (string | number)[] {
@@ -126,7 +126,7 @@ function fieldsOf(message: InboundMessage, traceparent: string): (string | numbe
     laneOf(message),
     encodeMessage(message),
     traceparent,
-    cancelledBy(message),
+    cancellingCommand(message),
     message.forwardedFrom === undefined ? '' : 1,
     fieldOfUpdate(message.updateId),
     message.chatType === 'private' || message.summons
@@ -135,46 +135,45 @@ function fieldsOf(message: InboundMessage, traceparent: string): (string | numbe
   ];
 }
 
-/** What may follow an accepted message. Pure. */
+/** The marks of messages that may follow an accepted message. Pure. */
 export function expectedAfter({ album, content, messageId, sentAtMs }: InboundMessage): Expected {
   const isCut = content.kind === 'text' && content.text.length >= CUT_CHARS_MIN;
   return { said: String(sentAtMs), ...(album && { album }), ...(isCut && { text: String(messageId + 1) }) };
 }
 
-/** Whether a message belongs to one of the same sender that was addressed. Pure. */
+/** Whether a message belongs to an addressed message of the same sender, by that message's marks. Pure. */
 export function isExpected({ messageId, album, forwardedFrom, sentAtMs }: InboundMessage, expected: Expected): boolean {
   const isAtOnce = (afterMs: number) => expected.said === String(sentAtMs - afterMs);
   if (forwardedFrom !== undefined && AT_ONCE_MS.some(isAtOnce)) return true;
   return album === undefined ? expected.text === String(messageId) : expected.album === album;
 }
 
-/** A reading of a shard's count of accepted messages. */
+/** A shard's count of accepted messages. */
 export interface Counted {
   accepted: number;
-  /** Whether the count grew by one in the same step. */
+  /** Whether the script that read the count also raised it by one. */
   hasGrown: boolean;
 }
 
 /**
- * Compares the count of accepted messages, which only ever grows, with the highest one seen before, and queues an alert
- * when it went back: then Redis lost data. The highest count is kept in memory on purpose: Redis could have lost
- * anything that it held.
+ * Detects that Redis lost data: compares a shard's count of accepted messages, which only grows, with the last one, and
+ * queues an alert if the count went back. The last count is in the memory of the process, because Redis could lose it too.
  *
- * Contract: the returned function is called in the order in which the counts of a shard were read. It rejects when the
- * alert cannot be queued; the next call tries again. Returns the alert that it queued.
+ * Contract: call the returned function in the order in which the counts of a shard were read. It rejects when the alert
+ * cannot be queued; the next call tries again. Returns the alert that it queued.
  */
 export function createLossTeller(redis: RedisClient, keys: Keys) {
-  let highest = 0;
+  let lastCount = 0;
   return async ({ accepted, hasGrown }: Counted): Promise<Alert | undefined> => {
-    const before = highest;
-    const isLower = accepted < before || (hasGrown && accepted === before);
-    highest = accepted;
+    const previous = lastCount;
+    const isLower = accepted < previous || (hasGrown && accepted === previous);
+    lastCount = accepted;
     if (!isLower) return undefined;
-    const alert = lostDataAlert(keys.counts, before, accepted);
+    const alert = lostDataAlert(keys.counts, previous, accepted);
     try {
       await queueAlert(redis, keys, alert);
     } catch (error) {
-      highest = Math.max(highest, before);
+      lastCount = Math.max(lastCount, previous);
       throw error;
     }
     return alert;

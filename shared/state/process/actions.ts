@@ -4,13 +4,14 @@ import { type EntryId, keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { fieldsOf, msOf } from '../../redis/stream.ts';
 
-/** Who acts, and why in the operator's own words, which may be empty. */
+/** The operator who acts, and the reason in the operator's own words. */
 export interface Attribution {
   by: string;
+  /** May be empty. */
   why: string;
 }
 
-/** The verbs that change something. */
+/** The operators' actions that change something. */
 export type OperatorAction =
   | 'allow'
   | 'disallow'
@@ -25,12 +26,12 @@ export type OperatorAction =
   | 'forget'
   | 'close';
 
-const KEPT_MAX = 10_000;
+const ACTIONS_MAX = 10_000;
 const WORDS_MAX = 500;
 
 /**
- * Records what an operator is about to do, so that nothing is ever done that is not on record. Even a full Redis takes
- * it, because what is to be done may free its memory. Rejects when Redis cannot be reached.
+ * Records an operator's action. Call it before the action, so that every action is on record. A full Redis accepts the
+ * record too, because the action may be the one that frees memory. Rejects when Redis cannot be reached.
  */
 export async function recordAction(
   redis: RedisClient,
@@ -42,23 +43,23 @@ export async function recordAction(
   if (entry !== undefined) fields.push('entry', entry);
   if (count !== undefined) fields.push('count', String(count));
   const { actions, absent } = keysOf(0);
-  await bindScript(redis, join(import.meta.dirname, 'write-down.lua'))([actions, absent], [KEPT_MAX, ...fields]);
+  await bindScript(redis, join(import.meta.dirname, 'write-down.lua'))([actions, absent], [ACTIONS_MAX, ...fields]);
 }
 
-/** Clocks of a cluster's servers may differ by so much. */
+/** The most that the clocks of a cluster's servers may differ. */
 const CLOCKS_MS = 60_000;
 
-/** The act that a message asked for, if it is on record: how many things it is about. Rejects when Redis cannot be reached. */
+/** The recorded action of an operator's message, with the number of its targets. Rejects when Redis cannot be reached. */
 export async function actionOf(redis: RedisClient, entry: EntryId): Promise<{ count?: number } | undefined> {
   const sinceMs = Math.max(0, msOf(entry) - CLOCKS_MS);
-  const found = (await redis.xrange(keysOf(0).actions, sinceMs, '+')).map(([, list]) => fieldsOf(list));
-  const fields = found.find((each) => each.get('entry') === entry);
+  const actions = (await redis.xrange(keysOf(0).actions, sinceMs, '+')).map(([, list]) => fieldsOf(list));
+  const fields = actions.find((each) => each.get('entry') === entry);
   return fields && (fields.has('count') ? { count: Number(fields.get('count')) } : {});
 }
 
 /**
- * The newest actions first; a target is a chat, a person, an entry, the name of a dead letter or of an incident, or `*`.
- * Rejects when Redis cannot be reached.
+ * The newest actions, newest first. A target is a chat, a person, an entry, the name of a dead letter or of an incident, or
+ * `*`. Rejects when Redis cannot be reached.
  */
 export async function readActions(redis: RedisClient, count: number) {
   const entries = await redis.xrevrange(keysOf(0).actions, '+', '-', 'COUNT', count);

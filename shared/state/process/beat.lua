@@ -1,8 +1,7 @@
--- Records an answer or a failure of the poller or the webhook, by Redis' clock, so that differing machine clocks do not
--- matter.
+-- Stores the time of an answer or a failure of the poller or the webhook, by Redis' clock, because machine clocks differ.
 -- KEYS  1 poll
--- ARGV  1 field for the time   2 kind of the failure, or ''   3 the receiver that reports
--- Reply the time, ms since the epoch
+-- ARGV  1 field for the time   2 kind of the failure, or ''   3 'poller' | 'webhook'
+-- Reply ms since the epoch
 -- include: time
 local nowMs = now_ms()
 redis.call('HSETNX', KEYS[1], 'firstMs', nowMs)

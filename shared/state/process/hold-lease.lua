@@ -1,7 +1,7 @@
--- Takes the lease if it is free, or renews it if the process has it. Its time then starts anew; 0 releases it.
+-- Takes the lease if it is free, renews it if the process has it, or releases it.
 -- KEYS  1 poller:<bot>
--- ARGV  1 the process   2 ms that it lasts from now
--- Reply the process that has it now, or had it until it was released.
+-- ARGV  1 the process   2 ms that the lease lasts from now, 0 to release it
+-- Reply the process that has the lease, or that has just released it
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then
   return holder

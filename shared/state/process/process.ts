@@ -3,69 +3,67 @@ import { hostname } from 'node:os';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type Keys, keysOf } from '../../redis/keys.ts';
 
-/** Longer than a start takes in which tool servers are slow. */
+/** The time in which a starting worker counts as alive. Longer than a start with slow tool servers. */
 const GRACE_MS = 30_000;
-/** A process that dies at each start, and is started again, gets the grace once in this time. */
-const KEPT_MS = 600_000;
+/** A process that dies at every start gets the grace only once in this time. */
+const STARTING_MS = 600_000;
 
-/** A name for this process that no other one ever has. */
+/** Makes a unique name for this process. */
 export function nameProcess(): string {
   return `${hostname()} ${process.pid} ${randomUUID()}`;
 }
 
-/** The host that a name is of, and the process id there. */
+/** The host and the process id of a process's name. */
 export function hostAndPid(name: string): { host: string; pid: number } {
   const [host = '', pid = ''] = name.split(' ');
   return { host, pid: Number(pid) };
 }
 
-/** The field of `keys.running` with the place where a process stood still. */
+/** The field of `keys.running` with the place in the code at which a process froze. */
 export function frozenField(name: string): string {
   return `frozen ${name}`;
 }
 
-/** Notes where a process stands still, for those that outlive it. Rejects when Redis cannot be reached. */
+/** Stores the place in the code at which a process froze, for an alert. Rejects when Redis cannot be reached. */
 export async function noteFrozen(redis: RedisClient, name: string, where: string): Promise<void> {
   await redis.hset(keysOf(0).running, frozenField(name), where);
 }
 
-/**
- * Notes that a worker process starts: until it shows itself, nothing is wrong yet. Contract: best effort; a Redis that
- * takes no writes is reported elsewhere.
- */
+/** Stores that a worker process starts, so that its absence is no trouble yet. Contract: best effort, never rejects. */
 export async function noteStart(redis: RedisClient): Promise<void> {
-  await redis.set(keysOf(0).starting, '', 'PX', KEPT_MS, 'NX').catch(() => undefined);
+  await redis.set(keysOf(0).starting, '', 'PX', STARTING_MS, 'NX').catch(() => undefined);
 }
 
-/** Notes that a start has succeeded: the next one gets its own grace. Rejects when Redis cannot be reached. */
+/** Stores that a start has succeeded, so that the next start gets a grace again. Rejects when Redis cannot be reached. */
 export async function endStart(redis: RedisClient): Promise<void> {
   await redis.del(keysOf(0).starting);
 }
 
 /** Whether a start is under way. Rejects when Redis cannot be reached. */
 export async function isStarting(redis: RedisClient): Promise<boolean> {
-  return (await redis.pttl(keysOf(0).starting)) > KEPT_MS - GRACE_MS;
+  return (await redis.pttl(keysOf(0).starting)) > STARTING_MS - GRACE_MS;
 }
 
-/** The time, in ms since the epoch, of the server that holds the key: what is recorded there uses the same clock. */
+/** The time of the Redis server that holds a key, in ms since the epoch. */
 export async function serverTimeMs(redis: RedisClient, key = keysOf(0).workers): Promise<number> {
   const [seconds, micros] = (await redis.eval("return redis.call('TIME')", 1, key)) as [string, string];
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-/** Where less is free, single writes go through and others do not. */
+/** The memory that must be free. With less, small writes succeed and larger ones fail. */
 const ROOM_BYTES = 256 * 1024;
 
 /**
- * Proves that the server of a shard takes writes: there is room for a number of them. A server can answer and still
- * refuse. Rejects with the refusal, or when Redis cannot be reached.
+ * Proves that the server of a shard accepts writes and has room for several. Rejects with the server's refusal, or when Redis
+ * cannot be reached.
  */
 export async function proveWrites(
   redis: RedisClient,
   { checked }: Pick<Keys, 'checked'>,
   roomBytes = ROOM_BYTES,
 ): Promise<void> {
-  // Three commands and no script: each is checked by itself, so the second one meets the room that the first has left.
+  // Three commands instead of a script, because Redis checks the memory before each command: the second command fails if
+  // the first one used up the room.
   const proof = redis
     .pipeline()
     .setrange(checked, roomBytes - 1, '.')
@@ -74,7 +72,7 @@ export async function proveWrites(
   for (const [error] of (await proof.exec()) ?? []) if (error !== null) throw error;
 }
 
-/** Some shards whose servers take no writes. Its message is the first of these servers' own words. */
+/** Reports that the servers of some shards accept no writes. Its message is the error of the first such server. */
 export class RefusedWritesError extends Error {
   override readonly name = 'RefusedWritesError';
   readonly refusing: readonly number[];
@@ -88,8 +86,8 @@ export class RefusedWritesError extends Error {
 }
 
 /**
- * Why shards take no writes; `undefined` when all take them. One that refused before has to prove twice the room, so that
- * a Redis at the edge does not go to and fro. Never rejects.
+ * Checks whether all shards accept writes; `undefined` if they do. After a refusal (`hasRefused`) they must prove twice the
+ * room, so that the result does not alternate while Redis is nearly full. Never rejects.
  */
 export async function findRefusedWrites(
   redis: RedisClient,
@@ -105,23 +103,23 @@ export async function findRefusedWrites(
 }
 
 /**
- * Passes of a shard, or of the installation, that one process at a time makes for all. Contract: each `take…` returns 0 when
- * the pass is taken for that long, or for how long another process still has it; it rejects when Redis cannot be reached.
+ * Locks for regular tasks that one process does for all processes. Contract: each `take…` returns 0 if this process has the
+ * lock for that long, or else the remaining time of another process's lock; it rejects when Redis cannot be reached.
  */
 export function createPasses(redis: RedisClient, keys: Keys) {
   const take = async (key: string, forMs: number, mostMs = forMs): Promise<number> => {
     if ((await redis.set(key, '', 'PX', forMs, 'NX')) === 'OK') return 0;
-    const leftMs = await redis.pttl(key);
-    // The clock of Redis has stepped back since: the pass is not taken for as long as the step.
-    if (leftMs > mostMs) await redis.pexpire(key, mostMs);
-    return Math.max(1, Math.min(leftMs, mostMs));
+    const remainingMs = await redis.pttl(key);
+    // If Redis' clock stepped back, the lock would last too long. Shorten it.
+    if (remainingMs > mostMs) await redis.pexpire(key, mostMs);
+    return Math.max(1, Math.min(remainingMs, mostMs));
   };
   return {
     takeReconciler: (forMs: number) => take(keys.pass, forMs),
     takeBlobKeeper: (forMs: number) => take(keys.blobPass, forMs),
-    /** The pause between two probes of an endpoint in trouble, of which the longest is `mostMs`. */
+    /** Takes the right to probe a failing endpoint; the lock is the pause until the next probe, at most `mostMs`. */
     takeEndpointProbe: (forMs: number, mostMs: number) => take(keys.endpointProbe, forMs, mostMs),
-    /** Ends that pause: the next probe need not wait. */
+    /** Ends the pause, so that the next probe can follow at once. */
     endEndpointPause: async () => void (await redis.del(keys.endpointProbe)),
   };
 }

@@ -5,37 +5,41 @@ import { type Keys, keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import type { TelegramFailure } from '../../telegram/failure.ts';
 
-/** How updates come in. */
+/** The way in which updates arrive. */
 export type Receiver = 'poller' | 'webhook';
 
-/** Why no updates arrived: a call that failed, deliveries that did not reach us, or updates that could not be stored. */
+/**
+ * The reason why no updates arrived. `undelivered`: Telegram's deliveries did not reach the webhook. `unstored`: Redis did not
+ * store the updates. Any other one: a call of Telegram failed.
+ */
 type ReceiveFailure = TelegramFailure['kind'] | 'undelivered' | 'unstored';
 
 /**
- * What the poller, or the keeper of the webhook, last got from Telegram. Times are ms since the epoch by Redis' clock;
- * a time is absent when the event never happened.
+ * The times of the receiver's last events, in ms since the epoch by Redis' clock. A time is absent if its event never
+ * happened.
  */
 export interface PollRecord {
-  /** Which of the two reported last. */
+  /** The receiver that reported last. */
   receiver: Receiver;
-  /** When a receiver first got any answer or failure. */
+  /** The first event. */
   firstMs: number;
   lastAnswerMs?: number;
-  /** When Telegram last said that another process polls, or has set another webhook or none. */
+  /** Telegram reported that another process polls, or that another webhook or none is set. */
   conflictMs?: number;
-  /** When Telegram last refused the bot token. */
+  /** Telegram refused the bot token. */
   unauthorizedMs?: number;
-  /** Since when, and when last, updates came that could not be stored; no poll since then had all of its updates stored. */
+  /** Redis first failed to store updates. Absent once all updates of a poll are stored. */
   unstoredSinceMs?: number;
+  /** Redis last failed to store updates. */
   unstoredMs?: number;
-  /** When it last failed in any other way. */
+  /** Any other failure, of the kind `otherKind`. */
   otherMs?: number;
   otherKind?: string;
 }
 
-/** Short compared with the two minutes after which silence is reported. */
+/** Much shorter than the two minutes after which the watchdog reports silence. */
 export const HEARTBEAT_EVERY_MS = 5_000;
-/** A receiver that has not polled for so long is stuck: a poll without updates lasts 50 seconds. */
+/** A receiver without a poll for so long is stuck: a poll without updates lasts 50 seconds. */
 export const POLL_AGE_MS = 120_000;
 
 const TIMES = ['lastAnswerMs', 'conflictMs', 'unauthorizedMs', 'unstoredMs', 'otherMs'] as const;
@@ -44,10 +48,10 @@ type TimeField = (typeof TIMES)[number];
 export type Heartbeat = ReturnType<typeof createHeartbeat>;
 
 /**
- * Reports to other processes how receiving goes.
+ * Stores the receiver's events for other processes.
  *
- * Contract: best effort. The methods return at once and never throw; the same news is written at most every `everyMs`; no
- * secret is ever written.
+ * Contract: best effort. The methods return at once and never throw; they write the same event at most every `everyMs`, and
+ * never a secret.
  */
 export function createHeartbeat(
   redis: RedisClient,
@@ -80,7 +84,7 @@ export function createHeartbeat(
   };
 }
 
-/** Reads what heartbeats wrote; `undefined` when no process ever received. Rejects when Redis cannot be reached. */
+/** Reads the receiver's events; `undefined` if there was none yet. Rejects when Redis cannot be reached. */
 export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<PollRecord | undefined> {
   const fields = await redis.hgetall(keys.poll);
   if (fields.firstMs === undefined) return undefined;
@@ -94,13 +98,13 @@ export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<Pol
 }
 
 /**
- * The right to poll, or to look after the webhook, which one process of a bot has at a time; it runs out by itself. Takes
- * the lease if it is free, or renews it for so long from now; 0 releases it. Returns the name of the process that has it.
+ * Binds the lease of the one process of a bot that polls, or that looks after the webhook. The returned function takes or
+ * renews the lease for `forMs`, or releases it with 0. It returns the name of the process that has the lease.
  * Contract: only its holder renews or releases it; rejects when Redis cannot be used.
  */
 export function openReceiverLease(redis: RedisClient, botId: number) {
   const hold = bindScript<string>(redis, join(import.meta.dirname, 'hold-lease.lua'));
-  return (process: string, lastsMs: number) => hold([keysOf(0).poller(botId)], [process, lastsMs]);
+  return (process: string, forMs: number) => hold([keysOf(0).poller(botId)], [process, forMs]);
 }
 
 /** The name of the process that receives for a bot. Rejects when Redis cannot be reached. */

@@ -1,8 +1,8 @@
--- Records that a worker process is alive and what runs in it. A full Redis takes this: it takes every write of a script
--- whose first one can only free memory.
+-- Stores the heartbeat of a worker process. A full Redis accepts it: Redis checks only the first write of a script, and DEL
+-- frees memory.
 -- KEYS  1 workers   2 running   3 cached   4 absent
--- ARGV  1 process   2 what runs in it (JSON)   3 bytes that it keeps of chats, of how many (JSON)
--- Reply the time, ms since the epoch
+-- ARGV  1 process   2 its running messages (JSON)   3 its cache use and export trouble (JSON)
+-- Reply ms since the epoch
 -- include: time
 local nowMs = now_ms()
 redis.call('DEL', KEYS[4])

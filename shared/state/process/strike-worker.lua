@@ -1,7 +1,7 @@
--- Strikes a worker process that is gone off the list, and queues an alert of it: once, whoever else sees it too.
+-- Removes a worker process that has died from the list and queues an alert. Only the first of several callers does so.
 -- KEYS  1 workers   2 running   3 cached   4 alerts
--- ARGV  1 process   2 when it was last seen   3 field where it stood still   4 alert, or '' for none
--- Reply 1 if it was on the list
+-- ARGV  1 process   2 time of its last heartbeat   3 its field of `running` for the place where it froze   4 alert, or ''
+-- Reply 1, or 0 if another caller did it, or if the process is alive
 if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1])) ~= tonumber(ARGV[2]) then
   return 0
 end

@@ -9,42 +9,46 @@ import { bindScript } from '../../redis/script.ts';
 import { fieldsOf } from '../../redis/stream.ts';
 import { frozenField, hostAndPid } from './process.ts';
 
-/** A worker process that has not shown itself for this long is gone. */
+/** A worker process without a heartbeat for so long has died. */
 const WORKER_GONE_MS = 30_000;
-/** One whose process id is gone from this host, too: in a container, another host may have the same name. */
+/** The same if its process id is missing on this host. Not 0: in containers, another host may have the same name. */
 const MISSING_MS = 5_000;
 const TURNS_NAMED_MAX = 10;
 
-/** The messages that a process is answering, and their chats. */
+/** The messages that a process is answering, with their chats. */
 type RunningMessages = ReadonlyMap<EntryId, ChatKey>;
 
-/** What a process keeps of chats in memory, and how much that may be, in bytes. */
-type Cached = Pick<CacheSpace, 'usedBytes' | 'maxBytes'>;
+/** The use of a process's cache of chats. */
+type CacheUse = Pick<CacheSpace, 'usedBytes' | 'maxBytes'>;
 
-/** The heartbeat of a process: its name, its running turns, its cache, and why it cannot export telemetry. */
+/** The parts of a process that its heartbeat reports. */
 export interface Self {
   name: string;
   running: RunningMessages;
-  cached: Cached;
-  /** Empty while telemetry is exported, or is to go nowhere. */
+  cached: CacheUse;
+  /** The reason why telemetry cannot be exported; empty without trouble. */
   exportTrouble(): string;
 }
 
-/** The newest heartbeat of a process: its cache, and why it cannot export telemetry. */
-export type Shown = Cached & { exportTrouble: string };
+/** The newest heartbeat of a process, for reports. */
+export type WorkerReport = CacheUse & { exportTrouble: string };
 
-/** A process that ended uncleanly: what it had last shown to run (JSON), and where it stood still, if it did. */
+/** The unclean end of a process. */
 export interface UncleanEnd {
   name: string;
+  /** The time of its last heartbeat. */
   seenMs: number;
+  /** The messages that ran then (JSON). */
   turns: string;
+  /** The place in the code at which the process froze, if it did. */
   where: string | undefined;
 }
 
 /**
- * The list of the worker processes. Who ends cleanly leaves it; who is killed, runs out of memory or stands still does
- * not. It takes two observations to strike somebody: silence, and a process id that is gone or a second look that found
- * the same silence. After a suspended machine wakes up, everybody seems to have been silent.
+ * The list of the worker processes. A process leaves it at a clean end. A process that is killed, runs out of memory or
+ * freezes stays on it, and another process removes it after two observations: no heartbeat, and either a missing process id
+ * or the same missing heartbeat at a second look. One observation is not enough, because after a suspended machine wakes up
+ * all heartbeats are old.
  *
  * Contract: each method rejects when Redis cannot be used.
  */
@@ -57,15 +61,18 @@ export function openWorkerList(
   const show = bindScript<number>(redis, join(import.meta.dirname, 'show-worker.lua'));
   const strike = bindScript<0 | 1>(redis, join(import.meta.dirname, 'strike-worker.lua'));
   let silent = new Map<string, string>();
-  const tell = async (gone: string, seenMs: string): Promise<void> => {
-    const [turns, where] = await redis.hmget(keys.running, gone, frozenField(gone));
-    const end = { name: gone, seenMs: Number(seenMs), where: where ?? undefined };
-    // A process without this field is of a version that left no list either.
+  const reportEnd = async (process: string, seenMs: string): Promise<void> => {
+    const [turns, where] = await redis.hmget(keys.running, process, frozenField(process));
+    const end = { name: process, seenMs: Number(seenMs), where: where ?? undefined };
+    // Old versions write no `running` field, and do not leave the list at a clean end either: no alert.
     const alert = turns ? JSON.stringify(alertOf({ ...end, turns })) : '';
-    await strike([keys.workers, keys.running, keys.cached, keys.alerts], [gone, seenMs, frozenField(gone), alert]);
+    await strike(
+      [keys.workers, keys.running, keys.cached, keys.alerts],
+      [process, seenMs, frozenField(process), alert],
+    );
   };
   return {
-    /** Shows that this process lives, and what runs in it. Returns Redis' time. */
+    /** Writes the heartbeat of this process. Returns Redis' time. */
     show: () =>
       show(
         [keys.workers, keys.running, keys.cached, keys.absent],
@@ -75,54 +82,54 @@ export function openWorkerList(
           JSON.stringify([cached.usedBytes, cached.maxBytes, exportTrouble()]),
         ],
       ),
-    /** Alerts the operator of each process that ended without leaving the list, once for all who see it. */
+    /** Removes each process that ended uncleanly from the list and queues an alert about it. */
     async strikeEnded(nowMs: number): Promise<void> {
-      const before = silent;
+      const silentBefore = silent;
       silent = new Map();
-      const quiet = await redis.zrangebyscore(keys.workers, '-inf', nowMs - MISSING_MS, 'WITHSCORES');
-      // Seen before the clock stepped back; who lives is back in a second.
-      const ahead = await redis.zrangebyscore(keys.workers, nowMs + WORKER_GONE_MS, '+inf', 'WITHSCORES');
-      for (const [other, seenMs] of fieldsOf([...quiet, ...ahead])) {
+      const old = await redis.zrangebyscore(keys.workers, '-inf', nowMs - MISSING_MS, 'WITHSCORES');
+      // Heartbeats from before the clock stepped back. A live process writes a new one within a second.
+      const future = await redis.zrangebyscore(keys.workers, nowMs + WORKER_GONE_MS, '+inf', 'WITHSCORES');
+      for (const [other, seenMs] of fieldsOf([...old, ...future])) {
         const isSilent = Math.abs(nowMs - Number(seenMs)) > WORKER_GONE_MS;
         if (other === name) continue;
-        const isGone = isGoneHere(other) || (isSilent && before.get(other) === seenMs);
-        if (isGone) await tell(other, seenMs);
+        const isGone = isGoneHere(other) || (isSilent && silentBefore.get(other) === seenMs);
+        if (isGone) await reportEnd(other, seenMs);
         else silent.set(other, seenMs);
       }
     },
-    /** Leaves the list: a clean end. */
+    /** Leaves the list, at a clean end. */
     async leave(): Promise<void> {
       await redis.multi().zrem(keys.workers, name).hdel(keys.running, name).hdel(keys.cached, name).exec();
     },
   };
 }
 
-/** Whether a name is of this host, where its process id is of nobody, or of this process after a restart. */
+/** Whether a process of this host is dead: no process has its id, or this process does, after a restart. */
 function isGoneHere(name: string): boolean {
   const { host, pid } = hostAndPid(name);
   return host === hostname() && (pid === process.pid || !isRunning(pid));
 }
 
-/** How many worker processes have shown themselves lately. Rejects when Redis cannot be reached. */
+/** Counts the live worker processes. Rejects when Redis cannot be reached. */
 export async function countWorkers(redis: RedisClient, nowMs: number): Promise<number> {
   return redis.zcount(keysOf(0).workers, nowMs - WORKER_GONE_MS, '+inf');
 }
 
 /** Reads the newest heartbeat of each live worker process. Rejects when Redis cannot be reached. */
-export async function readShown(redis: RedisClient, nowMs: number): Promise<Shown[]> {
+export async function readWorkerReports(redis: RedisClient, nowMs: number): Promise<WorkerReport[]> {
   const { workers, cached } = keysOf(0);
-  const [alive, shown] = await Promise.all([
+  const [alive, reports] = await Promise.all([
     redis.zrangebyscore(workers, nowMs - WORKER_GONE_MS, '+inf'),
     redis.hgetall(cached),
   ]);
   return alive.flatMap((name) => {
-    // The released version shows no trouble.
-    const [usedBytes, maxBytes, exportTrouble = ''] = JSON.parse(shown[name] ?? '[]');
+    // Heartbeats of the released version have no `exportTrouble`.
+    const [usedBytes, maxBytes, exportTrouble = ''] = JSON.parse(reports[name] ?? '[]');
     return maxBytes === undefined ? [] : [{ usedBytes, maxBytes, exportTrouble }];
   });
 }
 
-/** Whether a worker process of a host is on record. Rejects when Redis cannot be reached. */
+/** Whether the list has a worker process of a host. Rejects when Redis cannot be reached. */
 export async function hasWorkerOf(redis: RedisClient, host: string): Promise<boolean> {
   const workers = await redis.zrange(keysOf(0).workers, '0', '-1');
   return workers.some((worker) => worker.startsWith(`${host} `));

@@ -1,7 +1,7 @@
--- Records by Redis' own clock that a model call succeeded, or why it failed.
+-- Stores the result of a model call, with the time by Redis' clock.
 -- KEYS  1 provider
--- ARGV  1 why it failed, or '' when it went through   2 status, or ''
--- Reply the time, ms since the epoch
+-- ARGV  1 trouble, or '' for a successful call   2 HTTP status, or ''
+-- Reply ms since the epoch
 -- include: time
 local nowMs = now_ms()
 if ARGV[1] == '' then

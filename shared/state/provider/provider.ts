@@ -1,27 +1,24 @@
 import { join } from 'node:path';
 import { jsonFields } from '../../base/fields.ts';
-
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/**
- * How the installation's model calls fare. Times are ms since the epoch by Redis' clock; absent means that it never
- * happened.
- */
+/** The results of the installation's model calls. Times are ms since the epoch by Redis' clock. */
 export interface ProviderRecord {
+  /** Absent before the first answer. */
   lastAnswerMs?: number;
-  /** Set while no call has gone through since a first one failed. */
+  /** Set from the first failed call until a call succeeds. */
   failing?: { sinceMs: number; lastMs: number; failures: number; why: ProviderTrouble; status: string };
 }
 
-/** Binds the note of how a call ended; `why` is empty when it went through. It rejects when Redis cannot be reached. */
+/** Binds the script that stores a call's result; `why` is empty for a success. It rejects when Redis cannot be reached. */
 export function bindProviderNote(redis: RedisClient, { provider }: Keys) {
   const note = bindScript<number>(redis, join(import.meta.dirname, 'note-provider.lua'));
   return (why: ProviderTrouble | '', status: string): Promise<number> => note([provider], [why, status]);
 }
 
-/** Reads what was noted. Rejects when Redis cannot be reached. */
+/** Reads the results of model calls. Rejects when Redis cannot be reached. */
 export async function readProvider(redis: RedisClient, { provider }: Keys): Promise<ProviderRecord> {
   const { lastAnswerMs, failingSinceMs, lastFailureMs, failures, why, status } = await redis.hgetall(provider);
   return {
@@ -38,19 +35,19 @@ export async function readProvider(redis: RedisClient, { provider }: Keys): Prom
   };
 }
 
-/** The breaker of a model, which keeps calls from it. Times are ms since the epoch, by the clock of the process. */
+/** An open breaker of a model. Times are ms since the epoch, by the clock of the process that opened it. */
 interface ModelBreaker {
   model: string;
   sinceMs: number;
-  /** When the next call tries it. */
+  /** The time of the next trial call. */
   untilMs: number;
 }
 
 const BREAKER = 'breaker:';
-/** A process that looks for the end of an outage says so each minute: an older word is of one that was killed. */
+/** A live process renews its open breaker each minute, so an older one is of a killed process. */
 const BREAKER_STALE_MS = 300_000;
 
-/** Notes that a process keeps calls from a model, or does so no more. Rejects when Redis cannot be reached. */
+/** Stores that a process opened the breaker of a model, or closed it (`undefined`). Rejects when Redis cannot be reached. */
 export async function noteBreaker(
   redis: RedisClient,
   { provider }: Keys,
@@ -61,7 +58,7 @@ export async function noteBreaker(
   await (open === undefined ? redis.hdel(provider, field) : redis.hset(provider, field, JSON.stringify(open)));
 }
 
-/** The models from which calls are kept, as far as that can be read. Rejects when Redis cannot be reached. */
+/** Reads the open breakers, without unreadable ones. Rejects when Redis cannot be reached. */
 export async function readBreakers(redis: RedisClient, { provider }: Keys, nowMs: number): Promise<ModelBreaker[]> {
   const fields = Object.entries(await redis.hgetall(provider)).filter(([name]) => name.startsWith(BREAKER));
   return fields.flatMap(([name, json]) => {
@@ -78,19 +75,19 @@ function breakerOf(json: string): Omit<ModelBreaker, 'model'> | undefined {
     : undefined;
 }
 
-/** Where each model is in its life, as the endpoint said last. */
+/** The lifecycle of each model, as the endpoint stated it last. */
 export type ModelLives = ReadonlyMap<string, Lifecycle>;
 
-/** Keeps what the endpoint says of a model. Rejects when Redis cannot be reached. */
+/** Stores the lifecycle of a model. Rejects when Redis cannot be reached. */
 export async function keepModelLife(redis: RedisClient, { models }: Keys, model: string, life: Lifecycle) {
   await redis.hset(models, model, JSON.stringify(life));
 }
 
-/** Reads what was kept; what cannot be read is left out. Rejects when Redis cannot be reached. */
+/** Reads the lifecycles of all models, without unreadable ones. Rejects when Redis cannot be reached. */
 export async function readModelLives(redis: RedisClient, { models }: Keys): Promise<ModelLives> {
-  const kept = Object.entries(await redis.hgetall(models));
+  const fields = Object.entries(await redis.hgetall(models));
   return new Map(
-    kept.flatMap(([model, json]) => {
+    fields.flatMap(([model, json]) => {
       const life = lifeOf(json);
       return life === undefined ? [] : [[model, life]];
     }),
@@ -103,15 +100,15 @@ function lifeOf(json: string): Lifecycle | undefined {
   return { stage, ...(typeof retiresAtMs === 'number' && { retiresAtMs }) };
 }
 
-/** Where a model is in its life, as its endpoint states it. */
+/** The lifecycle of a model, as its endpoint states it. */
 export interface Lifecycle {
-  /** A deprecated model answers, and is to be retired; a retired one does not answer any more. */
+  /** A deprecated model still answers; a retired one does not. */
   stage: (typeof STAGES)[number];
-  /** When it is to be retired, in ms since the epoch; absent where no date is stated. May have passed. */
+  /** The stated date of the retirement, in ms since the epoch. May be in the past. */
   retiresAtMs?: number;
 }
 
 export const STAGES = ['active', 'deprecated', 'retired'] as const;
 
-/** Why an endpoint does not answer, in an operator's categories. */
+/** The reason why an endpoint does not answer, for operators. */
 export type ProviderTrouble = 'overloaded' | 'network' | 'auth' | 'billing' | 'model';

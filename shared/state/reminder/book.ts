@@ -9,31 +9,32 @@ import { withFormerGroup } from '../chat/chat.ts';
 import type { Turn } from '../turn/turn.ts';
 import { UNDO_MS } from '../undo.ts';
 
-/** A reminder that is to come. */
-export interface Coming {
+/** A reminder with its next due time. */
+export interface PendingReminder {
   reminder: Reminder;
   dueAtMs: number;
-  /** The chat under which it is kept: differs from the one that was asked for where a group became a supergroup. */
+  /** The chat of its Redis key: the former group, if the reminder is from before the group became a supergroup. */
   chat: ChatKey;
-  /** The due time that followed the last one at which its chat was gone; absent while it never was. */
+  /** The due time after the last one at which the bot could not write to the chat; absent if it always could. */
   afterGoneMs?: number;
 }
 
-/** A reminder that is due, as it is stored. */
-export interface Due {
+/** A due reminder, whose JSON is not parsed yet. */
+export interface DueEntry {
   chat: ChatKey;
-  /** The other key of the chat, where a group became a supergroup. */
+  /** The other key of the chat, if a group became a supergroup. */
   otherChat: ChatKey | undefined;
   id: string;
   dueAtMs: number;
+  /** The reminder as JSON. */
   stored: string;
 }
 
-/** A reminder that the model cancelled, as long as that can be undone. Plain JSON. */
+/** A reminder that the model cancelled, stored as long as people can undo that. Plain JSON. */
 export interface CancelledReminder {
   reminder: Reminder;
   dueAtMs: number;
-  /** The message that was being answered. */
+  /** The message that the model was answering. */
   cancelledIn: EntryId;
   cancelledAtMs: number;
   chat: ChatKey;
@@ -41,15 +42,15 @@ export interface CancelledReminder {
 
 /** The most reminders of a chat. */
 export const REMINDERS_MAX = 50;
-/** The most that are set for one message: all are shown in full under its answer, with a button each. */
+/** The most reminders of one message. Its answer shows each in full, with a button. */
 export const SET_AT_ONCE_MAX = 10;
 const ID_CHARS = 8;
-/** The fields that stand beside a reminder. The id of a reminder has no colon. */
+/** Prefixes of further fields of a reminder in its chat's hash. The id of a reminder has no colon. */
 const GONE = 'gone:';
 const CANCELLED = 'cancelled:';
 const UNANSWERED = 'unanswered:';
 
-/** When the reminder of this call is due, if an earlier attempt at the message has set it. */
+/** The due time of the reminder that this call set in an earlier attempt, if it did. */
 export function dueAtOfEarlierCall(turn: Turn, call: string): number | undefined {
   const dueAtMs = turn.content(`reminder:${call}`);
   return dueAtMs === undefined ? undefined : Number(dueAtMs);
@@ -57,10 +58,10 @@ export function dueAtOfEarlierCall(turn: Turn, call: string): number | undefined
 
 export type ReminderBook = ReturnType<typeof createReminderBook>;
 
-/** The reminders of the chats of one shard. Each method rejects when Redis cannot be reached, and may be repeated at will. */
+/** The reminders of the chats of one shard. Each method is idempotent and rejects when Redis cannot be reached. */
 export function createReminderBook(redis: RedisClient, keys: Keys) {
   const { set, due, enter } = bindScripts(redis);
-  const move = (each: Due, message: string, nextMs: number | undefined, traceparent: string) => {
+  const move = (each: DueEntry, message: string, nextMs: number | undefined, traceparent: string) => {
     const { chat, id, dueAtMs } = each;
     const at = [keys.reminders, keys.remindersOf(chat), keys.inbound, keys.counts];
     const args = [memberOf(chat, id), id, dueAtMs, nextMs ?? '', chat, message, traceparent, `${UNANSWERED}${id}`];
@@ -68,9 +69,8 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
   };
   return {
     /**
-     * Sets a reminder, once per call: repeated, it keeps its first time. `too many`: the message has set as many
-     * as it may. `full`: the chat has as many as it may have.
-     * `fenced`: the turn was taken over.
+     * Sets a reminder, once per call of the tool; a repeated call returns the first due time. `too many`: the message has set
+     * `SET_AT_ONCE_MAX`. `full`: the chat has `REMINDERS_MAX`. `fenced`: another attempt took over.
      */
     async set(turn: Turn, call: string, reminder: Omit<Reminder, 'id'>, dueAtMs: number): Promise<SetReply> {
       const { entry, currentChat, fencingToken } = turn;
@@ -84,35 +84,35 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
         REMINDERS_MAX,
         SET_AT_ONCE_MAX,
       ];
-      const [kind, first] = await turn.asWrite((place) => set(at, [fencingToken, place, call, ...args]));
+      const [kind, first] = await turn.asWrite((numbers) => set(at, [fencingToken, numbers, call, ...args]));
       return kind === 'set' ? { kind, id, dueAtMs: Number(first) } : { kind };
     },
     /** The reminders of a chat, the next one first. */
-    async of(chat: ChatKey): Promise<Coming[]> {
+    async of(chat: ChatKey): Promise<PendingReminder[]> {
       const chats = await withFormerGroup(redis, keys, chat);
-      const all = await Promise.all(chats.map((each) => comingIn(redis, keys, each)));
+      const all = await Promise.all(chats.map((each) => pendingOf(redis, keys, each)));
       return all.flat().sort((one, other) => one.dueAtMs - other.dueAtMs);
     },
     ...reminderChanges(keys),
     ...cancelledReminders(redis, keys),
-    /** Lists at most so many that are due, oldest first, and when the next one is. Times are those of Redis. */
-    async due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: Due[] }> {
+    /** Lists at most `count` due reminders, oldest first, and the time of the next one. Times are by Redis' clock. */
+    async due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: DueEntry[] }> {
       const at = [keys.reminders, keys.absent];
-      const [nowMs, next, found] = await due(at, [keys.remindersPrefix, count, keys.chatPrefix]);
-      const listed = found.map(([chat, id, dueAt, stored, other]) => {
+      const [nowMs, next, replies] = await due(at, [keys.remindersPrefix, count, keys.chatPrefix]);
+      const entries = replies.map(([chat, id, dueAt, stored, other]) => {
         return { chat, otherChat: other || undefined, id, dueAtMs: Number(dueAt), stored };
       });
-      return { nowMs, nextMs: next === '' ? undefined : Number(next), due: listed };
+      return { nowMs, nextMs: next === '' ? undefined : Number(next), due: entries };
     },
     /**
-     * Makes a message of a due reminder, once per due time, and sets when it comes again. Undefined when somebody else
-     * has done so, when it was cancelled, or when its last message is not answered yet: its answer covers this time.
+     * Enters a due reminder as a message, once per due time, and sets its next due time. Returns undefined if another process
+     * did so, if the reminder was cancelled, or if its previous message is unanswered: that answer serves both due times.
      */
-    async enter(each: Due, message: string, nextMs: number | undefined, traceparent: string) {
+    async enter(each: DueEntry, message: string, nextMs: number | undefined, traceparent: string) {
       return (await move(each, message, nextMs, traceparent)) || undefined;
     },
-    /** Puts a due reminder off. */
-    async putOff(each: Due, untilMs: number): Promise<void> {
+    /** Postpones a due reminder. */
+    async putOff(each: DueEntry, untilMs: number): Promise<void> {
       await move(each, '', untilMs, '');
     },
   };
@@ -126,66 +126,66 @@ function bindScripts(redis: RedisClient) {
   return { set, due, enter };
 }
 
-/** The reminders that the model cancelled, and the verbs by which that can be undone. */
+/** The reminders that the model cancelled, and the changes that undo a cancellation. */
 function cancelledReminders(redis: RedisClient, keys: Keys) {
   const fieldOf = ({ chat, reminder: { id } }: CancelledReminder) =>
     [keys.remindersOf(chat), `${CANCELLED}${id}`] as const;
-  const { cancelling } = reminderChanges(keys);
+  const { cancel } = reminderChanges(keys);
   return {
-    /** The reminders of a chat that the model cancelled within the last week, in the order of their due times. */
+    /** The stored cancelled reminders of a chat, in the order of their due times. */
     async cancelled(chat: ChatKey): Promise<CancelledReminder[]> {
       const chats = await withFormerGroup(redis, keys, chat);
-      const stored = await Promise.all(chats.map((each) => redis.hgetall(keys.remindersOf(each))));
-      return stored
+      const hashes = await Promise.all(chats.map((each) => redis.hgetall(keys.remindersOf(each))));
+      return hashes
         .flatMap((fields) => Object.entries(fields))
         .filter(([field]) => field.startsWith(CANCELLED))
         .map(([, json]) => JSON.parse(json) as CancelledReminder)
         .sort((one, other) => one.dueAtMs - other.dueAtMs);
     },
-    /** Cancels reminders so that `restoring` brings them back, and forgets what was cancelled more than a week ago. */
-    cancellingForUndo: (
-      coming: readonly Coming[],
+    /** Cancels reminders so that `restore` can bring them back. Forgets those of `earlier` that are older than a week. */
+    cancelWithUndo: (
+      pending: readonly PendingReminder[],
       by: Pick<CancelledReminder, 'cancelledIn' | 'cancelledAtMs'>,
-      before: readonly CancelledReminder[],
+      earlier: readonly CancelledReminder[],
     ): Change[] => {
-      const made = coming.map(({ reminder, dueAtMs, chat }): CancelledReminder => ({ reminder, dueAtMs, chat, ...by }));
-      const old = before.filter(({ cancelledAtMs }) => cancelledAtMs < by.cancelledAtMs - UNDO_MS);
+      const now = pending.map(({ reminder, dueAtMs, chat }): CancelledReminder => ({ reminder, dueAtMs, chat, ...by }));
+      const old = earlier.filter(({ cancelledAtMs }) => cancelledAtMs < by.cancelledAtMs - UNDO_MS);
       return [
-        ...cancelling(coming),
-        ...made.map((each): Change => ['HSET', ...fieldOf(each), JSON.stringify(each)]),
+        ...cancel(pending),
+        ...now.map((each): Change => ['HSET', ...fieldOf(each), JSON.stringify(each)]),
         ...old.map((each): Change => ['HDEL', ...fieldOf(each)]),
       ];
     },
     /** Sets a cancelled reminder again, due at `dueAtMs`. */
-    restoring: (cancelled: CancelledReminder, dueAtMs: number): Change[] => {
-      const { chat, reminder } = cancelled;
+    restore: (cancellation: CancelledReminder, dueAtMs: number): Change[] => {
+      const { chat, reminder } = cancellation;
       return [
         ['HSET', keys.remindersOf(chat), reminder.id, JSON.stringify(reminder)],
         ['ZADD', keys.reminders, dueAtMs, memberOf(chat, reminder.id)],
-        ['HDEL', ...fieldOf(cancelled)],
+        ['HDEL', ...fieldOf(cancellation)],
       ];
     },
   };
 }
 
-/** The verbs of a fenced write. */
+/** Changes for a fenced write. */
 function reminderChanges(keys: Keys) {
-  const cancelling = (coming: readonly Coming[]): Change[] =>
-    coming.flatMap(({ chat, reminder: { id } }) => [
+  const cancel = (pending: readonly PendingReminder[]): Change[] =>
+    pending.flatMap(({ chat, reminder: { id } }) => [
       ['HDEL', keys.remindersOf(chat), id, `${GONE}${id}`, `${UNANSWERED}${id}`],
       ['ZREM', keys.reminders, memberOf(chat, id)],
     ]);
   return {
-    /** Cancels reminders. */
-    cancelling,
+    /** Cancels reminders for good. */
+    cancel,
     /**
-     * Notes that the chat of a repeat was gone at a due time. One refusal may be a mistake: the repeat ends only where the
-     * chat was gone at the due time before as well.
+     * Stores that the bot could not write to the chat of repeated reminders at a due time. One refusal may be a mistake of
+     * Telegram's, so a reminder ends only after refusals at two due times in a row.
      */
-    chatGone: (coming: readonly Coming[], dueAtMs: number): Change[] =>
-      coming.flatMap((each) =>
+    noteChatGone: (pending: readonly PendingReminder[], dueAtMs: number): Change[] =>
+      pending.flatMap((each) =>
         each.afterGoneMs === dueAtMs
-          ? cancelling([each])
+          ? cancel([each])
           : [['HSET', keys.remindersOf(each.chat), `${GONE}${each.reminder.id}`, each.dueAtMs]],
       ),
   };
@@ -201,41 +201,45 @@ function memberOf(chat: ChatKey, id: string): string {
   return `${chat}:${id}`;
 }
 
-async function comingIn(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<Coming[]> {
-  const stored = await redis.hgetall(keys.remindersOf(chat));
-  const ids = Object.keys(stored).filter((field) => !field.includes(':'));
+async function pendingOf(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<PendingReminder[]> {
+  const fields = await redis.hgetall(keys.remindersOf(chat));
+  const ids = Object.keys(fields).filter((field) => !field.includes(':'));
   if (ids.length === 0) return [];
   const due = await redis.zmscore(keys.reminders, ...ids.map((id) => memberOf(chat, id)));
   return ids.flatMap((id, at) => {
     if (due[at] == null) return [];
-    const gone = stored[`${GONE}${id}`];
-    const reminder = JSON.parse(stored[id] ?? '') as Reminder;
-    return [{ reminder, dueAtMs: Number(due[at]), chat, ...(gone !== undefined && { afterGoneMs: Number(gone) }) }];
+    const goneAt = fields[`${GONE}${id}`];
+    const reminder = JSON.parse(fields[id] ?? '') as Reminder;
+    return [{ reminder, dueAtMs: Number(due[at]), chat, ...(goneAt !== undefined && { afterGoneMs: Number(goneAt) }) }];
   });
 }
 
-/** A reminder that the model has set, while it answered a message. Plain JSON. */
+/** A reminder. The model set it while it answered a message. Plain JSON. */
 export interface Reminder extends Schedule {
   readonly id: string;
   /** The thing to say or do. */
   readonly text: string;
-  /** Where that message was written, and by whom. */
-  readonly asked: Asked;
-  /** The message, and the beginning of its words; absent where an earlier version set it. */
+  /** The place and the author of that message. */
+  readonly asked: ReminderOrigin;
+  /** The entry of that message; absent in reminders of earlier versions. */
   readonly setIn?: EntryId;
+  /** The beginning of that message's text; absent in reminders of earlier versions. */
   readonly answering?: string;
 }
 
-export type Asked = Pick<InboundMessage, 'chatId' | 'topicId' | 'chatType' | 'chatTitle' | 'messageId' | 'from'>;
+export type ReminderOrigin = Pick<
+  InboundMessage,
+  'chatId' | 'topicId' | 'chatType' | 'chatTitle' | 'messageId' | 'from'
+>;
 
-/** When a reminder is due. Plain JSON. */
+/** The due times of a reminder. Plain JSON. */
 export interface Schedule {
   readonly firstMs: number;
-  /** Absent for a reminder that comes once. */
+  /** Absent for a reminder with one due time. */
   readonly repeat?: Repeat;
-  /** The zone whose clocks it follows. */
+  /** The zone of its times. */
   readonly timeZone: string;
 }
 
-/** When a repeat comes again: at the times of a cron expression of five fields, or so many minutes after each other. */
+/** The further due times: the times of a cron expression of five fields, or every so many minutes. */
 export type Repeat = { readonly cron: string } | { readonly everyMinutes: number };

@@ -1,8 +1,8 @@
--- Lists the reminders that are due, oldest first, and forgets those that are erased.
+-- Lists the due reminders, oldest first. Removes erased reminders from the sorted set.
 -- KEYS  1 reminders   2 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 prefix of the keys of a chat's reminders   2 most reminders to list   3 prefix of chat keys
--- Reply {ms since the epoch, when the next one is due in ms or '', {{chat, id, due, reminder (JSON), the chat's other
---        id or ''}, …}}
+-- Reply {ms since the epoch, due time of the next reminder in ms | '', {{chat, id, due, reminder (JSON), the chat's other
+--        id | ''}, …}}
 -- include: time
 local now = now_ms()
 local due = {}
@@ -11,8 +11,8 @@ for at = 1, #found, 2 do
   local chat, id = found[at]:match('^(.*):([^:]*)$')
   local reminder = chat and redis.call('HGET', ARGV[1] .. chat, id)
   if reminder then
-    local moved = redis.call('HMGET', ARGV[3] .. chat, 'movedTo', 'movedFrom')
-    due[#due + 1] = { chat, id, found[at + 1], reminder, moved[1] or moved[2] or '' }
+    local other_ids = redis.call('HMGET', ARGV[3] .. chat, 'movedTo', 'movedFrom')
+    due[#due + 1] = { chat, id, found[at + 1], reminder, other_ids[1] or other_ids[2] or '' }
   else
     redis.call('ZREM', KEYS[1], found[at])
   end

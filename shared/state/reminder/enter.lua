@@ -1,10 +1,11 @@
--- Enters a due reminder into the flow as a message of its chat, and sets when it comes again: in one step, and only while
--- it is due at the time that the caller saw. So each due time becomes one message, whoever else tries, and however often.
+-- Puts a due reminder on the stream as a message of its chat and sets the reminder's next due time, in one step. Does nothing
+-- if the due time is no longer the one that the caller read. So each due time becomes one message, even if several processes
+-- call this, or one calls it repeatedly.
 -- KEYS  1 reminders   2 reminders of the chat   3 inbound   4 counts
--- ARGV  1 member of the sorted set   2 id   3 due, as it was listed   4 when it is due next, ms, or ''
---       5 chat   6 message, or '' to put the reminder off until then   7 traceparent
---       8 field with the last entry of a reminder that repeats: while that entry is unanswered, no further one is made
--- Reply the new entry | '' when none was made
+-- ARGV  1 member of the sorted set   2 id   3 due time that the caller read   4 next due time, ms, or ''
+--       5 chat   6 message, or '' to only change the due time   7 traceparent
+--       8 field with the last entry of a repeated reminder; while that entry is unanswered, the script adds no further one
+-- Reply the new entry | ''
 -- include: counts
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not due or tonumber(due) ~= tonumber(ARGV[3]) or redis.call('HEXISTS', KEYS[2], ARGV[2]) == 0 then

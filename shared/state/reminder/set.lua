@@ -1,17 +1,16 @@
 -- Sets a reminder of a chat, once per call of a tool, if this attempt still owns the turn.
 -- KEYS  1 turn   2 reminders   3 reminders of the chat
--- ARGV  1 fence   2 which write it is: see fence.lua   3 call   4 member of the sorted set   5 id
---       6 reminder (JSON)   7 due, ms   8 most reminders of a chat
---       9 most that one message sets
--- Reply {'set', due} (now or before; the due time is that of the first time) | {'too many', ''} | {'full', ''} | {'fenced', ''}
+-- ARGV  1 fence   2 write numbers: see fence.lua   3 call   4 member of the sorted set   5 id
+--       6 reminder (JSON)   7 due, ms   8 most reminders of a chat   9 most reminders of one message
+-- Reply {'set', due time of the call's first run} | {'too many', ''} | {'full', ''} | {'fenced', ''}
 -- include: fence
 if not begin_write(KEYS[1], ARGV[1], ARGV[2]) then
   return { 'fenced', '' }
 end
 local mark = 'reminder:' .. ARGV[3]
-local before = redis.call('HGET', KEYS[1], mark)
-if before then
-  return { 'set', before }
+local first_due = redis.call('HGET', KEYS[1], mark)
+if first_due then
+  return { 'set', first_due }
 end
 if tonumber(redis.call('HGET', KEYS[1], 'remindersSet') or 0) >= tonumber(ARGV[9]) then
   return { 'too many', '' }

@@ -4,23 +4,24 @@ import type { Keys, SessionId } from '../../redis/keys.ts';
 import { bindScript, readScript } from '../../redis/script.ts';
 import { sessionLogs } from './log.ts';
 
-/** What may leave a session's log. It only ever grows, so an earlier plan stays valid. */
+/** The records of a session that may be archived. Their number only grows, so an old plan stays valid. */
 export interface ArchivePlan {
-  /** Index of the first record that must stay, counted since the session's first. */
+  /** The index of the first record that must stay in the log, counted from the session's first. */
   until: number;
   windowStart: string;
   closedBy: string;
 }
 
-/** The oldest records of a log, to be moved. */
-export interface MovedSegment {
+/** The oldest records of a log, which move to the archive together. */
+export interface SegmentRange {
   session: SessionId;
-  /** Index of its first record, counted since the session's first. */
+  /** The index of its first record, counted from the session's first. */
   from: number;
+  /** The number of records. */
   records: number;
 }
 
-/** It carries bytes, which a bound script cannot. */
+/** Runs with `eval`, because bound scripts take no binary arguments. */
 const ARCHIVE = readScript(join(import.meta.dirname, 'archive.lua'));
 
 /** The archives of a shard's sessions. Methods reject when Redis cannot be reached. */
@@ -29,36 +30,41 @@ export function sessionArchives(redis: RedisClient, keys: Keys) {
   const release = bindScript<number>(redis, join(import.meta.dirname, 'release.lua'));
   const keysAt = (session: SessionId) => [keys.session(session), keys.log(session), keys.archive(session)];
   return {
-    /** The sessions to visit. */
-    toVisit: async (): Promise<SessionId[]> => (await redis.smembers(keys.archivable)) as SessionId[],
-    /** The records before the window, except its head; all once the session is closed; never the newest `keptBytes`. */
-    async plan(session: SessionId, keptBytes: number): Promise<ArchivePlan> {
-      const about = await redis.hmget(keys.session(session), 'windowStart', 'head', 'closedBy');
-      const [windowStart = null, head = null, closedBy = null] = about;
-      const { first: newest } = await logs.tail(session, keptBytes);
-      const leftWindow = Math.min(Number(windowStart ?? 0), Number(head ?? Number.POSITIVE_INFINITY));
-      const until = closedBy === null ? Math.min(newest, leftWindow) : newest;
+    /** The sessions with records that may be archived. */
+    archivable: async (): Promise<SessionId[]> => (await redis.smembers(keys.archivable)) as SessionId[],
+    /**
+     * Plans to archive the records before the window and its head, or all records of a closed session. The newest
+     * `tailBytes` always stay.
+     */
+    async plan(session: SessionId, tailBytes: number): Promise<ArchivePlan> {
+      const fields = await redis.hmget(keys.session(session), 'windowStart', 'head', 'closedBy');
+      const [windowStart = null, head = null, closedBy = null] = fields;
+      const { first: tailStart } = await logs.tail(session, tailBytes);
+      const firstInUse = Math.min(Number(windowStart ?? 0), Number(head ?? Number.POSITIVE_INFINITY));
+      const until = closedBy === null ? Math.min(tailStart, firstInUse) : tailStart;
       return { until, windowStart: windowStart ?? '', closedBy: closedBy ?? '' };
     },
-    /** Moves a segment in one step: its bytes, or the pointer to them, by a second of Redis' clock at the latest. */
-    async move({ session, from, records }: MovedSegment, item: Buffer | string, untilS: number, keepSeconds: number) {
+    /**
+     * Moves a segment to the archive in one step. `item` is its bytes, or the pointer to them, which is valid until `untilS`.
+     * Returns false if the log no longer begins with the segment, or if it is too late.
+     */
+    async move({ session, from, records }: SegmentRange, item: Buffer | string, untilS: number, keepSeconds: number) {
       const at = keysAt(session);
-      // 0: the log no longer begins with it, or it is too late.
       return (await redis.eval(ARCHIVE, at.length, ...at, from, records, keepSeconds, item, untilS)) === 1;
     },
-    /** Ends a visit; a closed session's keys then last so long. `false` when the session changed since its plan. */
+    /** Ends the work on a plan; a closed session then expires after `keepSeconds`. False if the session changed since. */
     async release(session: SessionId, { windowStart, closedBy }: ArchivePlan, keepSeconds: number): Promise<boolean> {
       const at = [...keysAt(session), keys.archivable];
       return (await release(at, [session, windowStart, closedBy, keepSeconds])) === 1;
     },
-    /** How many segments an archive has. */
+    /** Counts the segments of an archive. */
     segments: (session: SessionId): Promise<number> => redis.llen(keys.archive(session)),
-    /** A segment's bytes or the pointer to them, by its place; `null` behind the last one. */
+    /** A segment's bytes, or the pointer to them, by its index in the archive; `null` after the last one. */
     segment: (session: SessionId, at: number): Promise<Buffer | null> => redis.lindexBuffer(keys.archive(session), at),
   };
 }
 
-/** The item that stands for a segment in an archive's list when its bytes are a blob. */
+/** A segment in an archive's list whose bytes are in the blob store. */
 interface SegmentPointer {
   /** The name of the blob. */
   blob: string;
@@ -69,21 +75,19 @@ interface SegmentPointer {
 const BRACE = 0x7b;
 const POINTER = /^\{"blob":"([0-9a-f-]{1,100})","records":(\d+),"bytes":(\d+)\}$/;
 
-/**
- * A pointer as an archive's list holds it. Its first character tells it from a segment's bytes.
- */
+/** Writes a pointer as JSON. Its first character, a brace, distinguishes it from a segment's bytes. */
 export function encodePointer({ blob, records, bytes }: SegmentPointer): string {
   return JSON.stringify({ blob, records, bytes });
 }
 
-/** Reads an item of an archive's list: `undefined` when it is a segment's bytes, or no pointer that we wrote. */
+/** Reads an item of an archive's list as a pointer; `undefined` for a segment's bytes and for an unknown form. */
 export function decodePointer(item: Buffer): SegmentPointer | undefined {
   if (item[0] !== BRACE) return undefined;
   const [, blob, records, bytes] = POINTER.exec(item.toString()) ?? [];
   return blob === undefined ? undefined : { blob, records: Number(records), bytes: Number(bytes) };
 }
 
-/** The names of the blobs that the archive of a session points at. Rejects when Redis cannot be reached. */
+/** The names of the blobs of a session's archive. Rejects when Redis cannot be reached. */
 export async function archiveBlobs(redis: RedisClient, keys: Keys, session: SessionId): Promise<ReadonlySet<string>> {
   const items = await redis.lrangeBuffer(keys.archive(session), 0, -1);
   return new Set(items.flatMap((item) => decodePointer(item)?.blob ?? []));

@@ -1,38 +1,39 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys, SessionId } from '../../redis/keys.ts';
-import { TRIED } from './session.ts';
+import { TRIAL } from './session.ts';
 
-/** No chat has more sessions than this. */
+/** The most sessions that `chainOf` follows. */
 const CHAIN_MAX = 10_000;
 
 /**
- * Reads the size of a session, and where it comes from. Times are ISO times; `createdAt` is absent for the first session of a
- * chat, `limitTokens` while no window of the model was learnt, and `stored` has the fields as they are stored. Rejects when Redis cannot be reached.
+ * Reads the size and the origin of a session. Times are ISO times. `createdAt` is absent for the first session of a chat,
+ * `limitTokens` before a provider's error stated a window; `stored` has all fields of the hash. Rejects when Redis cannot be
+ * reached.
  */
 export async function readHeader(redis: RedisClient, keys: Keys, id: SessionId) {
-  const [stored, kept] = await Promise.all([redis.hgetall(keys.session(id)), redis.llen(keys.log(id))]);
+  const [stored, logRecords] = await Promise.all([redis.hgetall(keys.session(id)), redis.llen(keys.log(id))]);
   const { archived = 0, entries = 0, bytes = 0, windowStart = 0, parent, limitTokens } = stored;
   const { createdAt, compactedAt, compactedTokens = 0 } = stored;
   return {
-    // Archived records are counted; entries are the messages and answers among them.
-    ...{ records: Number(archived) + kept, entries: Number(entries), bytes: Number(bytes) },
+    // `records` includes archived ones; `entries` are the messages and answers among the records.
+    ...{ records: Number(archived) + logRecords, entries: Number(entries), bytes: Number(bytes) },
     ...{ windowStart: Number(windowStart), stored: stored as Readonly<Record<string, string>> },
     ...(parent && { parent }),
     ...(createdAt && { createdAt }),
-    // When the newest summary was made, and what it left.
+    // The time of the newest compaction, and the size of the window after it.
     ...(compactedAt && { compacted: { at: compactedAt, tokens: Number(compactedTokens) } }),
     ...(limitTokens && { limitTokens: Number(limitTokens) }),
   };
 }
 
-/** The oldest line of a log, where there is one, and so many of its newest ones, oldest first. */
+/** The oldest line of a log, if any, and its newest `count` lines, oldest first. */
 export async function endsOfLog(redis: RedisClient, keys: Keys, id: SessionId, count: number) {
   const log = keys.log(id);
   const [[oldest], newest] = await Promise.all([redis.lrange(log, 0, 0), redis.lrange(log, -count, -1)]);
   return { oldest, newest };
 }
 
-/** Where the window of a session begins, and the line of its log that stands there. */
+/** The index at which a session's window begins, and the log's line at that index. */
 export async function windowStartOf(redis: RedisClient, keys: Keys, id: SessionId) {
   const [windowStart = null, archived = null] = await redis.hmget(keys.session(id), 'windowStart', 'archived');
   const start = Number(windowStart ?? 0);
@@ -40,7 +41,7 @@ export async function windowStartOf(redis: RedisClient, keys: Keys, id: SessionI
   return { start, line: line ?? undefined };
 }
 
-/** A session and its parents, newest first; at most so many. */
+/** A session and its parents, newest first, `most` at most. */
 export async function chainOf(redis: RedisClient, keys: Keys, id: SessionId, most = CHAIN_MAX): Promise<SessionId[]> {
   const chain: SessionId[] = [];
   for (let at: SessionId | null = id; at !== null && chain.length < most; ) {
@@ -50,8 +51,8 @@ export async function chainOf(redis: RedisClient, keys: Keys, id: SessionId, mos
   return chain;
 }
 
-/** The fresh sessions that were tried in the place of one. */
-export async function triedInPlaceOf(redis: RedisClient, keys: Keys, id: SessionId): Promise<SessionId[]> {
-  const fields = await redis.hkeys(keys.session(id));
-  return fields.filter((name) => name.startsWith(TRIED)).map((name) => name.slice(TRIED.length) as SessionId);
+/** The fresh sessions of trials that began in a session. */
+export async function trialSessionsOf(redis: RedisClient, keys: Keys, id: SessionId): Promise<SessionId[]> {
+  const names = await redis.hkeys(keys.session(id));
+  return names.filter((name) => name.startsWith(TRIAL)).map((name) => name.slice(TRIAL.length) as SessionId);
 }

@@ -5,8 +5,8 @@ import { bindScript, readScript } from '../../redis/script.ts';
 import { recordStep } from '../turn/record.ts';
 import type { Turn } from '../turn/turn.ts';
 
-/** The end of what a caller holds of a log, or `[0, '', -1]`. */
-export type HeldPlace = readonly [end: number, newestSha1: string, headIndex: number];
+/** The end of the caller's cached window, or `[0, '', -1]` without one: see open.lua. */
+export type CachedEnd = readonly [end: number, newestSha1: string, headIndex: number];
 
 /** The reply of `open.lua`. */
 export type OpenReply =
@@ -21,15 +21,15 @@ export type OpenReply =
       headIndex: number,
       start: number,
       pending: number,
-      isHeld: 0 | 1,
+      isCacheValid: 0 | 1,
     ];
 
-/** Most records of a range, and so of a segment of an archive. */
+/** The most records of a range. An archive's segment is one range. */
 export const RANGE_RECORDS_MAX = 500;
-/** Most bytes of it; a larger record is a range of its own. */
+/** The most bytes of a range; a larger record is a range of its own. */
 export const RANGE_BYTES_MAX = 1024 * 1024;
 
-/** It replies with bytes, which a bound script cannot; its text is small beside the records that it carries. */
+/** Runs with `EVAL` and its whole text, because bound scripts do not reply with bytes. */
 const RANGE = readScript(join(import.meta.dirname, 'range.lua'));
 
 /** The logs of a shard's sessions. Methods reject when Redis cannot be reached. */
@@ -38,24 +38,24 @@ export function sessionLogs(redis: RedisClient, keys: Pick<Keys, 'turn' | 'sessi
   const open = script<OpenReply>('open');
   const tail = script<[size: number, first: number, newestFirst: string[]]>('tail');
   return {
-    /** Records a line in the session of an attempt, once, and loads the window behind what is held; `''` only loads. */
-    open({ entry, session, fencingToken, asWrite }: Turn, line: string, bytesMax: number, held: HeldPlace) {
+    /** Appends a line to the session's log, once, and loads the window after its cached part. `''` only loads. */
+    open({ entry, session, fencingToken, asWrite }: Turn, line: string, bytesMax: number, cached: CachedEnd) {
       const at = [keys.turn(entry), keys.session(session), keys.log(session)];
       const args = [fencingToken, recordStep(session), line, bytesMax];
-      return asWrite((place) => open(at, [...args, place, ...held]));
+      return asWrite((writeNumbers) => open(at, [...args, writeNumbers, ...cached]));
     },
     /**
-     * Reads at most `bytesMax` of the newest lines before an index, but always one. Indexes count from the session's first
-     * record: `first` is that of the oldest line. `size` counts the archived records, too.
+     * Reads at most `bytesMax` of the newest lines before the index `end`, but at least one line. `first` is the index of the
+     * oldest line. Indexes count from the session's first record, and `size` includes archived records.
      */
-    async tail(session: SessionId, bytesMax: number, before = Number.POSITIVE_INFINITY) {
-      const end = Number.isFinite(before) ? before : '';
-      const [size, first, newestFirst] = await tail([keys.log(session), keys.session(session)], [bytesMax, end]);
+    async tail(session: SessionId, bytesMax: number, end = Number.POSITIVE_INFINITY) {
+      const args = [bytesMax, Number.isFinite(end) ? end : ''];
+      const [size, first, newestFirst] = await tail([keys.log(session), keys.session(session)], args);
       return { size, first, newestFirst };
     },
     /**
-     * Reads lines from an index on, or from the log's first record if that comes later: `archived` is the index of that one.
-     * Also how many segments the archive has at that moment, and the moment in seconds by Redis' clock.
+     * Reads lines from an index on, or from the log's first record if that is later; `archived` is the index of the log's
+     * first record. `segments` counts the archive's segments at the moment `readAtS`, in seconds by Redis' clock.
      */
     async range(session: SessionId, from: number) {
       const at = [keys.session(session), keys.log(session), keys.archive(session)];

@@ -1,19 +1,19 @@
--- Reads records of a log, oldest first, up to a number of records and of bytes; the first one whatever its size.
+-- Reads records of a log, oldest first, up to a number of records and of bytes, but at least one.
 -- KEYS  1 session   2 log   3 archive
 -- ARGV  1 index to read from, counted since the session's first record   2 most records   3 most bytes
--- Reply {records archived, segments in the archive, {record, …}, the time in seconds}, from that index or the log's first
---       record on
+-- Reply {number of archived records, segments in the archive, {record, …}, seconds since the epoch}; the records begin at
+--       that index, or at the log's first record if that is later
 local CHUNK = 32
 local archived = tonumber(redis.call('HGET', KEYS[1], 'archived') or 0)
 local at = math.max(0, tonumber(ARGV[1]) - archived)
 local room = tonumber(ARGV[2])
-local left = tonumber(ARGV[3])
+local bytes_left = tonumber(ARGV[3])
 local records = {}
-while #records < room and left > 0 do
+while #records < room and bytes_left > 0 do
   local chunk = redis.call('LRANGE', KEYS[2], at, at + math.min(CHUNK, room - #records) - 1)
   for i = 1, #chunk do
-    left = left - #chunk[i]
-    if left < 0 and #records > 0 then
+    bytes_left = bytes_left - #chunk[i]
+    if bytes_left < 0 and #records > 0 then
       break
     end
     records[#records + 1] = chunk[i]

@@ -1,52 +1,55 @@
 import type { Keys, SessionId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 
-/** A window that errors of a provider showed, for whom it holds, and until when, in ms since the epoch. */
+/** A model's window, as an error of its provider stated it. */
 interface LearntWindow {
   tokens: number;
+  /** The time until which the gateway relies on it, in ms since the epoch. */
   untilMs: number;
+  /** The model. */
   of: string;
 }
 
-/** What a compaction leaves of a session's window. Indexes count from the session's first record. */
-export interface Compacted {
-  /** Where the record stands that stands for all before the window. */
+/** A session's window after a compaction. Indexes count from the session's first record. */
+export interface Compaction {
+  /** The index of the record with the summary. */
   head: number;
   windowStart: number;
   /** ISO time. */
   at: string;
+  /** The size of the window. */
   tokens: number;
-  /** The messages that the summary stands for; the next answer says so. */
+  /** The number of messages that the summary replaced; the next answer reports it. */
   unreported: number;
 }
 
-/** An import that was interrupted leaves nothing for longer than this. */
+/** The life of an unfinished import's log. */
 const UNFINISHED_SECONDS = 3_600;
 
 type ShardKeys = Pick<Keys, 'session' | 'log' | 'archive' | 'archivable'>;
 
-/** The field of a session for a fresh one that was tried in its place. */
-export const TRIED = 'tried:';
+/** Prefix of a session's fields that name the fresh sessions of trials that began in the session. */
+export const TRIAL = 'tried:';
 
-/** Verbs of one session, for a fenced write. */
+/** Changes of one session, for a fenced write. */
 export function sessionState(keys: ShardKeys, id: SessionId) {
   const key = keys.session(id);
   const archivable: Change = ['SADD', keys.archivable, id];
   return {
-    /** A session that continues another one, where its chat had one; `seeded` where its first record is the seed, which stands for all before. */
+    /** Creates a session that continues `parent`. `isSeeded`: its first record is a seed, which becomes the window's head. */
     begin: (parent: SessionId | undefined, at: string, { isSeeded = false } = {}): Change => [
       'HSET',
       key,
       ...['createdAt', at, ...(parent === undefined ? [] : ['parent', parent])],
       ...(isSeeded ? ['head', 0, 'windowStart', 1] : []),
     ],
-    /** Adds lines to its log, of which so many are messages or answers. */
+    /** Appends lines to the log; `entries` counts the messages and answers among them. */
     append: (lines: readonly string[], entries: number): Change[] => [
       ['RPUSH', keys.log(id), ...lines],
       ['HINCRBY', key, 'entries', entries],
       ['HINCRBY', key, 'bytes', lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0)],
     ],
-    /** Adds lines to the log of a session that no chat is in yet: they expire unless the import is finished. */
+    /** Appends lines of an import to the log. They expire unless `finishImport` follows. */
     stage: (lines: readonly string[]): Change[] => [
       ['RPUSH', keys.log(id), ...lines],
       ['EXPIRE', keys.log(id), UNFINISHED_SECONDS],
@@ -55,18 +58,18 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ['PERSIST', keys.log(id)],
       ['HSET', key, 'entries', entries, 'bytes', bytes, 'imported', 1],
     ],
-    /** Its chat goes on in another one. The archivist is told, since nothing is in its window any more. */
+    /** Closes the session, whose chat continues in `next`, and lets the archivist archive all of it. */
     closeFor: (next: SessionId): Change[] => [['HSET', key, 'closedBy', next], archivable],
-    /** A fresh session is tried in its place: whoever erases the chat finds it here, if it is given up. */
-    tryAnother: (fresh: SessionId): Change => ['HSET', key, `${TRIED}${fresh}`, 1],
+    /** Stores the fresh session of a trial, so that an erasure of the chat also finds the session of a failed trial. */
+    addTrial: (fresh: SessionId): Change => ['HSET', key, `${TRIAL}${fresh}`, 1],
     learnWindow: ({ tokens, untilMs, of }: LearntWindow): Change => [
       'HSET',
       key,
       ...['limitTokens', tokens, 'limitUntilMs', untilMs, 'limitOf', of],
     ],
     forgetWindow: (): Change => ['HDEL', key, 'limitTokens', 'limitUntilMs', 'limitOf'],
-    /** A summary stands for what left the window. */
-    compact: ({ head, windowStart, at, tokens, unreported }: Compacted): Change[] => [
+    /** Stores a compaction, and lets the archivist archive the records before the window. */
+    compact: ({ head, windowStart, at, tokens, unreported }: Compaction): Change[] => [
       [
         'HSET',
         key,
@@ -75,9 +78,9 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ],
       archivable,
     ],
-    /** How many compactions in a row did not help. */
+    /** Stores the number of compactions in a row that did not help. */
     setVainCompactions: (count: number): Change => ['HSET', key, 'vainCompactions', count],
-    /** An answer said what was summarised, or the reply to whoever asked for it. */
+    /** Marks all compactions as reported to the user. */
     reportCompactions: (): Change => ['HDEL', key, 'unreportedCompactions'],
     countRefusal: (): Change => ['HINCRBY', key, 'refusalsInRow', 1],
     forgiveRefusals: (): Change => ['HSET', key, 'refusalsInRow', 0],
@@ -88,7 +91,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
   };
 }
 
-/** Verbs of the finished part of a session's summary, which is JSON of the room that makes it. */
+/** Changes of the finished part of a session's summary, for a fenced write. `part` is JSON of `worker/recovery`. */
 export function summaryPart(keys: Pick<Keys, 'session'>, id: SessionId) {
   const key = keys.session(id);
   return {
@@ -97,12 +100,12 @@ export function summaryPart(keys: Pick<Keys, 'session'>, id: SessionId) {
   };
 }
 
-/** Verbs of what is remembered about its chat, as every request of a session shows it. */
-export function carriedMemory(keys: Pick<Keys, 'session'>, id: SessionId) {
+/** Changes of a session's copy of its chat's memory, which each of the session's requests states. */
+export function sessionMemory(keys: Pick<Keys, 'session'>, id: SessionId) {
   const key = keys.session(id);
   return {
     fix: (memory: string): Change => ['HSET', key, 'memory', memory],
-    /** The next attempt fixes it as it is then. */
+    /** Removes the copy, so that the next attempt copies the memory again. */
     renew: (): Change => ['HDEL', key, 'memory'],
   };
 }

@@ -1,20 +1,20 @@
--- Reads the newest records of a log, newest first, up to a number of bytes; the first one whatever its size.
+-- Reads the newest records of a log, newest first, up to a number of bytes, but at least one.
 -- KEYS  1 log   2 session
--- ARGV  1 most bytes to read   2 index to begin before, or '' for the log's end; indexes count from the session's
---       first record, archived ones included
--- Reply {records of the session, index of the oldest record read, {record, …}}
+-- ARGV  1 most bytes to read   2 index after the newest record to read, or '' for the log's end; indexes count from the
+--       session's first record, archived ones included
+-- Reply {number of records in the session, index of the oldest record read, {record, …}}
 local CHUNK = 32
-local left = tonumber(ARGV[1])
+local bytes_left = tonumber(ARGV[1])
 local archived = tonumber(redis.call('HGET', KEYS[2], 'archived') or 0)
 local size = archived + redis.call('LLEN', KEYS[1])
 local first = math.max(archived, math.min(size, tonumber(ARGV[2]) or size))
 local records = {}
-while first > archived and left > 0 do
+while first > archived and bytes_left > 0 do
   local from = math.max(archived, first - CHUNK)
   local chunk = redis.call('LRANGE', KEYS[1], from - archived, first - 1 - archived)
   for i = #chunk, 1, -1 do
-    left = left - #chunk[i]
-    if left < 0 and #records > 0 then
+    bytes_left = bytes_left - #chunk[i]
+    if bytes_left < 0 and #records > 0 then
       return { size, first, records }
     end
     records[#records + 1] = chunk[i]

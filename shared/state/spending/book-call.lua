@@ -1,9 +1,9 @@
--- Books a call to a model or a transcriber: a line of the audit trail, and the sums of its chat's day. Once: a reply can be
--- lost, and the command is then repeated.
--- KEYS  1 that it is booked   2 events   3 usage of the chat's day; absent where no chat pays
--- ARGV  1 seconds to remember that it is booked   2 event   3 its record (JSON)   4 seconds to keep the day   5 field of a
---       person's name, or ''   6 the name   7 on: field, whole amount to add, …
--- Reply 1 when it is booked, 0 when it was before
+-- Books a call of a model or a transcriber: adds a line to the audit trail and its cost to its chat's day. A call that is
+-- sent again because its reply was lost books nothing twice.
+-- KEYS  1 mark of the booked call   2 events   3 usage of the chat's day; absent if no chat pays
+-- ARGV  1 life of the mark, in seconds   2 event   3 its record (JSON)   4 life of the day, in seconds   5 field of a
+--       person's name, or ''   6 the name   then field, whole amount to add, …
+-- Reply 1, or 0 if the call was booked before
 if not redis.call('SET', KEYS[1], 1, 'NX', 'EX', ARGV[1]) then
   return 0
 end

@@ -1,9 +1,10 @@
--- Holds the most that something may cost in the book of each limit, unless the least of it would exceed one. What the
--- reservations held of processes that are gone is let go first, and what their calls have certainly cost is entered.
+-- Makes or renews a reservation: holds the most that a call may cost in the book of each limit. Refuses it if the least that
+-- the call may cost would exceed a limit. First ends the reservations of dead processes: frees their holds and enters the
+-- certain costs of their calls as spent.
 -- KEYS  1 reservations   2 absent, for the books, which reservations name: see keys.ts
--- ARGV  1 ms that a reservation lives unless it is renewed   2 the reservation: its id, and for each limit {book, field,
---       most, certain}   3 on, for each limit: least, limit, seconds to keep the book; none: it is renewed
--- Reply 0 when it is held, -1 when there is no room before others have settled, or the number of the limit that is used up
+-- ARGV  1 ms that a reservation lives unless it is renewed   2 the reservation (JSON): its id, and for each limit {book,
+--       field, most, certain}   then for each limit: least, limit, seconds to keep the book; without these it is renewed
+-- Reply 0 if it is made or renewed, -1 if it must wait until other calls settle, or the number of the limit that is used up
 -- include: time, held
 local now = now_ms()
 for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
@@ -12,11 +13,11 @@ for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT
     enter_spent(hold, hold[4], true)
   end
 end
--- Since the clock stepped back: whoever lives renews it, and what is left of others must not last for as long as the step.
-for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now + ARGV[1], '+inf', 'LIMIT', 0, 100)) do
-  redis.call('ZADD', KEYS[1], now + ARGV[1], ahead)
+-- If the clock stepped back, reservations end too far in the future. Shortens them, so that those of dead processes lapse.
+for _, reservation in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now + ARGV[1], '+inf', 'LIMIT', 0, 100)) do
+  redis.call('ZADD', KEYS[1], now + ARGV[1], reservation)
 end
--- Renewed, or sent again, since the reply was lost.
+-- A renewal, or a call that is sent again because its reply was lost.
 if #ARGV == 2 or redis.call('ZSCORE', KEYS[1], ARGV[2]) then
   redis.call('ZADD', KEYS[1], 'XX', now + ARGV[1], ARGV[2])
   return 0
@@ -26,13 +27,13 @@ local holds, has_room = cjson.decode(ARGV[2])[2], true
 for i, hold in ipairs(holds) do
   local least, limit = tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1])
   local spent = tonumber(redis.call('HGET', hold[1], hold[2]) or 0)
-  local held = tonumber(redis.call('HGET', hold[1], hold[2] .. ':held') or 0)
+  local on_hold = tonumber(redis.call('HGET', hold[1], hold[2] .. ':held') or 0)
   if spent + least > limit then
     redis.call('HSET', hold[1], hold[2] .. ':refused', ARGV[3 * i + 1])
     redis.call('EXPIRE', hold[1], ARGV[3 * i + 2])
     return i
   end
-  has_room = has_room and spent + held + least <= limit
+  has_room = has_room and spent + on_hold + least <= limit
 end
 if not has_room then
   return -1

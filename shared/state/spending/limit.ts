@@ -1,41 +1,41 @@
 import type { Settings } from '../../base/settings.ts';
 import type { ChatKey, EntryId } from '../../redis/keys.ts';
 
-/** Whose spending a limit bounds. */
+/** The payers that a limit counts: one chat, one person, or all together. */
 export type Whose = 'chat' | 'person' | 'total';
-/** Days and months are those of UTC. */
+/** A period of UTC. */
 type Period = 'day' | 'month';
-/** What is counted. */
+/** The unit of a limit. */
 export type Unit = 'usd' | 'tokens';
-/** What something cost: billionths of a dollar, so that sums are exact, and tokens. */
+/** A cost in both units; `usd` counts billionths of a dollar (see `PER_DOLLAR`). */
 export type Bill = Readonly<Record<Unit, number>>;
 
-/** How much may be spent in a period. */
+/** A limit on spending in a period. */
 export interface Limit {
-  /** The setting that states it. */
+  /** The setting that states the limit. */
   setting: keyof typeof SETTINGS;
   whose: Whose;
   period: Period;
   unit: Unit;
-  /** As in a bill. */
+  /** In the unit of a `Bill`. */
   max: number;
 }
 
-/** What was spent of a limit in the present period. */
-export interface Spent {
+/** The spending of a limit in its present period. */
+export interface LimitUsage {
   limit: Limit;
-  /** As in a bill; without what calls that are running hold. */
+  /** In the unit of a `Bill`, without the holds of running calls. */
   spent: number;
-  /** Whether it is: nothing is left, or something was refused since what is left was not enough. */
+  /** Whether the limit refuses calls: nothing remains, or a call in this period needed more than remains. */
   isUsedUp: boolean;
-  /** When the next period begins. */
+  /** The beginning of the next period, in ms since the epoch. */
   againMs: number;
 }
 
-/** A sum of many small amounts stays exact in whole numbers. */
+/** The gateway counts billionths of a dollar in whole numbers, so that sums are exact. */
 export const PER_DOLLAR = 1e9;
 
-/** Of several that are used up, the first is named: of a chat before that of all, and the one that lasts longest. */
+/** In the order in which used-up limits are reported: the narrower payer first, then the longer period. */
 const SETTINGS = {
   CHAT_MONTHLY_USD: ['chat', 'month', 'usd'],
   CHAT_DAILY_USD: ['chat', 'day', 'usd'],
@@ -47,23 +47,23 @@ const SETTINGS = {
   TOTAL_DAILY_TOKENS: ['total', 'day', 'tokens'],
 } as const satisfies Partial<Record<keyof Settings, readonly [Whose, Period, Unit]>>;
 
-/** The settings that are limits. */
+/** The settings that `limitsOf` reads. */
 type BudgetSettings = Pick<Settings, Limit['setting']> & Partial<Pick<Settings, 'TELEGRAM_ALLOWED_IDS'>>;
 
 /**
- * What a guest may spend in a day, and anybody of a bot that is open to all, where PERSON_DAILY_USD does not say: about a
- * tenth of what all may spend, so that no stranger uses it up alone.
+ * The daily limit of a stranger if PERSON_DAILY_USD is not set. A stranger is a guest, or anybody if the bot is open to all.
+ * It is about a tenth of the default of TOTAL_DAILY_USD, so that no stranger uses that up alone.
  */
 const GUEST_DAILY_USD = 2;
 
-/** The limits that are set, for a chat with its own ones, and for a guest or somebody listed; 0 is none. Pure. */
+/** The limits that apply, by the settings, the chat's own limits and the kind of person; 0 means no limit. Pure. */
 export function limitsOf(
   settings: BudgetSettings,
   { dailyUsd, monthlyUsd }: OwnLimits = {},
   { isGuest = false }: Pick<Payer, 'isGuest'> = {},
 ): Limit[] {
   const isStranger = isGuest || settings.TELEGRAM_ALLOWED_IDS === 'everyone';
-  const stated = {
+  const amounts = {
     ...settings,
     CHAT_DAILY_USD: dailyUsd ?? settings.CHAT_DAILY_USD,
     CHAT_MONTHLY_USD: monthlyUsd ?? settings.CHAT_MONTHLY_USD,
@@ -71,75 +71,75 @@ export function limitsOf(
   };
   return (Object.keys(SETTINGS) as Limit['setting'][]).flatMap((setting) => {
     const [whose, period, unit] = SETTINGS[setting];
-    const max = Math.round((stated[setting] ?? 0) * (unit === 'usd' ? PER_DOLLAR : 1));
+    const max = Math.round((amounts[setting] ?? 0) * (unit === 'usd' ? PER_DOLLAR : 1));
     return max > 0 ? [{ setting, whose, period, unit, max }] : [];
   });
 }
 
-/** The limits of all chats together. Pure. */
+/** The limits on the spending of all chats together. Pure. */
 export function totalsOf(settings: BudgetSettings): Limit[] {
   return limitsOf(settings).filter(({ whose }) => whose === 'total');
 }
 
-/** The name of the period that a moment lies in: `2026-11-22`, or `2026-11`. Pure. */
+/** The name of the period of a moment: `2026-11-22`, or `2026-11`. Pure. */
 export function periodAt(period: Period, atMs: number): string {
   return new Date(atMs).toISOString().slice(0, period === 'day' ? 10 : 7);
 }
 
-/** When the next period begins, in ms since the epoch. Pure. */
+/** The beginning of the next period, in ms since the epoch. Pure. */
 export function nextPeriodMs(period: Period, atMs: number): number {
   const at = new Date(atMs);
   const [year, month] = [at.getUTCFullYear(), at.getUTCMonth()];
   return period === 'day' ? Date.UTC(year, month, at.getUTCDate() + 1) : Date.UTC(year, month + 1, 1);
 }
 
-/** The field of a period's book that holds what a limit is about; `undefined` where nobody pays who has such a limit. */
+/** The field in the book of a period that counts a limit's spending; `undefined` if the limit does not apply to `payer`. */
 export function fieldOf({ whose, unit }: Limit, payer: Payer | undefined): string | undefined {
   if (whose === 'total') return `all:${unit}`;
-  const who = payer?.[whose];
-  return who === undefined ? undefined : `${whose}:${who}:${unit}`;
+  const id = payer?.[whose];
+  return id === undefined ? undefined : `${whose}:${id}:${unit}`;
 }
 
-/** How much of a limit is spent, in whole percent. Pure. */
-export function percentOf({ limit, spent }: Spent): number {
+/** The spent share of a limit, in whole percent. Pure. */
+export function percentOf({ limit, spent }: LimitUsage): number {
   return Math.floor((100 * spent) / limit.max);
 }
 
-/** What is spent of a limit in words: `$3.20 of $25.00`, or as `share` joins the two. Pure. */
+/** The spending of a limit in words: `$3.20 of $25.00`, or as `share` joins the two amounts. Pure. */
 export function spentInWords(
-  { limit: { unit, max }, spent }: Spent,
-  share = (some: string, all: string) => `${some} of ${all}`,
+  { limit: { unit, max }, spent }: LimitUsage,
+  share = (part: string, all: string) => `${part} of ${all}`,
 ): string {
   return unit === 'tokens'
     ? share(`${spent}`, `${max} tokens`)
     : share(inDollars(spent / PER_DOLLAR), inDollars(max / PER_DOLLAR));
 }
 
-/** An amount of money: `$0.42`; small ones with as many digits as say something. Pure. */
+/** An amount of money: `$0.42`; below 10 cents with two significant digits. Pure. */
 export function inDollars(dollars: number): string {
   return `$${dollars >= 0.1 || dollars <= 0 ? dollars.toFixed(2) : dollars.toPrecision(2)}`;
 }
 
-/** A chat's own limits in money, in place of those that the settings state for every chat; 0 is none. */
+/** A chat's own limits in money, in place of CHAT_DAILY_USD and CHAT_MONTHLY_USD; 0 means no limit. */
 export interface OwnLimits {
   dailyUsd?: number | undefined;
   monthlyUsd?: number | undefined;
 }
 
-/** For whom a call is made: their limits bound it. */
+/** The chat and the person whose limits pay for a call. */
 export interface Payer {
   chat: ChatKey;
-  /** The chat that the sums are booked under, if it differs: the supergroup that a group became. */
+  /** The supergroup that the chat became. Sums are booked under this chat. */
   currentChat?: ChatKey;
-  /** The message that is answered, and its trace. */
+  /** The message that the call serves, and its trace. */
   entry?: EntryId;
   traceId?: string;
-  /** The id of whoever wrote. */
+  /** The id of the message's author. */
   person?: number;
-  /** Their name as a group saw it; absent in a private chat. */
+  /** The author's name in a group; absent in a private chat. */
   groupName?: string;
-  /** Whether they may use the bot only where somebody else let it in. */
+  /** Whether the author is a guest. */
   isGuest?: boolean;
   /** The chat's own limits. */
-  own?: OwnLimits;
+  ownLimits?: OwnLimits;
 }

@@ -2,29 +2,28 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from '../../base/log.ts';
 import type { FailureReason } from '../../flow/failure.ts';
-
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { type Payer, PER_DOLLAR, periodAt } from './limit.ts';
 
-/** What the calls for a chat came to. */
-export interface Used {
+/** Sums of the calls for a chat on one day. */
+export interface DayUsage {
   calls: number;
   inputTokens: number;
   outputTokens: number;
-  /** Without the calls whose model has no known price. */
+  /** Without the calls of models without a known price. */
   dollars: number;
   unpricedCalls: number;
-  /** The same of the persons of a group, without the calls before version 0.4. */
+  /** The costs by person, in a group; without calls before version 0.4. */
   shares: readonly Share[];
 }
 
-/** What the messages of a person of a group came to. */
+/** The costs of one person's messages in a group. */
 export interface Share {
   /** The person's id. */
   person: string;
-  /** As the group last saw it; not plain yet. */
+  /** The person's name in the newest message, unescaped. */
   name: string;
   dollars: number;
 }
@@ -32,21 +31,21 @@ export interface Share {
 const DAY_MS = 24 * 3600_000;
 const KEEP_DAYS = 40;
 const KEEP_SECONDS = KEEP_DAYS * 24 * 3600;
-/** A command whose reply was lost is repeated within seconds. */
+/** The life of the mark of a booked call. A request whose reply was lost is sent again within seconds. */
 const REPEAT_SECONDS = 300;
 const COST_OF = 'cost:';
 const NAME_OF = 'name:';
 
-/** A call that was made, as the audit trail keeps it. */
+/** A model or transcriber call in the audit trail. */
 export interface CallRecord extends Usage {
   event: 'model.answered' | 'model.failed';
   purpose: Purpose | 'transcription';
   model: string;
-  /** By its price at that time; absent where none is known. */
+  /** The cost by the model's price at that time; absent without a known price. */
   dollars?: number;
-  /** Why there is no answer. */
+  /** The reason of a failure. */
   reason?: FailureReason;
-  /** Whether the provider bills it although there is no answer. */
+  /** Whether the provider bills a failed call. */
   billed?: boolean;
 }
 
@@ -54,8 +53,8 @@ export interface CallRecord extends Usage {
 export type BookCall = (payer: Payer | undefined, call: CallRecord) => Promise<void>;
 
 /**
- * The account of all calls of a shard: the audit trail, and the sums of each chat by day. `nowMs` is Redis' clock. Of a call
- * whose process dies before it is booked, only the limits know; see `createBudget`.
+ * Books the calls of a shard: in the audit trail, and in the sums of each chat's day. `nowMs` is Redis' clock. If the process
+ * dies before it books a call, only the limits count that call; see `createBudget`.
  */
 export function openAccount(redis: RedisClient, keys: Keys, nowMs: () => number, log: Logger): BookCall {
   const book = bindScript<0 | 1>(redis, join(import.meta.dirname, 'book-call.lua'));
@@ -73,7 +72,7 @@ export function openAccount(redis: RedisClient, keys: Keys, nowMs: () => number,
   };
 }
 
-/** What a call adds to its chat's day; in a group also to the share of who asked. */
+/** The amounts that a call adds to its chat's day; in a group also to the author's share. */
 function sumsOf(call: CallRecord, person: number | undefined): (string | number)[] {
   const { event, billed, dollars, inputTokens, outputTokens } = call;
   const counts = ['calls', 1, 'input', inputTokens, 'output', outputTokens];
@@ -85,24 +84,24 @@ function sumsOf(call: CallRecord, person: number | undefined): (string | number)
 
 export type UsageBook = ReturnType<typeof createUsageBook>;
 
-/** What the calls for each chat of a shard came to, by day. Each method rejects when Redis cannot be reached. */
+/** The sums of the calls for each chat of a shard, by day. Each method rejects when Redis cannot be reached. */
 export function createUsageBook(redis: RedisClient, keys: Keys) {
   return {
-    /** The newest days, today first; days are days of UTC. */
-    async ofDays(chat: ChatKey, days: number, nowMs: number): Promise<Used[]> {
+    /** The newest days of a chat, today first; days are days of UTC. */
+    async ofDays(chat: ChatKey, days: number, nowMs: number): Promise<DayUsage[]> {
       return Promise.all(
         newestDays(days, nowMs).map(async (day) => usedOf(await redis.hgetall(keys.usage(day, chat)))),
       );
     },
-    /** Erases what is booked for a chat. */
+    /** Erases the sums of a chat. */
     async erase(chat: ChatKey, nowMs: number): Promise<void> {
-      // A day more, for a clock that was put back.
+      // One day more, in case the clock stepped back.
       for (const day of newestDays(KEEP_DAYS + 1, nowMs)) await redis.unlink(keys.usage(day, chat));
     },
   };
 }
 
-function usedOf(fields: Readonly<Record<string, string>>): Used {
+function usedOf(fields: Readonly<Record<string, string>>): DayUsage {
   const count = (name: string) => Number(fields[name] ?? 0);
   return {
     calls: count('calls'),
@@ -123,32 +122,32 @@ function newestDays(days: number, nowMs: number): string[] {
   return Array.from({ length: days }, (_, ago) => periodAt('day', nowMs - ago * DAY_MS));
 }
 
-/** The purpose of a call: an answer, a summary of a conversation, or a probe of what the endpoint takes. */
+/** The purpose of a call: an answer, a summary of a conversation, or a probe of the endpoint's features. */
 export type Purpose = 'answer' | 'summary' | 'probe';
 
 /**
- * The bill of a call: the sum of its passes, where a tool of the provider made the model run several times. How large
- * the conversation was is another matter, see `conversationSize`.
+ * The tokens that a call is billed for: the sum of its passes, if a tool of the provider made the model run several times.
+ * For the size of the conversation see `conversationSize`.
  */
 export interface Usage {
-  /** All input, including what was read from the cache or written to it. */
+  /** All input, including the parts read from the cache or written to it. */
   inputTokens: number;
   outputTokens: number;
   /** The part of the input that was read from the cache. */
   cacheReadTokens: number;
-  /** The part of the input that was written to the cache; absent where it is not stated. */
+  /** The part of the input that was written to the cache; absent if the endpoint does not state it. */
   cacheWriteTokens?: number;
-  /** The part of the cache writes that is kept for an hour. */
+  /** The part of the cache writes with a life of one hour. */
   cacheWrite1hTokens?: number;
-  /** The part of the output that is thinking; absent where it is not stated. */
+  /** The part of the output that is thinking; absent if the endpoint does not state it. */
   thinkingTokens?: number;
-  /** Searches of the web that the provider made, each for a fee; absent for none. */
+  /** Web searches by the provider, each for a fee; absent for none. */
   searches?: number;
-  /** The passes, or that there may be several and they are not stated; absent: the call was one pass. */
+  /** The passes of the model; `unstated` if there may be several; absent if there was one. */
   passes?: Passes | 'unstated';
 }
 
-/** How much input the first and the last pass of a call had, and the last one's output, in tokens. */
+/** Tokens of the first and the last pass of a call. */
 export interface Passes {
   firstInputTokens: number;
   lastInputTokens: number;

@@ -1,13 +1,13 @@
--- Notes how a probe ended, and gives its lease back. One that answered is true whoever holds the lease by now; of one that
--- did not, only the holder's counts. As long as sends are in doubt the pauses go on growing, whatever a probe says.
+-- Stores the result of a probe and releases its lease. A successful probe counts even if the lease has expired; a failed one
+-- counts only for the lease's owner. The pauses continue to grow while as many sends as ARGV 3 are in doubt.
 -- KEYS  1 telegram
--- ARGV  1 owner   2 '' when Telegram answered, or why not   3 how many doubts are enough   4 first pause, ms
---       5 longest pause, ms
+-- ARGV  1 owner   2 '' if Telegram answered, else the failure   3 doubts in a row that mean that Telegram is away
+--       4 first pause, ms   5 longest pause, ms
 -- Reply see telegram_state
 -- include: time, telegram
 local now = now_ms()
-local isOurs = redis.call('HGET', KEYS[1], 'prober') == ARGV[1]
-if isOurs then
+local is_owner = redis.call('HGET', KEYS[1], 'prober') == ARGV[1]
+if is_owner then
   redis.call('HDEL', KEYS[1], 'prober', 'proberUntilMs')
 end
 if ARGV[2] == '' then
@@ -16,7 +16,7 @@ if ARGV[2] == '' then
   if tonumber(redis.call('HGET', KEYS[1], 'doubts') or 0) < tonumber(ARGV[3]) then
     redis.call('HDEL', KEYS[1], 'found')
   end
-elseif isOurs then
+elseif is_owner then
   telegram_away(KEYS[1], now, ARGV[2], ARGV[4], ARGV[5])
 end
 return telegram_state(KEYS[1], now)

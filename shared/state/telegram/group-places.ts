@@ -5,29 +5,29 @@ import { keysOf, shardOf } from '../../redis/keys.ts';
 import type { Allowance, AskPlace } from '../../telegram/pacing.ts';
 
 /**
- * Places in groups among all processes: so many in each window of whole seconds, which begins with its first call. A place
- * that is not used, because its process was killed, is lost.
+ * The rate limit of sends to a group, shared by all processes: so many sends in each window of whole seconds, which begins
+ * with its first send. If a process dies before its send, the window has one send less.
  *
- * Contract: as `AskPlace`, over an impatient connection, which is what bounds its time.
+ * Contract: as `AskPlace`. Needs an impatient connection, which limits the time of the request to Redis.
  */
-export function groupPlaces(redis: RedisClient, shards: number, allowed: Allowance, log: Logger): AskPlace {
-  let opened: ReturnType<typeof openLimiter> | undefined;
+export function groupPlaces(redis: RedisClient, shards: number, allowance: Allowance, log: Logger): AskPlace {
+  let limiter: ReturnType<typeof openLimiter> | undefined;
   return async (chatId) => {
     try {
-      opened ??= openLimiter(redis, allowed);
-      await (await opened).consume(keysOf(shardOf(chatId, shards)).paced(chatId));
+      limiter ??= openLimiter(redis, allowance);
+      await (await limiter).consume(keysOf(shardOf(chatId, shards)).paced(chatId));
       return 0;
-    } catch (refused) {
-      const waitMs = refused instanceof Error ? undefined : (refused as RateLimiterRes).msBeforeNext;
-      // A clock of Redis that stepped back makes a window last for as long as that step.
-      if (waitMs !== undefined && waitMs <= allowed.interval) return Math.max(1, waitMs);
-      log.debug({ err: refused, waitMs }, 'a group is paced by this process alone');
+    } catch (rejection) {
+      const waitMs = rejection instanceof Error ? undefined : (rejection as RateLimiterRes).msBeforeNext;
+      // If Redis' clock stepped back, the window lasts too long. Do not wait for its end then.
+      if (waitMs !== undefined && waitMs <= allowance.interval) return Math.max(1, waitMs);
+      log.debug({ err: rejection, waitMs }, 'a group is paced by this process alone');
       return 0;
     }
   };
 }
 
-/** Loaded when a second process is there: most installations have one. */
+/** Imports the limiter on demand, because most installations have one process and need none. */
 async function openLimiter(redis: RedisClient, { limit, interval }: Allowance) {
   const { RateLimiterRedis } = await import('rate-limiter-flexible');
   return new RateLimiterRedis({ storeClient: redis, keyPrefix: '', points: limit, duration: interval / 1000 });

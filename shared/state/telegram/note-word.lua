@@ -1,7 +1,8 @@
--- Notes how a send ended, if one did: Telegram confirmed the message, or it ended without Telegram's word. So many of the
--- latter in a row, with no message confirmed in between, mean that Telegram is away, whatever else it answers.
+-- Stores the result of a send, if any, and returns the state of Telegram. `doubt`: the send ended without Telegram's own
+-- answer. ARGV 3 doubts without a confirmed send between them mean that Telegram is away, even if it answers other calls.
 -- KEYS  1 telegram
--- ARGV  1 'confirmed' | 'doubt' | '' to look only   2 why   3 how many doubts are enough   4 first pause, ms   5 longest pause, ms
+-- ARGV  1 'confirmed' | 'doubt' | '' to read only   2 the failure   3 doubts that mean away   4 first pause, ms
+--       5 longest pause, ms
 -- Reply see telegram_state
 -- include: time, telegram
 local now = now_ms()

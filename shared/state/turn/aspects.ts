@@ -2,7 +2,7 @@ import { jsonValue } from '../../base/fields.ts';
 import type { EntryId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 
-/** A hash of the state, with its fields as of one moment. Methods of its subclasses return changes. */
+/** A Redis hash with its fields as of one moment. Methods of its subclasses return changes and write nothing. */
 export class Fields {
   protected readonly key: string;
   protected readonly fields: ReadonlyMap<string, string>;
@@ -39,9 +39,9 @@ export class Fields {
   }
 }
 
-/** How a message is merged: its pieces, the message that took it, and the messages whose changes its answer reports. */
+/** The links of a message to other messages: merges, retries and reports. */
 export class MergeState extends Fields {
-  /** The message that took it. */
+  /** The message that this one was merged into. */
   get mergedInto(): EntryId | undefined {
     return this.text('mergedInto') as EntryId | undefined;
   }
@@ -50,7 +50,7 @@ export class MergeState extends Fields {
     return this.set('mergedInto', entry);
   }
 
-  /** The message that took it failed. */
+  /** Whether the message that this one was merged into failed. */
   get isFailedMerge(): boolean {
     return this.fields.has('mergedFailed');
   }
@@ -59,7 +59,7 @@ export class MergeState extends Fields {
     return this.set('mergedFailed', 1);
   }
 
-  /** The number of further pieces at the last look. */
+  /** The number of further pieces that an attempt saw last. */
   get piecesSeen(): number | undefined {
     return this.number('piecesSeen');
   }
@@ -68,7 +68,7 @@ export class MergeState extends Fields {
     return this.set('piecesSeen', count);
   }
 
-  /** The further pieces that the message took. */
+  /** The pieces that were merged into this message. */
   get pieces(): EntryId[] | undefined {
     return this.json('pieces');
   }
@@ -77,12 +77,12 @@ export class MergeState extends Fields {
     return this.set('pieces', JSON.stringify(entries));
   }
 
-  /** Whether the message is a command that cancelled others when it was admitted. */
+  /** Whether the message is a command that cancelled other messages at its admission. */
   get hasCancelled(): boolean {
     return this.fields.has('cancelledOthers');
   }
 
-  /** The dead letter that a command replays. */
+  /** The dead letter that this /retry replays. */
   get retries(): string | undefined {
     return this.text('retries');
   }
@@ -91,7 +91,7 @@ export class MergeState extends Fields {
     return this.set('retries', letter);
   }
 
-  /** The earlier messages whose answer is this one, after they had called tools: it lists their changes as well. */
+  /** Earlier messages that this message's answer also answers. They had called tools, so the answer lists their changes too. */
   get reportsFor(): EntryId[] {
     return (this.text('setBefore')?.split(' ') ?? []) as EntryId[];
   }
@@ -101,37 +101,38 @@ export class MergeState extends Fields {
   }
 }
 
-/** Time is kept as sums of durations, not as differences of clock times: a step of the clock would end a wait early. */
-export interface Waited {
+/** A wait over several attempts. */
+export interface Wait {
+  /** A sum of durations: differences of clock times would end the wait early when the clock steps. */
   waitedMs: number;
   tries: number;
 }
 
-/** The fields of a wait for the model's endpoint, deleted when a call succeeds. */
+/** The fields of the wait for the model's endpoint. A successful call deletes them. */
 export const OUTAGE = ['outageWaitedMs', 'outageTries'] as const;
 const TELEGRAM = ['telegramWaitedMs', 'telegramTries'] as const;
 
 /** The waits of a message for the model's endpoint and for Telegram. */
 export class Waits extends Fields {
   /** The wait for the model's endpoint. */
-  get outage(): Waited {
-    return this.#waited(OUTAGE);
+  get outage(): Wait {
+    return this.#wait(OUTAGE);
   }
 
-  storeModelWait({ waitedMs, tries }: Waited): Change {
+  storeModelWait({ waitedMs, tries }: Wait): Change {
     return this.set(OUTAGE[0], Math.round(waitedMs), OUTAGE[1], tries);
   }
 
   /** The wait of the finished answer for Telegram; `tries` are the sends with an unknown result. */
-  get telegram(): Waited {
-    return this.#waited(TELEGRAM);
+  get telegram(): Wait {
+    return this.#wait(TELEGRAM);
   }
 
-  storeTelegramWait({ waitedMs, tries }: Waited): Change {
+  storeTelegramWait({ waitedMs, tries }: Wait): Change {
     return this.set(TELEGRAM[0], Math.round(waitedMs), TELEGRAM[1], tries);
   }
 
-  /** The kinds of refusal that Telegram gave once for the finished answer. */
+  /** The kinds of refusal that Telegram has given for the finished answer. */
   get refusals(): readonly string[] {
     return this.text('telegramRefusals')?.split(',') ?? [];
   }
@@ -140,23 +141,23 @@ export class Waits extends Fields {
     return this.set('telegramRefusals', [...this.refusals, kind].join(','));
   }
 
-  #waited([waited, tries]: readonly [string, string]): Waited {
-    return { waitedMs: this.number(waited) ?? 0, tries: this.number(tries) ?? 0 };
+  #wait([waitedMs, tries]: readonly [string, string]): Wait {
+    return { waitedMs: this.number(waitedMs) ?? 0, tries: this.number(tries) ?? 0 };
   }
 }
 
-/** The state of a reply's parts at Telegram, and of the message that shows the progress. */
+/** The delivery of a reply's parts, and the message that shows the progress. */
 export class Reply extends Fields {
   markOf(at: PartPlace): PartMark | undefined {
     return this.text(`part:${at}`) as PartMark | undefined;
   }
 
-  /** `undefined` when certainly nothing was sent. */
+  /** `undefined` removes the mark: certainly nothing was sent. */
   mark(at: PartPlace, mark: PartMark | undefined): Change {
     return mark === undefined ? this.unset(`part:${at}`) : this.set(`part:${at}`, mark);
   }
 
-  /** The answer to a summons cannot be shown where it was asked: it goes to the person's own chat. */
+  /** Whether a summons is answered in the person's own chat, because Telegram takes no answer in the chat of the summons. */
   get isPrivate(): boolean {
     return this.fields.has('reply:private');
   }
@@ -165,7 +166,7 @@ export class Reply extends Fields {
     return this.set('reply:private', 1);
   }
 
-  /** The answer was refused, dead-lettered and marked for one replay. It is not replayed twice. */
+  /** Whether this answer was refused before, dead-lettered and replayed. It is not replayed again. */
   get wasReplayed(): boolean {
     return this.fields.has('reply:back');
   }
@@ -174,10 +175,10 @@ export class Reply extends Fields {
     return this.set('reply:back', 1);
   }
 
-  /** The message that shows the progress: `sending` while its id is not known. */
+  /** The id of the message that shows the progress; `sending` until Telegram returns the id. */
   get statusLine(): number | 'sending' | undefined {
-    const stored = this.text('statusLine');
-    return stored === undefined || stored === 'sending' ? stored : Number(stored);
+    const line = this.text('statusLine');
+    return line === undefined || line === 'sending' ? line : Number(line);
   }
 
   storeStatusMessage(line: number | 'sending'): Change {
@@ -189,36 +190,36 @@ export class Reply extends Fields {
   }
 }
 
-/** The end of an attempt after which its message goes on. */
+/** The end of an attempt that did not conclude its message. */
 export interface EndedAttempt {
   atMs: number;
   /** The number of the attempt. */
   attempt: number;
   /** A short code, such as `overloaded`. */
   reason: string;
-  /** How long the message was delayed; absent if it went on at once. */
+  /** The delay until the next attempt; absent if there was none. */
   delayMs?: number;
 }
 
-/** The most ends that a turn keeps: it may wait for hours, and each attempt adds one. */
-const ENDS_KEPT = 20;
+/** The number of ends that a turn stores. Each attempt adds one, and a message may wait for hours. */
+const ENDS_MAX = 20;
 
-/** The ends that a turn's record holds, oldest first; none if the record cannot be read. */
+/** The stored ends of a turn's attempts, oldest first; none if they are unreadable. */
 export function endsIn(json: string | undefined): EndedAttempt[] {
   const ends = jsonValue(json);
   return Array.isArray(ends) ? ends : [];
 }
 
-/** Adds an end, and drops the oldest beyond the limit. */
+/** Adds an end, and drops the oldest ends beyond the limit. */
 export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): EndedAttempt[] {
-  return [...ends, end].slice(-ENDS_KEPT);
+  return [...ends, end].slice(-ENDS_MAX);
 }
 
 /**
- * The state of a part of a reply. `sending`: an attempt was about to send it. `sent`: Telegram confirmed it. `unsure`:
- * the result of its repeat is unknown, too. `resent` is of version 0.3.
+ * The delivery of one part of a reply. `sending`: an attempt was about to send it. `sent`: Telegram confirmed it. `unsure`:
+ * the part was sent twice, and Telegram confirmed neither. `resent`: written by version 0.3 only.
  */
 export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
 
-/** A place of a reply: a part by its index, or its repeat after an unknown result; `text` is the repeat of part 0. */
+/** Names one send of a reply: a part, by its index, or the part's repeat after an unknown result (`text`: of part 0). */
 export type PartPlace = number | 'text' | `${number}:text`;

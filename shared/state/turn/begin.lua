@@ -1,31 +1,30 @@
--- Begins an attempt at a message: takes the fencing token, so that no earlier attempt can change anything any more. A
--- call that is re-sent because its reply was lost is recognised by its token: it gets the same reply, and nothing is
--- counted twice.
--- An attempt that ended without a verdict died with its process, and every message that ran there may have killed it.
--- From the second such end on, a message is a poison candidate, and of these only the oldest may run. So the message
--- that causes the crashes exhausts its own attempts, and not those of its neighbours. One whose chat is paused gives its
--- place to the next, and is a candidate again when it is resumed.
--- A group that became a supergroup has two lanes and one session. Messages under its old id come first, except that a
--- message under the new id may continue if it began before the change was known. So only one of the two lanes has a
--- message that may begin. The command lane of a chat waits for no other, nor does its desk lane, which knows no pause.
+-- Begins an attempt at a message. Stores a new fencing token, so that earlier attempts can write nothing any more. A call
+-- that is sent again because its reply was lost carries the same token: it gets the same reply and counts nothing twice.
+-- Crashes: an attempt that ended without a verdict died with its process, and any message of that process may have killed
+-- it. After two such ends a message is a poison candidate. Of all poison candidates only the oldest may run, so a message
+-- that kills processes uses up its own attempts and not those of its neighbours. A poison candidate in a paused chat makes
+-- way for the next one, and is a candidate again after the pause.
+-- Supergroups: a group that became a supergroup has two lanes and one session. Messages under its old id come first, except
+-- that a message under the new id may continue if it began before the change was known. So only one of the two lanes has a
+-- message that may begin. Command lanes and desk lanes wait for no other lane, and pauses do not stop desk lanes.
 -- KEYS  1 inbound   2 turn   3 lane   4 chat  5 poison candidates   6 absent, for the key that is not named: see keys.ts
---       7 paused: an attempt that runs goes on, and none begins   8 gone: the chats in which the bot cannot write
+--       7 paused: a pause stops no running attempt   8 gone: the chats in which the bot cannot write
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 --       4 ends without a verdict that make a poison candidate   5 fence, which no other attempt has
 --       6 lane   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
 --       10 chat of the lane   11 prefix of log keys
--- Reply {'settled', head | '', its lane, its traceparent, its person | ''}   the entry is gone: its outcome is written
+-- Reply {'settled', head | '', its lane, its traceparent, its person | ''}   the message has its outcome
 --       {'waiting', head, its lane, its traceparent, its person | ''}        another message of the chat comes first
---       {'poison candidate', ms since the epoch}           an older poison candidate runs, or will
+--       {'poison candidate', ms since the epoch}           an older poison candidate comes first
 --       {'paused'}                                an operator has paused the chat, or every chat
---       {'fenced'}                                sent again, and another attempt has taken over meanwhile
---       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, chat fields,
---        entries behind it in its lane, what is noted of the bot's absence from the chat | ''}
+--       {'fenced'}                                a repeated call, and another attempt has taken over meanwhile
+--       {'begun', ms since the epoch, chat that owns the session, entry fields, turn fields, session id, session fields,
+--        chat fields, entries behind it in its lane, stored absence of the bot from the chat | ''}
 -- include: chat, entry, time
 
--- How many earlier fencing tokens are kept, to recognise a call that is sent again. It is sent as soon as its connection is
--- back, and fewer attempts than this begin until then.
-local FENCES_KEPT = 16
+-- Earlier fencing tokens to store, to recognise repeated calls. A call is repeated once its connection is back; fewer
+-- attempts than this begin until then.
+local FENCES_MAX = 16
 
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local head = redis.call('LINDEX', KEYS[3], 0)
@@ -39,40 +38,41 @@ if head and head ~= ARGV[1] then
   return { 'waiting', head, ARGV[6], origin_of(KEYS[1], head) }
 end
 
--- The head of another lane that must go first, if there is one.
-local function in_the_way(chat, hasToHaveBegun)
+-- The reply for a message that must wait for the head of another lane; nil if it need not.
+local function wait_for(chat, only_if_begun)
   local first = redis.call('LINDEX', ARGV[8] .. chat, 0)
   if not first or #redis.call('XRANGE', KEYS[1], first, first) == 0 then
     return nil
   end
-  if hasToHaveBegun and redis.call('HEXISTS', ARGV[9] .. first, 'fence') == 0 then
+  if only_if_begun and redis.call('HEXISTS', ARGV[9] .. first, 'fence') == 0 then
     return nil
   end
   return { 'waiting', first, chat, origin_of(KEYS[1], first) }
 end
 
-local moved = redis.call('HMGET', KEYS[4], 'movedTo', 'movedFrom')
-local current_chat = moved[1] or ARGV[10]
-local pointer = ARGV[7] .. current_chat
-local isMain = ARGV[6] == ARGV[10]
-local other = isMain and moved[1] and in_the_way(moved[1], true)
-if isMain and not other and moved[2] and redis.call('HEXISTS', KEYS[2], 'fence') == 0 then
-  other = in_the_way(moved[2], false)
+local ids = redis.call('HMGET', KEYS[4], 'movedTo', 'movedFrom')
+local new_id, old_id = ids[1], ids[2]
+local current_chat = new_id or ARGV[10]
+local chat_key = ARGV[7] .. current_chat
+local is_chat_lane = ARGV[6] == ARGV[10]
+local wait = is_chat_lane and new_id and wait_for(new_id, true)
+if is_chat_lane and not wait and old_id and redis.call('HEXISTS', KEYS[2], 'fence') == 0 then
+  wait = wait_for(old_id, false)
 end
-if other then
-  return other
+if wait then
+  return wait
 end
 
 local now = now_ms()
 
-local function begun()
-  local session = redis.call('HGET', pointer, 'session')
-  -- On trial, the message runs in a fresh session, and the chat stays in the one before until it is answered there.
+local function begun_reply()
+  local session = redis.call('HGET', chat_key, 'session')
+  -- A message on trial runs in a fresh session. Its chat stays in the old session until the model answers in the fresh one.
   local trial = redis.call('HMGET', KEYS[2], 'trialOf', 'trialIn')
   if trial[1] == session then
     session = trial[2]
   end
-  -- It must not end in the middle of the turn; settle.lua says when it may again.
+  -- The session must not expire during the turn; settle.lua sets its expiry again.
   redis.call('PERSIST', ARGV[3] .. session)
   redis.call('PERSIST', ARGV[11] .. session)
   return {
@@ -83,30 +83,30 @@ local function begun()
     redis.call('HGETALL', KEYS[2]),
     session,
     redis.call('HGETALL', ARGV[3] .. session),
-    redis.call('HGETALL', pointer),
+    redis.call('HGETALL', chat_key),
     redis.call('LLEN', KEYS[3]) - 1,
     redis.call('ZSCORE', KEYS[8], ARGV[10]:match('^-?%d+')) or '',
   }
 end
 
--- A full Redis refuses this, the first write, and with it the whole script: nothing is counted.
-redis.call('HSETNX', pointer, 'session', ARGV[2])
+-- A full Redis refuses this first write, and with it the whole script: the attempt is then not counted.
+redis.call('HSETNX', chat_key, 'session', ARGV[2])
 local fences = redis.call('HMGET', KEYS[2], 'fence', 'fencesBefore')
-local before = fences[2] or ''
+local earlier_fences = fences[2] or ''
 if fences[1] == ARGV[5] then
-  return begun()
+  return begun_reply()
 end
-if before:find(ARGV[5], 1, true) then
+if earlier_fences:find(ARGV[5], 1, true) then
   return { 'fenced' }
 end
-local cut = redis.call('HGET', KEYS[2], 'running')
-if cut then
+local crashed_from = redis.call('HGET', KEYS[2], 'running')
+if crashed_from then
   redis.call('HDEL', KEYS[2], 'running')
-  redis.call('HSET', KEYS[2], 'cutFrom', cut)
+  redis.call('HSET', KEYS[2], 'cutFrom', crashed_from)
   redis.call('HINCRBY', KEYS[2], 'crashesInRow', 1)
   redis.call('HINCRBY', KEYS[2], 'crashes', 1)
 end
-for _, pause in ipairs(knows_no_pause(ARGV[6]) and {} or { '*', ARGV[10], current_chat, moved[2] or '*' }) do
+for _, pause in ipairs(ignores_pauses(ARGV[6]) and {} or { '*', ARGV[10], current_chat, old_id or '*' }) do
   if redis.call('HEXISTS', KEYS[7], pause) == 1 then
     redis.call('ZREM', KEYS[5], ARGV[1])
     return { 'paused' }
@@ -124,10 +124,10 @@ if tonumber(redis.call('HGET', KEYS[2], 'crashesInRow') or 0) >= tonumber(ARGV[4
   end
 end
 if fences[1] then
-  redis.call('HSET', KEYS[2], 'fencesBefore', (fences[1] .. ' ' .. before):sub(1, FENCES_KEPT * (#fences[1] + 1)))
+  redis.call('HSET', KEYS[2], 'fencesBefore', (fences[1] .. ' ' .. earlier_fences):sub(1, FENCES_MAX * (#fences[1] + 1)))
   redis.call('HDEL', KEYS[2], 'did:ended:' .. fences[1])
 end
 redis.call('HSET', KEYS[2], 'running', now, 'fence', ARGV[5], 'writes', 0)
 redis.call('HSETNX', KEYS[2], 'firstBegunAt', now)
 redis.call('HINCRBY', KEYS[2], 'attempts', 1)
-return begun()
+return begun_reply()

@@ -10,15 +10,15 @@ import { Turn } from './turn.ts';
 /** The result of beginning an attempt. */
 export type Begun =
   | { kind: 'begun'; turn: Turn }
-  /** The outcome is written already. A crash may have kept the lane's next head from becoming a job. */
+  /** The message has its outcome. `head` is the lane's next one; after a crash it may not be a job yet. */
   | { kind: 'settled'; head?: Head }
   /** Another message of the chat comes first. */
   | { kind: 'waiting'; head: Head }
-  /** The message may have killed processes, and an older poison candidate comes first. */
+  /** The message is a poison candidate, and an older one comes first. */
   | { kind: 'poison candidate' }
-  /** An operator has paused the chat: the reconciler makes it a job again when that is over. */
+  /** An operator has paused the chat. The reconciler makes the message a job again after the pause. */
   | { kind: 'paused' }
-  /** The reply was lost, and another attempt took over before the command was re-sent. */
+  /** The reply was lost, and another attempt took over before the request was sent again. */
   | { kind: 'fenced' };
 
 /** The reply of `begin.lua`. */
@@ -27,12 +27,24 @@ export type BeginReply =
   | ['fenced']
   | ['paused']
   | ['poison candidate', timeMs: number]
-  | ['begun', timeMs: number, chat: ChatKey, string[], string[], SessionId, string[], string[], behind: number, string];
+  | [
+      'begun',
+      timeMs: number,
+      chat: ChatKey,
+      string[],
+      string[],
+      SessionId,
+      string[],
+      string[],
+      messagesBehind: number,
+      string,
+    ];
 
-/** The process deaths in a row that make a message a poison candidate: one may be any message's fault, or none's. */
-const SUSPECT_DEATHS = 2;
+/** Crashes in a row that make a message a poison candidate. One crash may be the fault of any message, or of none. */
+const CRASHES_OF_CANDIDATE = 2;
 
-interface Beginning {
+/** The scripts and the data of a shard that an attempt needs. */
+interface ShardParts {
   begin: RunScript<BeginReply>;
   write: RunScript<string>;
   keys: Keys;
@@ -40,9 +52,9 @@ interface Beginning {
   chats: ChatTable;
 }
 
-/** Begins an attempt at a message: runs `begin.lua` and reads what it returns. Rejects while Redis takes no writes. */
+/** Begins an attempt at a message with `begin.lua`. Rejects while Redis takes no writes. */
 export async function beginTurn(
-  parts: Beginning,
+  parts: ShardParts,
   entry: EntryId,
   lane: LaneKey,
   newSession: SessionId,
@@ -52,12 +64,12 @@ export async function beginTurn(
   const { inbound, poisonCandidates, absent, paused, gone } = keys;
   const at = [inbound, keys.turn(entry), keys.lane(lane), keys.chat(chat), poisonCandidates, absent, paused, gone];
   const prefixes = [keys.chatPrefix, keys.lanePrefix, keys.turnPrefix];
-  const ids = [SUSPECT_DEATHS, randomUUID(), lane, ...prefixes, chat];
+  const ids = [CRASHES_OF_CANDIDATE, randomUUID(), lane, ...prefixes, chat];
   const noSession = '' as SessionId;
   const args = [entry, newSession, keys.session(noSession), ...ids, keys.log(noSession)];
   const reply = await clock.learn(() => parts.begin(at, args), timeOf);
   if (reply[0] !== 'begun') return notBegun(reply);
-  const [, , currentChat, entryFields, turnFields, session, sessionFields, chatFields, behind, absence] = reply;
+  const [, , currentChat, entryFields, turnFields, session, sessionFields, chatFields, messagesBehind, absence] = reply;
   const fields = {
     entryFields: fieldsOf(entryFields),
     turnFields: fieldsOf(turnFields),
@@ -66,8 +78,8 @@ export async function beginTurn(
   };
   const writes = fencedWrites(parts.write, [keys.turn(entry), keys.absent], fields.turnFields.get('fence') ?? '');
   const source = { keys, chats: parts.chats, nowMs: clock.nowMs };
-  const begun = { entry, lane, currentChat, session, behind, absence, ...fields };
-  return { kind: 'begun', turn: new Turn(begun, source, writes) };
+  const state = { entry, lane, currentChat, session, messagesBehind, absence, ...fields };
+  return { kind: 'begun', turn: new Turn(state, source, writes) };
 }
 
 function timeOf(reply: BeginReply): number | undefined {

@@ -1,7 +1,7 @@
--- Notes that something of an answer arrived, or a tool ended, as long as this attempt owns the turn.
+-- Stores the time of progress (a part of the answer arrived, or a tool ended), if this attempt still owns the turn.
 -- KEYS  1 turn
 -- ARGV  1 fence
--- Reply 1 if it does
+-- Reply 1, or 0 if the attempt does not own the turn
 -- include: time
 if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] then
   return 0

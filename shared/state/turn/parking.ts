@@ -1,94 +1,95 @@
 import type { Change, Expected } from '../change.ts';
 import { Fields } from './aspects.ts';
 
-/** A question that a turn is parked with. */
-export interface Parked {
-  /** The id of the question among those of its message. */
+/** A question to a person, for whose decision a turn waits. */
+export interface ParkedQuestion {
+  /** Unique among the questions of its message. */
   id: string;
-  /** The time until which somebody must decide, in ms since the epoch. */
+  /** The deadline of the decision, in ms since the epoch. */
   untilMs: number;
-  /** The answers to choose from; none for calls that need an approval. */
+  /** The answers to choose from; empty if the question asks for approvals. */
   choices: readonly string[];
-  /** The calls that needed an approval when the question was asked. */
+  /** The calls to approve; empty for a question of the model. */
   calls: readonly ParkedCall[];
 }
 
-/** A call that needed an approval when its question was asked. */
+/** A tool call that needs an approval. Its fields are as of the moment of the question. */
 interface ParkedCall {
   id: string;
   tool: string;
-  /** The definition of the tool that a press may grant; absent if the tool asks each time. */
+  /** The tool's definition, for which "Always here" grants approval; absent if the tool must ask each time. */
   definition?: string | undefined;
-  /** The decision on this call alone; absent while the question decides. */
+  /** A decision on this call alone; absent if the decision on the question applies. */
   how?: 'always' | 'beyond' | undefined;
 }
 
 /**
- * The decision on a call or a question: by a press, by a text written instead, or by nobody. `untold`: the question could
- * not be shown. `beyond`: one message had no room to ask about the call.
+ * The decision on a call or a question. `once`, `always`, `chosen`, `declined`: a person pressed a button. `written`: the
+ * person wrote a text instead. `late`: the deadline passed. `untold`: the question could not be sent. `beyond`: the question
+ * had no room for the call.
  */
 export type CallDecision = 'once' | 'always' | 'chosen' | 'declined' | 'written' | 'late' | 'untold' | 'beyond';
 
-/** How a question was decided. */
+/** The decision on a question. */
 export interface Decision {
   how: Exclude<CallDecision, 'beyond'>;
   /** The person who decided; absent if nobody did. */
   by?: { id: number; name?: string | undefined } | undefined;
-  /** The choice, or what was written. */
+  /** The choice, or the text that the person wrote. */
   text?: string;
   /** The decision on each call, by its id; absent for a question of the model. */
   calls?: Readonly<Record<string, CallDecision>>;
 }
 
-/** The tools of the calls that a question shows, each once. Pure. */
-export function toolsShown({ calls }: Pick<Parked, 'calls'>): string[] {
+/** The names of the tools whose calls a question shows, each once. Pure. */
+export function toolsShown({ calls }: Pick<ParkedQuestion, 'calls'>): string[] {
   return [...new Set(calls.filter(({ how }) => how !== 'beyond').map(({ tool }) => tool))];
 }
 
-/** The decision on each call of a question that was decided in this way; none for a question of the model. Pure. */
-export function callDecisions({ calls }: Pick<Parked, 'calls'>, how: CallDecision): Pick<Decision, 'calls'> {
+/** The decisions on the calls of a question when `how` decides the question; none for a question of the model. Pure. */
+export function callDecisions({ calls }: Pick<ParkedQuestion, 'calls'>, how: CallDecision): Pick<Decision, 'calls'> {
   return calls.length === 0 ? {} : { calls: Object.fromEntries(calls.map((call) => [call.id, call.how ?? how])) };
 }
 
-/** The question that a turn waits with, without a slot or a job, and the decisions on those before it. */
+/** The question for whose decision a turn waits, without a slot or a job, and the decisions on earlier questions. */
 export class Parking extends Fields {
-  /** The newest question, decided or not. */
-  get newest(): Parked | undefined {
+  /** The newest question, open or decided. */
+  get newest(): ParkedQuestion | undefined {
     return this.json('parked');
   }
 
   /** The open question; undefined once it is decided. */
-  get waitsFor(): Parked | undefined {
+  get openQuestion(): ParkedQuestion | undefined {
     const { newest } = this;
     return newest === undefined || this.decisionOf(newest.id) !== undefined ? undefined : newest;
   }
 
   /**
-   * Parks the turn with a question, which keeps its first wording. The reconciler adds no job for it until somebody
-   * decides, `untilMs` has passed, or more than `behind` messages wait behind it.
+   * Parks the turn with a question, or again with the same question, whose stored text does not change. The reconciler makes
+   * the message no job until somebody decides, `untilMs` passes, or more than `messagesBehind` messages wait behind it.
    */
-  park(parked: Parked, behind: number): Change {
-    const { id, untilMs } = parked;
-    const question = this.newest?.id === id ? [] : ['parked', JSON.stringify(parked)];
-    return this.set(...question, 'parkedAs', id, 'parkedUntil', untilMs, 'parkedBehind', behind);
+  park(question: ParkedQuestion, messagesBehind: number): Change {
+    const { id, untilMs } = question;
+    const newQuestion = this.newest?.id === id ? [] : ['parked', JSON.stringify(question)];
+    return this.set(...newQuestion, 'parkedAs', id, 'parkedUntil', untilMs, 'parkedBehind', messagesBehind);
   }
 
-  /** The same question, with verdicts on some of its calls. */
-  keepOpen(parked: Parked): Change {
-    return this.set('parked', JSON.stringify(parked));
+  /** Stores the open question with decisions on some of its calls. */
+  keepOpen(question: ParkedQuestion): Change {
+    return this.set('parked', JSON.stringify(question));
   }
 
-  /** Whether the turn stays parked, with this many messages behind it in its lane: see `heads.lua`. */
-  staysParked(behind: number): boolean {
-    const seen = this.number('parkedBehind');
-    return seen !== undefined && behind <= seen && !this.fields.has('cancelled');
+  /** Whether the turn stays parked with so many messages behind it in its lane: see `heads.lua`. */
+  staysParked(messagesBehind: number): boolean {
+    const behindAtPark = this.number('parkedBehind');
+    return behindAtPark !== undefined && messagesBehind <= behindAtPark && !this.fields.has('cancelled');
   }
 
   decisionOf(id: string): Decision | undefined {
     return this.json(`decided:${id}`);
   }
 
-  /** Decides a question. Only to be written with `expectUndecided`: the first decision stands. */
+  /** Decides a question. Write it with `expectUndecided` only, so that the first decision stands. */
   decide(id: string, decision: Decision, nowMs: number): Change[] {
     return [
       this.set(`decided:${id}`, JSON.stringify(decision), 'resumedAt', nowMs),
@@ -96,7 +97,7 @@ export class Parking extends Fields {
     ];
   }
 
-  /** Holds while nobody has decided the question. */
+  /** Conditions of a write: nobody has decided the question, and the message is neither cancelled nor concluded. */
   expectUndecided(id: string): Expected[] {
     return [
       [this.key, `decided:${id}`, ''],
@@ -105,38 +106,38 @@ export class Parking extends Fields {
     ];
   }
 
-  /** Holds while the turn is parked with exactly this question. */
-  expectAsked(parked: Parked): Expected {
-    return [this.key, 'parked', JSON.stringify(parked)];
+  /** Condition of a write: the turn's newest question is exactly this one. */
+  expectNewest(question: ParkedQuestion): Expected {
+    return [this.key, 'parked', JSON.stringify(question)];
   }
 
-  /** The message that shows the question. */
-  askedIn(id: string): number | undefined {
+  /** The id of the Telegram message that shows the question. */
+  messageIdOf(id: string): number | undefined {
     return this.number(`asked:${id}`);
   }
 
-  /** Whether the file above the question was sent. */
+  /** Whether the file with the question's arguments was sent. */
   hasFile(id: string): boolean {
     return this.fields.has(`askedFile:${id}`);
   }
 
-  /** Notes that the file was sent, so that no attempt sends it again. */
+  /** Marks the file as sent, so that no attempt sends it again. */
   markFileSent(id: string): Change {
     return this.set(`askedFile:${id}`, 1);
   }
 
-  /** The message that shows the open question. */
-  get shown(): number | undefined {
-    return this.waitsFor && this.askedIn(this.waitsFor.id);
+  /** The id of the Telegram message that shows the open question. */
+  get openMessageId(): number | undefined {
+    return this.openQuestion && this.messageIdOf(this.openQuestion.id);
   }
 
-  /** When the question was sent, by Redis' clock; undefined while it is certainly not in the chat. */
-  askedAtMs(id: string): number | undefined {
+  /** The time at which the question was sent, by Redis' clock; undefined if it is certainly not in the chat. */
+  sentAtMs(id: string): number | undefined {
     return this.number(`askedAt:${id}`);
   }
 
-  /** The question is in the chat, as this message; without a `messageId` it may be. */
-  markAsked(id: string, messageId: number | undefined, atMs: number): Change {
+  /** Marks the question as sent. Without a `messageId`, the result of the send is unknown. */
+  markSent(id: string, messageId: number | undefined, atMs: number): Change {
     return this.set(...(messageId === undefined ? [] : [`asked:${id}`, messageId]), `askedAt:${id}`, atMs);
   }
 }

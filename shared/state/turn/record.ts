@@ -6,59 +6,60 @@ import type { Change, Expected } from '../change.ts';
 import { type EndedAttempt, endsIn, Fields, MergeState, OUTAGE, Reply, Waits, withEnd } from './aspects.ts';
 import { Parking } from './parking.ts';
 
-/** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
+/** The progress of a message's recovery. It only moves forward, and the write that stores it also stores its effect. */
 export type RecoveryStage = (typeof RECOVERY_STAGES)[number];
 export const RECOVERY_STAGES = ['none', 'compacted', 'fresh'] as const;
 
-/** The end of a message as its user will see it, stored before the first part is sent. */
+/** The end of a message, with its reply. It is stored before the first part is sent. */
 export interface Conclusion {
   outcome: Outcome;
   /** A short code for the ledger; absent for a plain answer. */
   reason?: string;
-  /** The message into which this one was merged, as a fragment of it, or whose reply reports on it. */
+  /** The message that this one was merged into, or whose reply also answers this one. */
   into?: EntryId;
-  /** The messages that are sent, in order, as plain texts. */
+  /** The parts of the reply, in order, as plain texts. */
   parts: readonly string[];
   /** The format of each part; `null` for plain text. Absent if all parts are plain, and before version 0.3. */
   layout?: readonly (Part | FilePart | null)[];
-  /** Rows of buttons under the last part that is no file. */
+  /** Rows of buttons under the last text part. */
   buttons?: readonly (readonly Button[])[];
-  /** The message whose button was pressed keeps its buttons. */
+  /** The buttons stay under the message on which a person pressed one. */
   keepsButtons?: true;
 }
 
-/** A fresh session that a message is tried in: its chat moves there only once the message is answered. */
+/** A retry of a message in a fresh session. The chat moves to that session only if the model answers there. */
 export interface Trial {
-  /** The session before. */
+  /** The chat's session until then. */
   of: SessionId;
-  /** The fresh one. */
+  /** The fresh session. */
   in: SessionId;
-  /** How many messages and answers the session before has. */
+  /** The number of messages and answers in the old session. */
   entries: number;
-  /** The notice to the user if the fresh session yields an answer. */
+  /** The notice to the user if the model answers in the fresh session. */
   notice: string;
-  /** The reason of the failure that led here. */
+  /** The failure that led to the trial. */
   why: string;
 }
 
-/** Stands for the command if an operator cancelled a message: then no reply to a command notifies the user. */
+/** Stored instead of a command if an operator cancelled a message. Its user then gets a notice of their own. */
 export const BY_OPERATOR = 'operator';
 
-/** The partial answer, which people may have seen, and how many of its characters the session has already. */
+/** An answer that is still being written. A draft may have shown it to people. */
 interface StoredPartialAnswer {
   text: string;
+  /** The number of its characters that the session's log has already. */
   recordedChars: number;
 }
 
-/** The state of a message on its way, in one hash, from its first attempt until it is settled. */
+/** The state of a message from its first attempt until it is settled, in one hash. */
 export class TurnRecord extends Fields {
-  /** The messages of the lane that it is merged or answered with. */
+  /** The links to other messages of the lane. */
   readonly merge: MergeState;
   /** The waits for the model and for Telegram. */
   readonly waits: Waits;
-  /** The question that the turn is parked with. */
+  /** The question for whose decision the turn waits. */
   readonly parking: Parking;
-  /** The state of the reply's parts at Telegram. */
+  /** The delivery of the reply. */
   readonly reply: Reply;
 
   constructor(key: string, fields: ReadonlyMap<string, string>) {
@@ -69,13 +70,13 @@ export class TurnRecord extends Fields {
     this.reply = new Reply(key, fields);
   }
 
-  /** Whether an earlier attempt wrote this step; see `Turn.write`. */
+  /** Whether an attempt before this one wrote the step; see `Turn.write`. */
   hasDone(step: string): boolean {
     return this.fields.has(`did:${step}`);
   }
 
-  /** The fencing token of the attempt before this one, however that ended. */
-  get fenceBefore(): string | undefined {
+  /** The fencing token of the previous attempt. */
+  get previousFence(): string | undefined {
     return this.text('fencesBefore')?.split(' ')[0];
   }
 
@@ -84,17 +85,17 @@ export class TurnRecord extends Fields {
     return this.text('cancelled');
   }
 
-  /** Holds while nobody has cancelled the message. */
+  /** Condition of a write: nobody has cancelled the message. */
   expectNotCancelled(): Expected {
     return [this.key, 'cancelled', ''];
   }
 
-  /** The lane was full when the message came. Only a call from a chat without the bot is then refused. */
+  /** Whether a full lane refused the message. Only a summons has a turn then; other messages are settled at admission. */
   get isRefused(): boolean {
     return this.fields.has('refused');
   }
 
-  /** The new id of the chat, a group that became a supergroup. */
+  /** The new id of the chat if it is a group that became a supergroup. */
   get migratedTo(): number | undefined {
     return this.number('migratedTo');
   }
@@ -103,7 +104,7 @@ export class TurnRecord extends Fields {
     return this.set('migratedTo', chatId);
   }
 
-  /** The stored text of a file or a recording, under a name that the reader chooses. */
+  /** The stored text of a file or a recording. The reader of such files chooses `name`. */
   content(name: string): string | undefined {
     return this.text(name);
   }
@@ -116,12 +117,12 @@ export class TurnRecord extends Fields {
     return this.unset(...names);
   }
 
-  /** Lines shown before the answer, or with the notice of another end. */
+  /** Stores lines for the user, above the answer or with the notice of another end. */
   notify(notices: readonly string[]): Change {
     return this.set('notices', JSON.stringify([...new Set(notices)]));
   }
 
-  /** Lines that say how much of the message was read; a later reading replaces an earlier one. */
+  /** Stores lines about unread parts of the message. Replaces those of an earlier attempt. */
   notifyReading(notices: readonly string[]): Change {
     return this.set('readingNotices', JSON.stringify([...new Set(notices)]));
   }
@@ -138,7 +139,7 @@ export class TurnRecord extends Fields {
     return this.unset('said', 'saidRecorded');
   }
 
-  /** How long the earlier attempts ran, without their recoveries. */
+  /** The time that earlier attempts ran, without their recoveries. */
   get spentMs(): number {
     return this.number('spentMs') ?? 0;
   }
@@ -147,7 +148,7 @@ export class TurnRecord extends Fields {
     return this.set('spentMs', Math.round(totalMs));
   }
 
-  /** How long the recovery ran that was cut short. */
+  /** The time that an interrupted recovery ran. */
   get recoverySpentMs(): number {
     return this.number('recoverySpentMs') ?? 0;
   }
@@ -156,12 +157,12 @@ export class TurnRecord extends Fields {
     return this.set('recoverySpentMs', Math.round(totalMs));
   }
 
-  /** Stores how many model calls timed out in silence since the last answer or recovery. */
+  /** Stores the number of model calls that timed out in silence since the last answer or recovery. */
   setSilences(count: number): Change {
     return this.set('silences', count);
   }
 
-  /** The model that the chat chose and cannot use: the default model is asked instead. */
+  /** The model that the chat chose and the endpoint does not offer. The turn uses the default model instead. */
   get goneModel(): string | undefined {
     return this.text('modelGone');
   }
@@ -170,22 +171,22 @@ export class TurnRecord extends Fields {
     return [this.set('modelGone', model, 'attempts', 0), this.unset('tried', 'blamed')];
   }
 
-  /** A refusal named the content of the message, or of its conversation: the message may be the cause. */
-  suspect(): Change {
+  /** Marks the message as suspect: the model refused its content, or that of its conversation. */
+  markSuspect(): Change {
     return this.set('blamed', 1);
   }
 
-  /** Something else was the cause. */
+  /** Removes the mark of `suspect`: the refusal had another cause. */
   clearSuspicion(): Change {
     return this.unset('blamed');
   }
 
-  /** Enters a stage of recovery: counts the recovery, and gives back all attempts. */
+  /** Enters a stage of recovery: counts the recovery and resets the attempts. */
   enter(stage: RecoveryStage): Change[] {
     return [this.set('stage', stage, 'attempts', 0), this.add('recoveries', 1), this.unset('silences', ...OUTAGE)];
   }
 
-  /** The bounded steps of recovery that were taken, oldest first; see `triedBy`. */
+  /** The recovery steps already taken of those that are limited in number, oldest first; see `triedBy`. */
   get tried(): readonly string[] {
     return this.text('tried')?.split(',') ?? [];
   }
@@ -194,12 +195,12 @@ export class TurnRecord extends Fields {
     return this.set('tried', [...this.tried, ...steps].join(','));
   }
 
-  /** Does not count the attempt: nothing was tried. */
+  /** Takes this attempt off the count, because it tried nothing. */
   refundAttempt(): Change {
     return this.add('attempts', -1);
   }
 
-  /** Gives back all attempts: the next request is a different one. */
+  /** Resets the attempts, because the next request is a different one. */
   renewAttempts(): Change {
     return this.set('attempts', 0);
   }
@@ -208,7 +209,7 @@ export class TurnRecord extends Fields {
     return this.set('maxOutputTokens', maxOutputTokens);
   }
 
-  /** Stores a round of tools, and resets the attempts and the bound on recoveries: the turn makes progress. */
+  /** Stores a round of tools. Resets the attempts and the limit on recoveries, because the turn makes progress. */
   recordRound(round: number, { recoveries, stage }: { recoveries: number; stage: RecoveryStage }): Change[] {
     return [
       this.set('rounds', round, 'attempts', 1, 'recoveriesBefore', recoveries, 'stage', stage),
@@ -216,7 +217,7 @@ export class TurnRecord extends Fields {
     ];
   }
 
-  /** Tries the message in a fresh session: `begin.lua` opens it as long as the chat stays in the session before. */
+  /** Starts a trial: `begin.lua` opens the fresh session while the chat stays in `trial.of`. */
   tryIn(trial: Trial): Change {
     return this.set('trial', JSON.stringify(trial), 'trialOf', trial.of, 'trialIn', trial.in);
   }
@@ -235,7 +236,7 @@ export class TurnRecord extends Fields {
     return this.hasDone(recordStep(session));
   }
 
-  /** Stores the conclusion and resets `attempts` to 1. Call before the first send. */
+  /** Stores the conclusion and sets `attempts` to 1. Call it before the first send. */
   conclude(conclusion: Conclusion): Change {
     return this.set('conclusion', JSON.stringify(conclusion), 'attempts', 1);
   }
@@ -245,24 +246,24 @@ export class TurnRecord extends Fields {
     return this.set('conclusion', JSON.stringify(conclusion));
   }
 
-  /** The user has the answer: from here on the message is not overdue. */
+  /** Marks that the user has the answer. From then on the message cannot be overdue. */
   markReplied(): Change {
     return this.set('replied', 1);
   }
 
-  /** The ends of the newest attempts, oldest first; none when they cannot be read. */
+  /** The ends of the newest attempts, oldest first; none if they are unreadable. */
   get ends(): EndedAttempt[] {
     return endsIn(this.text('ended'));
   }
 
-  /** Notes the end of an attempt with a verdict: its process did not crash. */
+  /** Stores the end of an attempt with a verdict, which proves that its process did not crash. */
   endAttempt(end: EndedAttempt): Change[] {
     const ends = JSON.stringify(withEnd(this.ends, end));
     return [this.unset('running', 'cutFrom', 'crashesInRow'), this.set('ended', ends)];
   }
 }
 
-/** The turn of a message. Without the fields as of the start of an attempt, changes are all it offers. */
+/** The turn of a message from outside of its attempts. Without `fields` it can only make changes. */
 export function turnOf(
   keys: Pick<Keys, 'turn'>,
   entry: EntryId,
@@ -271,7 +272,7 @@ export function turnOf(
   return new TurnRecord(keys.turn(entry), fields);
 }
 
-/** The step under which a message is recorded in a session. */
+/** The name of the step that records a message in a session's log. */
 export function recordStep(session: SessionId): string {
   return `user:${session}`;
 }

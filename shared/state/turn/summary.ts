@@ -6,37 +6,37 @@ import type { EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { type EndedAttempt, endsIn } from './aspects.ts';
 
-/** A message's turn as reports show it. It is kept for an hour after the outcome. Times are ms since the epoch. */
+/** A message's turn for reports. Redis has it until an hour after the outcome. Times are ms since the epoch. */
 export interface TurnSummary {
-  /** 1 for the first attempt; restarts after a recovery step. 0: none was begun. */
+  /** 1 for the first attempt; restarts after a recovery step. 0: no attempt has begun. */
   attempt: number;
   firstBegunMs?: number;
-  /** Since when an attempt runs; absent while none does. A killed process leaves it until the next one begins. */
+  /** The start of the running attempt; absent without one. After a crash it stays until the next attempt begins. */
   runningSinceMs?: number;
-  /** Until when it waits for a person; absent when it does not. */
+  /** The deadline of the person's decision; absent if the turn waits for none. */
   parkedUntilMs?: number;
-  /** The step of the attempt, or the last one if it ended. */
+  /** The step of the running attempt, or else the last step. */
   step: string;
   /** The ends of the newest attempts. */
   ended: EndedAttempt[];
-  /** How often its process ended in the middle of an attempt. */
+  /** The number of attempts that died with their process. */
   crashes: number;
   recoveries: number;
   toolRounds: number;
   outageTries: number;
-  /** The parts of the stored answer; absent before there is one. */
+  /** The parts of the stored reply; absent before the conclusion. */
   parts?: { total: number; sent: number };
-  /** The ends that were decided before its turn: `cancelled`, `refused`, `merged`. */
+  /** An end that was decided outside of its turn: `cancelled`, `refused`, `merged`. */
   marks: string[];
 }
 
-/** Reads the turn of a message; `undefined` when none was begun or it is no longer kept. */
+/** Reads the turn of a message; `undefined` before the first attempt, and once the turn has expired. */
 export async function readTurn(redis: RedisClient, keys: Keys, entry: EntryId): Promise<TurnSummary | undefined> {
   const fields = await turnReads(redis, keys).fieldsOf(entry);
   return Object.keys(fields).length === 0 ? undefined : summaryOf(fields);
 }
 
-/** A turn from the fields of its hash. Pure. */
+/** Summarises a turn from the fields of its hash. Pure. */
 export function summaryOf(fields: Readonly<Record<string, string>>): TurnSummary {
   const number = (name: string): number => Number(fields[name] ?? 0);
   const parts = partsOf(fields);
@@ -76,10 +76,7 @@ function partsOf(fields: Readonly<Record<string, string>>): TurnSummary['parts']
   return { total: Array.isArray(parts) ? parts.length : 0, sent };
 }
 
-/**
- * The scripts of an attempt at a message: its beginning, its fenced writes, its end where Redis refused one of these, and
- * its progress. `Begun` is the reply of `begin.lua`.
- */
+/** Binds the scripts of an attempt at a message. `Begun` is the type of `begin.lua`'s reply. */
 export function bindTurnScripts<Begun>(redis: RedisClient) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   return {
@@ -90,7 +87,7 @@ export function bindTurnScripts<Begun>(redis: RedisClient) {
   };
 }
 
-/** Reads of a turn from outside of its attempt. Methods reject when Redis cannot be reached. */
+/** Reads turns from outside of their attempts. Methods reject when Redis cannot be reached. */
 export function turnReads(redis: RedisClient, keys: Pick<Keys, 'turn'>) {
   return {
     isCancelled: async (entry: EntryId): Promise<boolean> => (await redis.hexists(keys.turn(entry), 'cancelled')) === 1,

@@ -3,32 +3,33 @@ import type { RedisClient } from '../../redis/connection.ts';
 import type { EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** Whether our message stands in a chat that the bot is not part of, as Telegram said. */
+/** The state of our message in the chat of a summons. */
 export type Place =
-  /** Our message is there, under this id. */
+  /** Our message is in the chat, with this id. */
   | { kind: 'there'; inlineId: string }
-  /** Telegram takes no answer, or not any more. */
+  /** Telegram refuses our message for good. */
   | { kind: 'refused' };
 
-/** How long the process that accepts a summons tries to send the message that the answer will replace. After that a worker does. */
-export const BEGUN_WITHIN_MS = 3_000;
+/** For so long the accepting process tries to send the first message, which the answer replaces. Then a worker tries. */
+export const FIRST_MESSAGE_WITHIN_MS = 3_000;
 
 export type SummonsBook = ReturnType<typeof summonsBook>;
 
 /**
- * Stores on the turn of a summons what Telegram said of its answer. That holds for every attempt, so no attempt has to own
- * the turn. Each method returns what is known then, and rejects when Redis cannot be reached.
+ * The state of our message in the chat of a summons, stored on the summons' turn. Writes need no fencing token, because
+ * Telegram's reply is the same for every attempt. Each method returns the stored state, and rejects when Redis cannot be
+ * reached.
  */
 export function summonsBook(redis: RedisClient, keys: Pick<Keys, 'inbound' | 'turn'>) {
   const run = bindScript<[inlineId: string, isRefused: string]>(redis, join(import.meta.dirname, 'summons.lua'));
-  const noting = async (entry: EntryId, inlineId: string, refused: '' | 1): Promise<Place | undefined> => {
-    const [there, isRefused] = await run([keys.inbound, keys.turn(entry)], [entry, inlineId, refused]);
-    if (there !== '') return { kind: 'there', inlineId: there };
+  const store = async (entry: EntryId, inlineId: string, refusal: '' | 1): Promise<Place | undefined> => {
+    const [storedId, isRefused] = await run([keys.inbound, keys.turn(entry)], [entry, inlineId, refusal]);
+    if (storedId !== '') return { kind: 'there', inlineId: storedId };
     return isRefused === '' ? undefined : { kind: 'refused' };
   };
   return {
-    look: (entry: EntryId) => noting(entry, '', ''),
-    put: (entry: EntryId, inlineId: string) => noting(entry, inlineId, ''),
-    refuse: (entry: EntryId) => noting(entry, '', 1),
+    look: (entry: EntryId) => store(entry, '', ''),
+    put: (entry: EntryId, inlineId: string) => store(entry, inlineId, ''),
+    refuse: (entry: EntryId) => store(entry, '', 1),
   };
 }

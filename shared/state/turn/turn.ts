@@ -12,21 +12,20 @@ import type { Payer } from '../spending/limit.ts';
 import { OUTAGE, Waits } from './aspects.ts';
 import { type Conclusion, RECOVERY_STAGES, type RecoveryStage, type Trial, TurnRecord } from './record.ts';
 
-/** The state of a message, its chat and its session, as `begin.lua` returned it. */
-interface BegunFields {
+/** The state of a message, its chat and its session at the beginning of an attempt, from `begin.lua`. */
+interface StateAtBegin {
   entry: EntryId;
   lane: LaneKey;
   /** The supergroup that the chat became, or else the chat. */
   currentChat: ChatKey;
   session: SessionId;
-  /** The fields of the entry, the turn, the session and the chat. */
   entryFields: ReadonlyMap<string, string>;
   turnFields: ReadonlyMap<string, string>;
   sessionFields: ReadonlyMap<string, string>;
   chatFields: ReadonlyMap<string, string>;
-  /** How many messages stand behind this one in its lane. */
-  behind: number;
-  /** Since when the bot cannot write to the chat, as `goneMsOf` reads it. */
+  /** The number of messages behind this one in its lane. */
+  messagesBehind: number;
+  /** The stored absence of the bot from the chat, for `goneMsOf`. */
   absence: string;
 }
 
@@ -38,24 +37,23 @@ interface TurnSource {
   nowMs(): number;
 }
 
-/** The findings of a turn that a step may replace in a copy; see `with`. */
+/** The properties that a step may replace in a copy of the turn; see `with`. */
 type Replaceable = 'notices' | 'memory' | 'rounds' | 'attempts' | 'silences' | 'recoveriesBefore' | 'stage';
 
 /**
- * One message on its way, in one attempt, with the proof that this attempt owns it. All writes go through `write`, which
- * checks the fencing token: an attempt that was frozen and resumes can change nothing. Its writes are numbered: after Redis
- * has lost one, in a failover, all later writes of this attempt are refused, and the next attempt continues from what is
- * left.
+ * One attempt at a message. All writes go through `write`, which checks the attempt's fencing token: an attempt that was
+ * frozen and resumes after another one began can change nothing. The writes are numbered: if Redis loses one in a failover,
+ * it refuses all later writes of this attempt, and the next attempt continues from the data that Redis still has.
  *
- * The fields are as of the beginning of the attempt. The verbs of `TurnRecord` return changes for `write`.
+ * The properties are as of the beginning of the attempt. The verbs of `TurnRecord` return changes for `write`.
  *
- * `Env` are the services that the steps of the turn use; where they are unknown, no step runs.
+ * `Env` are the services that the steps of the turn use.
  */
 export class Turn<Env = unknown> extends TurnRecord {
-  /** Undefined until `withEnv` has given it. */
+  /** Undefined until `withEnv`. */
   readonly env = undefined as Env;
   readonly entry: EntryId;
-  /** The queue that it heads. */
+  /** The lane whose head is this message. */
   readonly lane: LaneKey;
   readonly chat: ChatKey;
   /** The chat that owns session, data and costs; differs from `chat` if a group became a supergroup. */
@@ -64,7 +62,7 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly destination: Destination;
   /** The Redis keys. `keys.chat(chat)` is the key of `currentChat`, so that a migrated group keeps its state. */
   readonly keys: Keys;
-  /** Unique to this attempt, even where Redis has forgotten another one. */
+  /** Random, so it stays unique even if Redis loses the record of another attempt. */
   readonly fencingToken: string;
   /** 1 for the first; restarts at 1 after each recovery step. */
   readonly attempts: number;
@@ -75,63 +73,63 @@ export class Turn<Env = unknown> extends TurnRecord {
   /** Tool rounds recorded for this message, in any session. */
   readonly rounds: number;
   readonly message: Decoded<InboundMessage>;
-  /** The kind of the message's content; `undefined` where it cannot be read. */
+  /** The kind of the message's content; `undefined` if the message is unreadable. */
   readonly kind: string | undefined;
-  /** Whether the message came from a chat that the bot is not part of, where it is answered. */
+  /** Whether the message is a summons. */
   readonly isElsewhere: boolean;
-  /** The entry of an earlier try of the message, which failed: then it was put back. */
+  /** The failed entry that an operator or a /retry replayed as this one. */
   readonly replayOf: EntryId | undefined;
-  /** Whether nothing waited behind the message when the attempt began. */
+  /** Whether no message was behind this one when the attempt began. */
   readonly isAloneAtBegin: boolean;
-  /** Since when the bot is blocked by the chat or removed from it, in ms since the epoch; 0: it is there. */
+  /** The time at which the chat blocked or removed the bot, in ms since the epoch; 0 if the bot can write there. */
   readonly goneMs: number;
   readonly traceparent: string;
   readonly session: SessionId;
-  /** The chat's memory, as its session carries it; absent until that is fixed for the session. */
+  /** The chat's memory as every request of the session states it; absent before the session's first request. */
   readonly memory: string | undefined;
-  /** The window learnt from a provider's errors in this session, if any: whose it is, and until when it holds. */
+  /** The window that a provider's error in this session stated: its model (`of`), and the time until which it counts. */
   readonly limit: { readonly tokens: number; readonly untilMs: number; readonly of: string } | undefined;
-  /** The factor for our estimates of this chat, learnt from real usage; absent before the first answer. */
+  /** The chat's ratio of tokens used to tokens estimated; absent before the first answer. */
   readonly calibration: number | undefined;
-  /** Messages of this session that a summary stands for since its last answer; the answer says so. */
+  /** Messages of this session that a summary replaced since the last answer; the next answer reports their number. */
   readonly unreportedCompactions: number;
-  /** Compactions of this session in a row that failed, or after which the rest was still too large. */
+  /** Compactions of this session in a row that failed or did not make it small enough. */
   readonly vainCompactions: number;
   /** The finished part of a summary of this session, as JSON. */
   readonly summaryPart: string | undefined;
   /** Messages of this session that the model declined since it last answered one. */
   readonly refusalsInRow: number;
-  /** How many model calls timed out in silence since the last answer or recovery. */
+  /** The number of model calls that timed out in silence since the last answer or recovery. */
   readonly silences: number;
   /**
-   * When the attempt before this one began, in ms since the epoch, if it wrote no verdict: its process was killed, or lost
-   * Redis.
+   * The beginning of the previous attempt, in ms since the epoch, if that attempt stored no verdict because its process was
+   * killed or lost Redis.
    */
   readonly cutFromMs: number | undefined;
-  /** Whether this message or its conversation was refused because of its content: it may be at fault. */
+  /** Whether the model refused the content of this message or of its conversation. */
   readonly isSuspect: boolean;
   /** Set while this session is on trial. */
   readonly trial: Trial | undefined;
-  /** Lowered when input and output together did not fit, raised when thinking took all of it. */
+  /** Lowered after input and output together did not fit, raised after thinking used up the output. */
   readonly maxOutputTokens: number | undefined;
   readonly conclusion: Conclusion | undefined;
-  /** Lines to show the user before the answer, e.g. that a fresh session was started. */
+  /** Lines for the user above the answer, e.g. about a fresh session. */
   readonly notices: readonly string[];
-  /** Lines that say how much of this message was read: they belong to its answer, and to nothing else. */
+  /** Lines about unread parts of this message; only the answer shows them. */
   readonly readingNotices: readonly string[];
-  /** The texts of the chat's language: chosen with a command, or else the operator's choice, or the sender's app's. */
+  /** The texts in the chat's language: set by a command, or else by the operator, or else by the sender's app. */
   readonly texts: Texts;
   /** The operator's settings for this chat. */
   readonly chatSettings: ChatSettings;
-  /** The chat's choice by a command, by its field. */
+  /** A choice that the chat made with a command. */
   readonly choice: (name: Choice) => string | undefined;
-  /** The tools that the chat may use without asking. */
+  /** The tools that the chat may use without an approval. */
   readonly toolGrants: readonly ToolGrant[];
-  /** When something may be sent to the chat again, by Telegram's own word, in ms since the epoch; 0 is now. */
+  /** The end of the wait that Telegram demanded for the chat (429), in ms since the epoch; 0 without one. */
   readonly quietUntilMs: number;
-  /** The messages of the chat whose answers are put back when the chat takes another one, oldest first. */
+  /** The chat's messages whose answers Telegram refused, oldest first. They are replayed once the chat takes a message. */
   readonly refusedAnswers: readonly EntryId[];
-  /** How many messages of its chat a full lane refused that no reply has reported yet; 0 in a lane of commands. */
+  /** The number of the chat's messages that a full lane refused and no reply has reported yet; 0 in a lane of commands. */
   readonly laneRefusals: number;
   /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
   readonly nowMs: () => number;
@@ -141,34 +139,34 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly afterWrites: FencedWrites['afterWrites'];
   protected readonly begunAtMs = performance.now();
 
-  constructor(begun: BegunFields, source: TurnSource, writes: FencedWrites) {
-    const { entryFields, turnFields, sessionFields } = begun;
-    super(source.keys.turn(begun.entry), turnFields);
-    const chatFields = chatFieldsOf(begun.chatFields);
-    const own = chatOf(begun.lane);
-    const stored = stageOf(this.text('stage') ?? 'none');
+  constructor(start: StateAtBegin, source: TurnSource, writes: FencedWrites) {
+    const { entryFields, turnFields, sessionFields } = start;
+    super(source.keys.turn(start.entry), turnFields);
+    const chatFields = chatFieldsOf(start.chatFields);
+    const chat = chatOf(start.lane);
+    const stage = stageOf(this.text('stage') ?? 'none');
     const trial = this.json<Trial>('trial');
-    // The chat has been bound to another session meanwhile: the trial no longer applies.
-    const isForeign = trial !== undefined && trial.in !== begun.session;
-    this.entry = begun.entry;
-    this.lane = begun.lane;
-    this.chat = own;
-    this.currentChat = begun.currentChat;
-    this.destination = destinationOf(begun.currentChat, this.migratedTo);
-    this.keys = { ...source.keys, chat: (chat) => source.keys.chat(chat === own ? begun.currentChat : chat) };
+    // The trial does not apply if the chat moved to another session meanwhile.
+    const isForeign = trial !== undefined && trial.in !== start.session;
+    this.entry = start.entry;
+    this.lane = start.lane;
+    this.chat = chat;
+    this.currentChat = start.currentChat;
+    this.destination = destinationOf(start.currentChat, this.migratedTo);
+    this.keys = { ...source.keys, chat: (key) => source.keys.chat(key === chat ? start.currentChat : key) };
     this.fencingToken = this.text('fence') ?? '';
     this.attempts = this.number('attempts') ?? 0;
     this.recoveries = this.number('recoveries') ?? 0;
     this.recoveriesBefore = this.number('recoveriesBefore') ?? 0;
-    this.stage = isForeign || !isStage(stored) ? 'none' : stored;
+    this.stage = isForeign || !isStage(stage) ? 'none' : stage;
     this.rounds = this.number('rounds') ?? 0;
     const json = this.text('edited') ?? entryFields.get('message');
-    this.message = isStage(stored) ? decodeMessage(json) : ofLaterVersion(stored);
+    this.message = isStage(stage) ? decodeMessage(json) : messageOfLaterVersion(stage);
     this.replayOf = entryFields.get('replayed') as EntryId | undefined;
-    this.isAloneAtBegin = begun.behind === 0;
-    this.goneMs = goneMsOf(begun.absence);
+    this.isAloneAtBegin = start.messagesBehind === 0;
+    this.goneMs = goneMsOf(start.absence);
     this.traceparent = entryFields.get('traceparent') ?? '';
-    this.session = begun.session;
+    this.session = start.session;
     this.memory = sessionFields.get('memory');
     this.limit = limitOf(sessionFields);
     this.summaryPart = sessionFields.get('summaryPart');
@@ -183,13 +181,13 @@ export class Turn<Env = unknown> extends TurnRecord {
     this.conclusion = this.json('conclusion');
     this.notices = this.json('notices') ?? [];
     this.readingNotices = this.json('readingNotices') ?? [];
-    this.chatSettings = settingsOfChat(source.chats, own, begun.currentChat, chatFields.movedFrom);
+    this.chatSettings = settingsOfChat(source.chats, chat, start.currentChat, chatFields.movedFrom);
     this.choice = chatFields.choice;
     this.calibration = chatFields.calibration;
     this.toolGrants = chatFields.toolGrants;
     this.quietUntilMs = chatFields.quietUntilMs;
     this.refusedAnswers = chatFields.refusedAnswers;
-    this.laneRefusals = begun.lane === own ? chatFields.laneRefusals : 0;
+    this.laneRefusals = start.lane === chat ? chatFields.laneRefusals : 0;
     const message = this.message.ok ? this.message.value : undefined;
     this.kind = message?.content.kind;
     this.isElsewhere = message?.summons !== undefined;
@@ -201,72 +199,72 @@ export class Turn<Env = unknown> extends TurnRecord {
     this.afterWrites = writes.afterWrites;
   }
 
-  /** A copy whose steps use other services. */
+  /** A copy with other services. */
   withEnv<Other>(env: Other): Turn<Other> {
     return copyOf(this, { env });
   }
 
-  /** A copy with other findings, for the rest of the attempt. */
-  with(findings: Partial<Pick<Turn, Replaceable>>): this {
-    return copyOf(this, findings);
+  /** A copy with other properties, for the rest of the attempt. */
+  with(properties: Partial<Pick<Turn, Replaceable>>): this {
+    return copyOf(this, properties);
   }
 
-  /** A copy whose replies go to another group: Telegram said that the group of the message became that one. */
+  /** A copy whose replies go to the supergroup that the group of the message became. */
   movedTo(chatId: number): this {
     return copyOf(this, { destination: { chatId } });
   }
 
-  /** The turn as it is after a call went through: the waits for the endpoint are over. */
+  /** A copy without waits for the endpoint, for the time after a successful call. */
   withoutOutage(): this {
     const fields = new Map(this.fields);
     for (const name of OUTAGE) fields.delete(name);
     return copyOf(this, { fields, waits: new Waits(this.key, fields) });
   }
 
-  /** How long this attempt has run, by the monotonic clock. */
+  /** The time that this attempt has run, by the monotonic clock. */
   elapsedMs(): number {
     return performance.now() - this.begunAtMs;
   }
 
-  /** How long the turn has run, in all its attempts but for their recoveries. */
+  /** The time that all attempts have run, without their recoveries. */
   totalMs(): number {
     return this.spentMs + this.elapsedMs();
   }
 
   /**
-   * How long the message has waited: its entry id is the time of its acceptance. Never below 0: a clock that was learnt
-   * from a slow reply may be behind by half of that reply's time.
+   * The time since the message was accepted; its entry id is that time. Never below 0, although `nowMs` may lag by half a
+   * round trip.
    */
   ageMs(): number {
     return Math.max(0, this.nowMs() - msOf(this.entry));
   }
 
-  /** The call of the bot in a chat that it is not part of; `undefined` for a message of a chat of its own. */
+  /** The summons, if the message is one. */
   get summons(): InboundMessage['summons'] {
     return this.message.ok ? this.message.value.summons : undefined;
   }
 
-  /** Whether the sender is only admitted as a member of a group, or wrote where the bot is not part of the chat. */
+  /** Whether the sender is a guest: a member of an allowed group without a place on the allow list, or author of a summons. */
   get isOfGuest(): boolean {
     return this.message.ok && this.message.value.from.isGuest === true;
   }
 
-  /** The message, and those that are answered together with it. */
+  /** The message, and the earlier messages that its answer also answers. */
   get entries(): readonly EntryId[] {
     return [this.entry, ...this.merge.reportsFor];
   }
 
-  /** For whom the calls of the attempt are made. */
+  /** The chat and the person whose budgets pay for the calls of the attempt. */
   get payer(): Payer {
     const { chat, currentChat, entry } = this;
-    const about = { chat, currentChat, entry, traceId: traceIdOf(this.traceparent), own: this.chatSettings };
-    if (!this.message.ok) return about;
+    const chatPayer = { chat, currentChat, entry, traceId: traceIdOf(this.traceparent), ownLimits: this.chatSettings };
+    if (!this.message.ok) return chatPayer;
     const { from, chatType } = this.message.value;
     const inGroup = chatType === 'private' ? {} : { groupName: from.name ?? '' };
-    return { ...about, person: from.id, isGuest: this.isOfGuest, ...inGroup };
+    return { ...chatPayer, person: from.id, isGuest: this.isOfGuest, ...inGroup };
   }
 
-  /** The session of the chat after this end of its message: a trial moves the chat only with an answer. */
+  /** The chat's session after this conclusion. A trial moves the chat to the fresh session only with an answer. */
   sessionAfter({ outcome }: Conclusion): SessionId {
     return outcome === 'answered' ? this.session : (this.trial?.of ?? this.session);
   }
@@ -277,18 +275,18 @@ function copyOf<Copy extends Turn>(turn: Turn, parts: object): Copy {
 }
 
 function isStage(stage: string): stage is RecoveryStage {
-  return RECOVERY_STAGES.some((known) => known === stage);
+  return RECOVERY_STAGES.some((each) => each === stage);
 }
 
-/** Stages of version 0.4: a fresh session that quoted nothing, and a message of which only the ends were shown. */
+/** Stages that only version 0.4 stored. */
 const FORMER_STAGES: Readonly<Record<string, RecoveryStage>> = { bare: 'fresh', scrubbed: 'fresh' };
 
-function stageOf(stored: string): string {
-  return FORMER_STAGES[stored] ?? stored;
+function stageOf(storedStage: string): string {
+  return FORMER_STAGES[storedStage] ?? storedStage;
 }
 
-/** A process that goes on with a stage that it does not know would repeat finished steps. */
-function ofLaterVersion(stage: string): Turn['message'] {
+/** Reports a message whose stage only a later version knows as unreadable: this version would repeat finished steps. */
+function messageOfLaterVersion(stage: string): Turn['message'] {
   return { ok: false, problem: `stage: ${stage} is none of ${RECOVERY_STAGES.join(', ')}`, isNewer: true };
 }
 

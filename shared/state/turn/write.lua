@@ -1,12 +1,12 @@
--- A fenced write: applies a list of commands atomically, once per step, if this attempt still owns the turn. The number and
--- the step are stored after the commands, so that the write can be repeated if Redis rejects one of the commands.
+-- A fenced write: applies a list of commands atomically, once per step, if this attempt still owns the turn. Stores the
+-- number and the step after the commands, so that the write can be repeated if Redis rejects one of the commands.
 -- KEYS  1 turn   2 absent, for the keys that are not named: see keys.ts
--- ARGV  1 fence   2 which of this attempt's writes it is: see fence.lua; sent again it has the same number
---       3 step, or '' for a write that another attempt may repeat   4 how many values must hold, then the key, the field and the value of
---       each, '' where there must be none
---       then each command as: number of words, words…; with no step and no command it only checks, after the last write
+-- ARGV  1 fence   2 write numbers: see fence.lua; a repeated call carries the same numbers
+--       3 step, or '' for a write that another attempt may repeat   4 number of conditions, then of each condition the key,
+--       the field and the expected value, '' for a missing field
+--       then each command as: number of words, words…; without step and commands the script only checks the ownership
 -- Reply 'written' | 'repeated' (this step was written before) | 'fenced' (another attempt took over, or Redis has lost an
---       earlier write of this one) | 'unmet' (a value that must hold does not); the same when it is sent again
+--       earlier write of this one) | 'unmet' (a condition does not hold); a repeated call gets the same reply
 -- include: fence
 local last, number = last_write(KEYS[1], ARGV[1], ARGV[2]), number_of(ARGV[2])
 if not last then
@@ -15,15 +15,15 @@ end
 if ARGV[3] == '' and #ARGV == 4 then
   return 'written'
 end
-local this = ARGV[1] .. ' ' .. number .. ' '
+local call_id = ARGV[1] .. ' ' .. number .. ' '
 if last == number then
-  -- This number was handled before: its reply was stored if it wrote nothing.
+  -- A repeated call. If the first one wrote nothing, it stored its reply.
   local unwritten = redis.call('HGET', KEYS[1], 'unwritten') or ''
-  return unwritten:sub(1, #this) == this and unwritten:sub(#this + 1) or 'written'
+  return unwritten:sub(1, #call_id) == call_id and unwritten:sub(#call_id + 1) or 'written'
 end
 
 local function not_written(reply)
-  redis.call('HSET', KEYS[1], 'writes', number, 'unwritten', this .. reply)
+  redis.call('HSET', KEYS[1], 'writes', number, 'unwritten', call_id .. reply)
   return reply
 end
 

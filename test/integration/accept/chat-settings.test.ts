@@ -76,7 +76,7 @@ test('each chat has the prompt, model, tools and language of its own entry, and 
   expect(JSON.stringify(resultsIn(lastCall()))).toContain('This chat does not have this tool');
   expect(await notebook.notes()).toEqual([]);
   for (const chat of [CHAT, OTHER]) world.telegram.say(chat, '/lang');
-  await world.telegram.waitForText(CHAT, /通知使用繁體中文/);
+  await world.telegram.waitForText(CHAT, /通知會用繁體中文/);
   await world.telegram.waitForText(OTHER, /My notices here are in English/);
   expect(world.claude.violations()).toEqual([]);
 });
@@ -89,7 +89,7 @@ test('what a chat chooses with a command wins over its entry, which wins over th
   await ask('/lang en', 4);
   expect(shown().at(-1)).toMatch(/My notices here are in English/);
   await ask('/lang auto', 5);
-  expect(shown().at(-1)).toMatch(/通知使用繁體中文/);
+  expect(shown().at(-1)).toMatch(/通知會用繁體中文/);
   expect(mainCalls().map(({ body }) => body.model)).toEqual([HAIKU, USUAL]);
 });
 

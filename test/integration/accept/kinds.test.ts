@@ -58,7 +58,7 @@ test('wire: the largest parts are cut for good, the question is answered, and th
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
   expect(mainCalls().map(mediaIn)).toEqual([1, 1, 0]);
   expect(shown()).toEqual([
-    expect.stringMatching(/left out the middle of a long text, a picture/),
+    expect.stringMatching(/left out the middle of a long text and a picture\./),
     expect.stringMatching(/What was it/),
   ]);
   world.telegram.say(CHAT, 'And now?');
@@ -163,7 +163,7 @@ test('a PDF that is too large for the window is read as the text of the pages th
   expect(await sendFile('report.pdf', pdfOf(60, { words }))).toMatchObject({ outcome: 'answered', session });
   expect(JSON.stringify(mainCalls().at(-1)?.body)).toMatch(/page 1\]\\nlorem ipsum[\s\S]*page 2\]/);
   expect(shown()).toEqual([
-    expect.stringMatching(/^“report.pdf” is too large .* the first \d+ pages of 60, without pictures/),
+    expect.stringMatching(/^“report.pdf” is too large .* the first \d+ of its 60 pages, without the pictures/),
     expect.any(String),
   ]);
   await expectAllOfIt(session);
@@ -203,7 +203,7 @@ test('a message that only the endpoint counts as too large is shortened by its c
   // About 40,000 tokens by our count, and 64,000 by the endpoint's.
   const log = Buffer.from('lorem ipsum dolor sit amet '.repeat(6_200));
   expect(await sendFile('log.txt', log)).toMatchObject({ outcome: 'answered', session });
-  expect(shown()[0]).toMatch(/^“log.txt” is too long .* I read \d\d% of it/);
+  expect(shown()[0]).toMatch(/^“log.txt” is too long .* I read only \d\d% of it/);
   expect(exchangesShown()).toBe(EXCHANGES);
   expect(summariesBefore()).toEqual([]);
 });

@@ -82,7 +82,7 @@ test('above 80 % of a limit a chat is told once in a period, under its answer; o
   await spend(`chat:${CHAT}:usd`, 0.83);
   await ask('Two', 2);
   const told =
-    /^You said: Two\n\nThis chat's budget for today is nearly used up: about \$0\.8\d of \$1\.00\. When nothing is left, I answer again from \d+ \w+ at 00:00 \(UTC\)\.$/;
+    /^You said: Two\n\nThis chat's budget for today is nearly used up: about \$0\.8\d of \$1\.00\. Once it runs out, I won't answer until \d+ \w+ at 00:00 \(UTC\)\.$/;
   expect(shown().at(-1)).toMatch(told);
   await ask('Three', 3);
   expect(shown().at(-1)).not.toMatch(/budget/);

@@ -79,7 +79,7 @@ test('/compact makes a summary, killed then repeats only its reply, and the next
   await nextOutcome(world, CHAT, 8);
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toHaveLength(1);
   expect(newest()?.text).toMatch(
-    /^Done: older messages are a summary now; \/recall finds them\. Context: \d+% full\.$/,
+    /^Done: I replaced older messages with a summary\. .* The context is now \d+% full\.$/,
   );
   await say('go on', 9);
   expect(newest()?.text).toBe('You said: go on');
@@ -152,7 +152,7 @@ test('/new with words begins anew with these words; a slip of a finger that was 
   ]);
   expect(mainCalls().at(-1)?.pendingText).toBe('What is a lane?');
   await say('／WhoAmI', 3);
-  expect(newest()?.text).toContain(`You are ${CHAT}`);
+  expect(newest()?.text).toContain(`Your ID is ${CHAT}`);
   await say('/modle', 4);
   expect(newest()?.text).toBe(EN.didYouMean('model'));
   await press('/model', 5);

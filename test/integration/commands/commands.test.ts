@@ -63,7 +63,7 @@ test('/status says how full the context is, what waits, and what today cost; /us
   await untilAsked(HANG);
   for (const text of ['third', 'fourth']) world.telegram.say(CHAT, text);
   await say('/status', 5);
-  expect(newest()?.text).toMatch(/\nWorking on a message for \d+ s\n2 messages are waiting\.\n/);
+  expect(newest()?.text).toMatch(/\nI've been working on a message for \d+ s\.\n2 messages are waiting\.\n/);
 });
 
 test('/usage in a group names who cost most, and those of one name by their ids; /forget erases that too', async () => {
@@ -82,7 +82,7 @@ test('/usage in a group names who cost most, and those of one name by their ids;
   const [, first = '', ...others] = usage.split('\n\n')[1]?.split('\n') ?? [];
   expect(first).toMatch(/^"Fay: \$9\.00 Total": \$\d\.\d\d \(\d\d%\)$/);
   expect(others.map((line) => line.split(':')[0])).toEqual([
-    ...['"Eve" (id 5005)', '"Eve" (id 5004)', '"Cid"', '"Bob"', 'All others'],
+    ...['"Eve" (id 5005)', '"Eve" (id 5004)', '"Cid"', '"Bob"', 'Everyone else'],
   ]);
   const percents = [first, ...others].map((line) => Number(/\((\d+)%\)$/.exec(line)?.[1]));
   expect(Math.abs(percents.reduce((sum, each) => sum + each, 0) - 100)).toBeLessThanOrEqual(3);

@@ -71,7 +71,7 @@ variants<[string, () => Promise<void> | void, RegExp]>([
     () => sendDocument(Buffer.from([1, 0, 2, 0, 3]), 'photo.jpg'),
     /only pictures, PDF files and text/,
   ],
-  ['that is empty', () => sendDocument(Buffer.alloc(0), 'notes.txt'), /it is empty/],
+  ['that is empty', () => sendDocument(Buffer.alloc(0), 'notes.txt'), /it's empty/],
   ['with too many pages', () => sendDocument(pdfOf(101), 'long.pdf'), /too many pages/],
   ['that is a truncated picture', async () => sendPhoto((await jpegPhoto(900, 900)).subarray(0, 600)), /damaged/],
 ])('a file %s is refused with a notice, and the chat goes on', async (_, send, sentence) => {

@@ -97,7 +97,7 @@ test('known limits are kept while the endpoint is unavailable', async () => {
   const { world, memory } = remembered({ windowTokens: 500_000, maxOutputTokens: 7 }, 'trouble');
   await memory.of('m');
   world.nowMs += DAY_MS;
-  for (const known of [await memory.of('m'), memory.known('m')])
+  for (const known of [await memory.of('m'), memory.cached('m')])
     expect(known).toEqual({ windowTokens: 500_000, maxOutputTokens: 7 });
   world.nowMs += 60_000;
   await memory.of('m');

@@ -26,7 +26,7 @@ async function ask(script: Script, { idleMs = 300, signal = new AbortController(
   const model = createClaude({ apiKey: 'k', baseURL: endpoint.url, idleMs, reach: () => {} });
   const messages = [{ role: 'user' as const, content: LONG }];
   const result = await model.send({ model: 'm', maxTokens: 100, system: '', messages, caches: false }, signal, onText);
-  return { result, spent: result.ok ? result.answer.usage : result.spent };
+  return { result, spent: result.ok ? result.answer.usage : result.billedUsage };
 }
 
 /** Sends a sign of life so many times, and then goes on. */
@@ -113,7 +113,7 @@ test('an abort ends the call while the stream pings; thinking and partial tool i
     },
     { signal: stop.signal },
   );
-  expect(result).toMatchObject({ ok: false, failure: { reason: 'aborted' }, spent: { inputTokens: 100 } });
+  expect(result).toMatchObject({ ok: false, failure: { reason: 'aborted' }, billedUsage: { inputTokens: 100 } });
   expect(spent?.outputTokens).toBeGreaterThan(600);
   await closed.promise;
 });

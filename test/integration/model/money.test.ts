@@ -24,8 +24,8 @@ import { startTranscription, type TranscriptionStandIn } from '../../stand-in/tr
 const OTHER = 1002;
 const BILLION = 1e9;
 /** When the limits of a day, or of a month, begin anew. */
-const MIDNIGHT = /I answer again from \d+ \w+ at 00:00 \(UTC\)\.$/;
-const NEXT_MONTH = / I answer again from 1 \w+ at 00:00 \(UTC\)\.$/;
+const MIDNIGHT = /Please ask me again from \d+ \w+ at 00:00 \(UTC\)\.$/;
+const NEXT_MONTH = / Please ask me again from 1 \w+ at 00:00 \(UTC\)\.$/;
 const PRICES = { input: 4, output: 20, cacheRead: 0.2, cacheWrite5m: 5, cacheWrite1h: 8 };
 const SEARCH = { id: 'srvtoolu_1', query: 'spillway', found: [{ url: 'https://example.org/', title: 'Spillways' }] };
 

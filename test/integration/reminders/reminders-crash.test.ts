@@ -36,7 +36,7 @@ test.each(['later', 'before its message goes on'])(
     await nextOutcome(world, CHAT);
     if (due === 'later') {
       expect(await coming()).toHaveLength(1);
-      expect(shown().filter((text) => text.includes('set this for later'))).toHaveLength(1);
+      expect(shown().filter((text) => text.includes("Reminders I've set"))).toHaveLength(1);
       await makeDue();
     }
     await nextOutcome(world, CHAT, 2);
@@ -122,7 +122,7 @@ test('reminders that fell due while their chat was paused come as one message wi
   expect(asked.match(/was due at \w+ \d{4}-/g)).toHaveLength(3);
   expect(shown()).toHaveLength(2);
   expect(shown()[0]).toMatch(
-    /^These reminders were due earlier.*\n\d{4}-.* \(and 2 times more since then\): water the plants\n.*: call the bank\n.*: buy milk$/,
+    /^These reminders were due earlier.*\n\d{4}-.* \(and 2 more times since then\): water the plants\n.*: call the bank\n.*: buy milk$/,
   );
 });
 

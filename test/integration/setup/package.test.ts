@@ -52,7 +52,9 @@ async function installNeeded(): Promise<void> {
 const ALONE = ['--preserve-symlinks', '--preserve-symlinks-main'];
 
 interface Manifest {
+  private?: boolean;
   version: string;
+  exports: object;
   engines: { node: string };
   dependencies: Record<string, string>;
 }
@@ -185,6 +187,8 @@ test('it has what the programs read, and neither a source nor a test', async () 
     'worker/model/price-list.json',
   ]);
   expect(names.filter((name) => name.endsWith('.lua')).length).toBeGreaterThan(10);
+  const { private: isPrivate, exports: exported } = await manifest();
+  expect({ isPrivate, exported }).toEqual({ exported: { './package.json': './package.json' } });
   const texts = await scripts();
   const programs = texts.flatMap((text) =>
     [...text.matchAll(/import\.meta\.dirname, "([\w.]+)"/g)].map(([, name]) => name),

@@ -31,7 +31,7 @@ test('/memory lists the lines, each with a button that deletes it, and one that 
   const [first, second] = [await givenLine(FACT), await givenLine('The boat is called Ida', { source: 'page' })];
   await say('/memory', 2);
   expect(newest()?.text).toBe(
-    `I remember this about the chat (2 lines, 2% full):\n1. ${FACT}\n2. The boat is called Ida (from a page or a tool)`,
+    `What I remember about this chat (2 lines, 2% full):\n1. ${FACT}\n2. The boat is called Ida (from a page or a tool)`,
   );
   expect(buttons()).toEqual([`/memory forget ${first}`, `/memory forget ${second}`, '/memory forget all']);
   expect(redButtons()).toEqual(buttons());
@@ -39,7 +39,7 @@ test('/memory lists the lines, each with a button that deletes it, and one that 
   expect(world.telegram.shown(CHAT).some(({ document }) => document?.name === 'chat.md')).toBe(true);
   await say('/memory', 4);
   await press(`/memory forget ${first}`, 5);
-  expect(newest()?.text).toMatch(/^Deleted: Ann does not eat meat\n\nI remember .*\n1\. The boat/);
+  expect(newest()?.text).toMatch(/^Deleted: Ann does not eat meat\n\nWhat I remember .*\n1\. The boat/);
   await say(`/memory forget ${first}`, 6);
   expect(newest()?.text).toContain(EN.memory.unknown);
   await press('/memory forget all', 7);

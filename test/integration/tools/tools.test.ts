@@ -109,7 +109,7 @@ test('a call whose input was cut is not made, and the next message is answered w
   });
   world.telegram.say(CHAT, 'Write a lot');
   await nextOutcome(world, CHAT);
-  expect(shown()[0]).toMatch(/^I begin[\s\S]*cut at its length limit/);
+  expect(shown()[0]).toMatch(/^I begin[\s\S]*reached its length limit/);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   expect(await notebook.notes()).toEqual([]);

@@ -63,8 +63,8 @@ test('in one question about several tools, each "Always" names its tool, and cov
   const buttons = buttonsOf(await question()).map(({ text }) => text);
   expect(buttons).toEqual(['Allow once', `Always here: ${WRITE}`, 'Always here: notebook: send', 'Decline']);
   await press('always0');
-  const granted = await world.telegram.waitForText(CHAT, /Always allowed here/);
-  expect(granted.text).toMatch(/^Always allowed here by User 1001 until \d{4}-\d\d-\d\d: notebook: write\./);
+  const granted = await world.telegram.waitForText(CHAT, /is now allowed here/);
+  expect(granted.text).toMatch(/^“notebook: write” is now allowed here until \d{4}-\d\d-\d\d \(by User 1001\)\./);
   expect(granted.text).toContain(EN.approval.stillOpen);
   expect(notebook.calls).toEqual([]);
   await press('no');
@@ -79,7 +79,7 @@ test('"Always" of each tool, one after the other, allows all of a question', asy
   await start();
   ask([use('t1', 'write'), use('t2', 'send')]);
   await press('always1');
-  await until('the first', () => shown().some((text) => text.startsWith('Always allowed')));
+  await until('the first', () => shown().some((text) => text.includes('is now allowed here')));
   await press('always0');
   await untilSettled(world, 3, PATIENCE_MS);
   expect(notebook.calls.toSorted()).toEqual(['send t2', 'write t1']);
@@ -114,7 +114,7 @@ test('what only reads never asks, what is granted asks once; /tools says who gra
   await untilSettled(world, 3, PATIENCE_MS);
   world.telegram.say(CHAT, '/tools');
   const list = await world.telegram.waitForText(CHAT, /^I may use these here without asking/);
-  expect(list.text).toMatch(/\nnotebook: write \(allowed by User 1001, until \d{4}-\d\d-\d\d\)\n/);
+  expect(list.text).toMatch(/\nnotebook: write \(allowed by User 1001 until \d{4}-\d\d-\d\d\)\n/);
   const [button] = buttonsOf(list);
   expect(button?.text).toBe(`Ask before ${WRITE}`);
   const { promise: after, resolve } = Promise.withResolvers<void>();

@@ -20,7 +20,7 @@ test('what the model sets while it answers is named under the answer, and a butt
   await start({}, OFTEN);
   const other = await givenReminder({ text: 'of an earlier day' });
   await tell(1, [asks('r1', { action: 'set', every: 60, text: EVIL })]);
-  expect(shown()[1]).toMatch(/^⏰ I have set this for later:\n1\. .* \d\d:\d\d \(UTC\), every hour: read https/);
+  expect(shown()[1]).toMatch(/^⏰ Reminders I've set:\n1\. .* \d\d:\d\d \(UTC\), every hour: read https/);
   const { entities = [], text: told = '' } = newest() ?? {};
   const [{ offset = 0, length = 0, ...moment } = {}] = entities as { offset?: number; length?: number }[];
   expect(told.slice(offset, offset + length)).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)$/);
@@ -33,7 +33,7 @@ test('what the model sets while it answers is named under the answer, and a butt
   expect(newest()?.text).toMatch(/^Cancelled: read https/);
   expect(await coming()).toEqual([`${CHAT}:${other}`]);
   await tell(3, [asks('r2', { action: 'list' })]);
-  expect(shown().filter((each) => each.includes('set this for later'))).toHaveLength(1);
+  expect(shown().filter((each) => each.includes("Reminders I've set"))).toHaveLength(1);
 });
 
 test('in Chinese too, above files; more than ten are not set for one message', async () => {
@@ -73,7 +73,7 @@ test('a reminder that the model cancels is named under the answer, and a button 
   const once = await givenReminder({ text: 'call the bank' }, 60_000);
   await tell(1, [asks('c1', { action: 'cancel', id: weekly }), asks('c2', { action: 'cancel', id: once })]);
   expect(await coming()).toEqual([]);
-  expect(shown()[1]).toMatch(/^⏰ I have cancelled this:\n1\. .*water the plants\n2\. .*call the bank$/);
+  expect(shown()[1]).toMatch(/^⏰ Reminders I've cancelled:\n1\. .*water the plants\n2\. .*call the bank$/);
   expect(buttons()).toEqual([`/reminders restore ${weekly}`, `/reminders restore ${once}`]);
   const [first = '', second = ''] = buttons();
   const named = newest()?.messageId ?? 0;
@@ -104,7 +104,7 @@ test('what is set in a turn that a further message interrupts is named under the
   await ask('Wait, one more thing', 3);
   expect(await outcomes()).toEqual(['command busy', 'merged', 'answered']);
   expect(await coming()).toHaveLength(1);
-  expect(shown().at(-1)).toMatch(/I have set this for later.*read https/s);
+  expect(shown().at(-1)).toMatch(/Reminders I've set.*read https/s);
   const [undo = ''] = buttons();
   await press(undo, 4);
   expect(await coming()).toEqual([]);
@@ -119,14 +119,14 @@ test('a message that is stopped, or fails, after it had something set names it a
   await ask('/stop', 2);
   expect(await outcomes()).toEqual(['cancelled stop', 'command stop']);
   expect(shown()[0]).toMatch(/^I look\./);
-  expect(shown()[1]).toMatch(/I have set this for later.*call Ann/s);
+  expect(shown()[1]).toMatch(/Reminders I've set.*call Ann/s);
   const refused = { do: 'error', status: 401, type: 'authentication_error', message: 'no key' } as const;
   const rounds: Reaction[] = [
     { do: 'answer', content: [asks('r2', { action: 'set', in: 90, text: 'water the plants' })] },
   ];
   world.claude.react(() => rounds.shift() ?? refused);
   expect(await ask('And this one', 3)).toMatchObject({ outcome: 'failed' });
-  const named = expect.stringMatching(/I have set this for later.*water the plants/s);
+  const named = expect.stringMatching(/Reminders I've set.*water the plants/s);
   expect(shown().slice(-2)).toEqual([EN.misconfigured, named]);
   expect(buttons()).toEqual([expect.stringMatching(/^\/retry /), expect.stringMatching(/^\/reminders cancel \w{8}$/)]);
 });

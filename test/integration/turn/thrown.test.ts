@@ -10,7 +10,7 @@ import {
 } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { createClock, createLaneStore } from '../../../shared/state/lane/lanes.ts';
-import { alertingOfForeign } from '../../../worker/lane/lane.ts';
+import { withForeignAlerts } from '../../../worker/lane/lane.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
@@ -135,7 +135,7 @@ test('entries that no later version takes are told to the operator, once', async
   const entries = [await entryOf(LONG_CHAT), await entryOf(`${CHAT}#1`)];
   await peek.xreadgroup('GROUP', INBOUND_GROUP, 'dispatcher', 'COUNT', 2, 'STREAMS', keys.inbound, '>');
   const store = createLaneStore(peek, keys, createClock(), 50);
-  const readmit = alertingOfForeign(store.readmit, (alert) => queueAlert(peek, keys, alert), 50);
+  const readmit = withForeignAlerts(store.readmit, (alert) => queueAlert(peek, keys, alert), 50);
   expect((await readmit()).foreign).toEqual(entries);
   expect(await peek.xlen(keys.alerts)).toBe(0);
   await until('an alert', async () => (await readmit()) && ((await peek.xlen(keys.alerts)) > 0 || undefined));

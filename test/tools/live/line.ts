@@ -54,7 +54,7 @@ export async function openLine({ apiKey, baseURL, model }: Endpoint): Promise<Li
     let told = 0;
     const request: ModelRequest = { model, system: '', caches: true, effort: 'low', ...call };
     const result = await adapter.send(request, AbortSignal.timeout(CALL_MS), () => void told++);
-    const spent = result.ok ? result.answer.usage : result.spent;
+    const spent = result.ok ? result.answer.usage : result.billedUsage;
     if (spent) usages.push(spent);
     return { result, told, wire: tap.calls.at(-1) as Tapped };
   };

@@ -8,7 +8,7 @@ import { PURE_ROOMS, type PureRoom } from './rooms.ts';
 const HELP = `Usage: npm run mutation [-- options]
 
 Changes the pure rooms a thousand times, one small thing at a time, and sees for each change whether a unit test goes
-red. Prints what survived, and the score of each room; exits with 1 when one is below its floor (docs/mutation.md).
+red. Prints what survived, and the score of each room; exits with 1 when one is below its floor (docs/testing.md).
 
   --room NAME       only this one of: ${PURE_ROOMS.map(({ name }) => name).join(', ')}
   --concurrency N   how many processes; default 1`;

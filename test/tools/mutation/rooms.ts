@@ -66,8 +66,8 @@ export const PURE_ROOMS: readonly PureRoom[] = [
   {
     name: 'reply/format/drawn',
     sources: DRAWING,
-    suites: suitesIn('worker/reply/format', 'layout entities grid rich'),
-    floor: 75,
+    suites: [...suitesIn('worker/reply/format', 'layout entities grid rich pack'), ...suitesIn('worker/reply', 'plan')],
+    floor: 94,
     runsMax: 20,
   },
   {

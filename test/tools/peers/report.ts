@@ -28,7 +28,7 @@ export function peersReport(run: PeersRun): string {
   return [
     '# Real parts that nobody here wrote',
     '',
-    `Written by \`npm run verify:peers\` on ${new Date(startedMs).toISOString().slice(0, 10)}: ${((endedMs - startedMs) / 60_000).toFixed(1)} minutes, without bringing the software. What is proven and how: [peers.md](../peers.md).`,
+    `Written by \`npm run verify:peers\` on ${new Date(startedMs).toISOString().slice(0, 10)}: ${((endedMs - startedMs) / 60_000).toFixed(1)} minutes, without bringing the software. What is shown and how is in docs/testing.md.`,
     '',
     `**${summaryOf(run)}** ${missing.join(' ')}`.trim(),
     '',

@@ -62,7 +62,7 @@ export function telemetryReport(run: Verified): string {
   const lines = [
     '# The telemetry stack, run for real',
     '',
-    `Written by \`npm run verify:telemetry\` on ${new Date(run.startedMs).toISOString().slice(0, 10)}: ${minutes} minutes. What it does: [telemetry.md](../telemetry.md#the-stack-run-for-real).`,
+    `Written by \`npm run verify:telemetry\` on ${new Date(run.startedMs).toISOString().slice(0, 10)}: ${minutes} minutes. What it does is in docs/telemetry.md.`,
     '',
     `**${summaryOf(run)}**`,
     '',

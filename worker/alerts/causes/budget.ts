@@ -1,4 +1,4 @@
-import { percentOf, type Spent, spentInWords } from '../../../shared/state/spending/limit.ts';
+import { type LimitUsage, percentOf, spentInWords } from '../../../shared/state/spending/limit.ts';
 import type { Condition, Rules } from './words.ts';
 
 /** Causes about the budget of all chats. */
@@ -27,7 +27,7 @@ const BUDGET_LEVELS = [
 ];
 
 /** Conditions for a budget of all chats that is half, nearly or fully used up. A fully used one makes messages refused. */
-export function budgetConditions(spent: Spent): Condition[] {
+export function budgetConditions(spent: LimitUsage): Condition[] {
   const { limit, isUsedUp, againMs } = spent;
   const percent = percentOf(spent);
   const level = BUDGET_LEVELS.find(({ from }) => percent >= from || isUsedUp);

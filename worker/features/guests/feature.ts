@@ -1,6 +1,6 @@
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Conclusion } from '../../../shared/state/turn/record.ts';
-import { BEGUN_WITHIN_MS, type Place, summonsBook } from '../../../shared/state/turn/summons.ts';
+import { FIRST_MESSAGE_WITHIN_MS, type Place, summonsBook } from '../../../shared/state/turn/summons.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { isFinal, type TelegramFailure } from '../../../shared/telegram/failure.ts';
 import { plainName } from '../../ask/message-header.ts';
@@ -11,10 +11,10 @@ import { deliver as deliverInChat } from '../../reply/outbox.ts';
 import { inOne } from '../../reply/plan.ts';
 import { NO_PROGRESS } from '../../reply/progress.ts';
 import { forSummons } from '../../tools/toolboxes.ts';
-import { inOneMessage } from '../../turn/conclude.ts';
+import { surroundWithTexts } from '../../turn/conclude.ts';
 
 /** The call of the process that accepted the summons is over by then, and noted. */
-const BEGUN_MS = BEGUN_WITHIN_MS + 500;
+const BEGUN_MS = FIRST_MESSAGE_WITHIN_MS + 500;
 const LOOK_MS = 100;
 /** An attempt that has ended otherwise waits for it. */
 const PUT_WITHIN_MS = 10_000;
@@ -54,7 +54,7 @@ async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTi
   const put = place.kind === 'there' ? await edit(env, place.inlineId, answer) : place;
   if (put.kind !== 'refused') return put;
   const lead = texts.answeredInPrivate(message.ok ? message.value.chatTitle : undefined);
-  const told = inOneMessage([lead], conclusion, []);
+  const told = surroundWithTexts([lead], conclusion, []);
   await turn.write('', [turn.reply.markPrivate(), turn.reviseConclusion(told)]);
   return deliverInChat(turn, told, { ...time, isNew: false });
 }

@@ -6,7 +6,7 @@ import {
   type MemoryChange,
   type MemoryLine,
 } from '../../../shared/state/memory/book.ts';
-import { carriedMemory } from '../../../shared/state/session/session.ts';
+import { sessionMemory } from '../../../shared/state/session/session.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { CONFIRMED } from '../../../shared/telegram/commands.ts';
 import type { Button } from '../../../shared/telegram/messages.ts';
@@ -37,7 +37,9 @@ export const memory: CommandHandler = async ({ turn, argument }) => {
       buttons: [[{ text: texts.memory.deleteAllButton, command: `/memory ${ALL} ${CONFIRMED}`, destroys: true }]],
     });
   if (argument === `${ALL} ${CONFIRMED}`)
-    return replied('memory', texts.memory.deletedAll, { changes: [...(await book.erasing(chat)), shownAnew(turn)] });
+    return replied('memory', texts.memory.deletedAll, {
+      changes: [...(await book.changesToErase(chat)), shownAnew(turn)],
+    });
   const [, verb, id] = WORDS.exec(argument) ?? [];
   if (verb === undefined) return replied('memory', texts.memory.usage);
   const made = await book.changes(chat);
@@ -98,7 +100,7 @@ function isCarried({ memory: carried = '' }: Turn, id: string): boolean {
 
 /** Leaves a deleted line out of all later requests, although that costs the cached prefix once. */
 function shownAnew({ keys, session }: Turn): Change {
-  return carriedMemory(keys, session).renew();
+  return sessionMemory(keys, session).renew();
 }
 
 function shown(texts: Texts, lines: readonly MemoryLine[], { before = '', changes = [] as Change[] } = {}): Ending {

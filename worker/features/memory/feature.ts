@@ -18,7 +18,7 @@ export const memoryFeature: Feature = {
     async of(turn, windowTokens) {
       const book = bookOf(turn);
       const now = await book.of(turn.currentChat);
-      return { text: snapshotOf(now, windowTokens), unchanged: book.unchanged(now) };
+      return { text: snapshotOf(now, windowTokens), unchanged: book.expectUnchanged(now) };
     },
   },
   async listUndoableChanges(turn, entries) {
@@ -32,10 +32,10 @@ export const memoryFeature: Feature = {
     const listed = lines.map((line) => lineText(turn.texts, line)).join('\n');
     return {
       texts: lines.length === 0 ? [] : splitReply(turn.texts.memory.left(listed)),
-      changes: await book.erasing(turn.currentChat),
+      changes: await book.changesToErase(turn.currentChat),
     };
   },
-  changesToErase: (redis, keys, chat) => createMemoryBook(redis, keys).erasing(chat),
+  changesToErase: (redis, keys, chat) => createMemoryBook(redis, keys).changesToErase(chat),
   async linesToExport(turn) {
     const { lines } = await bookOf(turn).of(turn.currentChat);
     if (lines.length === 0) return [];

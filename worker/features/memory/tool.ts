@@ -50,7 +50,7 @@ const SPEC: ToolSpec = {
 };
 
 type Input = Readonly<Record<string, unknown>>;
-type Book = Pick<MemoryBook, 'of' | 'changes' | 'change' | 'unchanged'>;
+type Book = Pick<MemoryBook, 'of' | 'changes' | 'change' | 'expectUnchanged'>;
 /** The change of a line; or the error, in a sentence for the model. */
 type Plan = Pick<MemoryChange, 'before' | 'after'> | string;
 
@@ -87,7 +87,7 @@ async function change(book: Book, call: ToolCall): Promise<ToolOutput> {
     if (made.length >= CHANGES_MAX)
       return toolError(`${CHANGES_MAX} changes for one message are the most: people could not look through more.`);
     const changes = book.change(memory, { id, madeIn: entry, madeAtMs: turn.nowMs(), chat: currentChat, ...plan });
-    isDone = (await turn.write(step, changes, [book.unchanged(memory)])) !== 'unmet';
+    isDone = (await turn.write(step, changes, [book.expectUnchanged(memory)])) !== 'unmet';
   }
   return shown(book, turn);
 }

@@ -2,8 +2,8 @@ import { visibleInLine } from '../../../shared/base/text.ts';
 import { type Inline, plain } from '../../../shared/flow/reply.ts';
 import {
   type CancelledReminder,
-  type Coming,
   createReminderBook,
+  type PendingReminder,
   REMINDERS_MAX,
   type ReminderBook,
 } from '../../../shared/state/reminder/book.ts';
@@ -46,7 +46,7 @@ export const reminders: CommandHandler = async ({ turn, argument }) => {
     const [chosen] = coming.filter(({ reminder }) => reminder.id === id);
     if (chosen === undefined) return { reply: [plain(texts.reminders.unknown)], changes: [], after: coming };
     const reply = [plain(texts.reminders.cancelled(textOf(chosen)))];
-    return { reply, changes: book.cancelling([chosen]), after: coming.filter((each) => each !== chosen) };
+    return { reply, changes: book.cancel([chosen]), after: coming.filter((each) => each !== chosen) };
   }
 
   async function restore() {
@@ -58,7 +58,7 @@ export const reminders: CommandHandler = async ({ turn, argument }) => {
     const restored = { ...chosen, dueAtMs };
     return {
       reply: [plain(`${texts.reminders.restored} `), ...lineOf(texts, restored, zone)],
-      changes: book.restoring(chosen, dueAtMs),
+      changes: book.restore(chosen, dueAtMs),
       after: [...coming, restored].sort((one, other) => one.dueAtMs - other.dueAtMs),
     };
   }
@@ -75,7 +75,7 @@ function dueAgainMs({ reminder, dueAtMs }: CancelledReminder, nowMs: number): nu
   return nextDueMs(reminder, nowMs) ?? nowMs;
 }
 
-function listed(texts: Texts, coming: readonly Coming[], timeZone: string) {
+function listed(texts: Texts, coming: readonly PendingReminder[], timeZone: string) {
   const { reminders: text } = texts;
   if (coming.length === 0) return { list: [plain(text.none)], buttons: [] };
   const lines = coming.flatMap((each, at) => [plain(`\n${at + 1}. `), ...lineOf(texts, each, timeZone)]);
@@ -88,7 +88,7 @@ function listed(texts: Texts, coming: readonly Coming[], timeZone: string) {
 /** A reminder on one line: when it comes, whether again, and its whole text. Pure. */
 export function lineOf(
   { reminders: text }: Texts,
-  coming: Pick<Coming, 'reminder' | 'dueAtMs'>,
+  coming: Pick<PendingReminder, 'reminder' | 'dueAtMs'>,
   timeZone: string,
 ): Inline[] {
   const { repeat, timeZone: own } = coming.reminder;
@@ -102,6 +102,6 @@ export function lineOf(
 }
 
 /** The whole text of a reminder on one line, every character of it visible: it is what the model will act on. */
-function textOf({ reminder }: Pick<Coming, 'reminder'>): string {
+function textOf({ reminder }: Pick<PendingReminder, 'reminder'>): string {
   return visibleInLine(reminder.text);
 }

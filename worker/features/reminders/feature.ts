@@ -2,7 +2,7 @@ import { clip } from '../../../shared/base/text.ts';
 import { wallOf, wallText } from '../../../shared/base/wall-time.ts';
 import type { DueReminder, InboundMessage } from '../../../shared/flow/message.ts';
 import { lettersOf } from '../../../shared/flow/reply.ts';
-import { type Coming, createReminderBook } from '../../../shared/state/reminder/book.ts';
+import { createReminderBook, type PendingReminder } from '../../../shared/state/reminder/book.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { plainName, timeIn } from '../../ask/message-header.ts';
 import type { Feature, HeaderFacts, SelfEntered } from '../../feature.ts';
@@ -61,7 +61,7 @@ const due: SelfEntered = {
     const book = bookOf(turn);
     const coming = await book.of(turn.currentChat);
     return remindersOf(turn).flatMap(({ id, dueAtMs }) =>
-      book.chatGone(
+      book.noteChatGone(
         coming.filter(({ reminder }) => reminder.id === id),
         dueAtMs,
       ),
@@ -102,11 +102,11 @@ export const remindersFeature: Feature = {
     const book = bookOf(turn);
     const coming = await book.of(turn.currentChat);
     const texts = coming.length === 0 ? [] : [turn.texts.reminders.left(coming.map(beginningOf))];
-    return { texts, changes: book.cancelling(coming) };
+    return { texts, changes: book.cancel(coming) };
   },
   async changesToErase(redis, keys, chat) {
     const book = createReminderBook(redis, keys);
-    return book.cancelling(await book.of(chat));
+    return book.cancel(await book.of(chat));
   },
   async linesToExport(turn) {
     const zone = timeZoneOf(turn, turn.env.settings);
@@ -144,6 +144,6 @@ function inWords(
   return `a reminder that you set yourself, while answering a message of ${plainName(from.name)} (id ${from.id}),${words} ${when}`;
 }
 
-function beginningOf({ reminder: { text } }: Coming): string {
+function beginningOf({ reminder: { text } }: PendingReminder): string {
   return clip(text.replace(/\s+/gu, ' '), LEFT_CHARS);
 }

@@ -5,7 +5,7 @@ import type { AllowedIds } from '../../../shared/base/settings.ts';
 import { METRIC, messaging, SPAN, traceparent } from '../../../shared/base/telemetry.ts';
 import { parseChatKey } from '../../../shared/redis/keys.ts';
 import { allowedNow } from '../../../shared/state/chat/allowed-people.ts';
-import { createReminderBook, type Due, type ReminderBook } from '../../../shared/state/reminder/book.ts';
+import { createReminderBook, type DueEntry, type ReminderBook } from '../../../shared/state/reminder/book.ts';
 import type { ShardEnv } from '../../shard-env.ts';
 import { messageFor } from './reminder.ts';
 
@@ -42,7 +42,7 @@ async function remind(
   { settings, telemetry, log, reach }: ShardEnv,
   book: ReminderBook,
   ids: AllowedIds,
-  due: Due,
+  due: DueEntry,
   nowMs: number,
 ): Promise<void> {
   const { chat, otherChat, id, dueAtMs, stored } = due;

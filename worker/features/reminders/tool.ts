@@ -1,8 +1,8 @@
 import { wallOf, wallText } from '../../../shared/base/wall-time.ts';
 import { FencedError } from '../../../shared/state/change.ts';
 import {
-  type Coming,
   dueAtOfEarlierCall,
+  type PendingReminder,
   REMINDERS_MAX,
   type ReminderBook,
   SET_AT_ONCE_MAX,
@@ -13,7 +13,7 @@ import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } fro
 import { setIn } from './reminder.ts';
 import { readReminderInput } from './reminder-input.ts';
 
-type Book = Pick<ReminderBook, 'set' | 'of' | 'cancelled' | 'cancellingForUndo'>;
+type Book = Pick<ReminderBook, 'set' | 'of' | 'cancelled' | 'cancelWithUndo'>;
 type Zone = Pick<TurnSettings, 'TZ'>;
 
 const NAME = 'reminders';
@@ -96,12 +96,14 @@ async function cancel(book: Book, turn: Turn, call: string, { id }: Input): Prom
   if (found.length === 0 && !isDone) return toolError('There is no such reminder. "list" names those that there are.');
   const before = await book.cancelled(turn.currentChat);
   const by = { cancelledIn: turn.entry, cancelledAtMs: turn.nowMs() };
-  await turn.write(`reminder:${call}`, book.cancellingForUndo(found, by, before));
+  await turn.write(`reminder:${call}`, book.cancelWithUndo(found, by, before));
   return toolText(`Cancelled: ${id}.`);
 }
 
 type Input = Readonly<Record<string, unknown>>;
-type Shown = Pick<Coming, 'dueAtMs'> & { reminder: Pick<Coming['reminder'], 'id' | 'text' | 'repeat' | 'timeZone'> };
+type Shown = Pick<PendingReminder, 'dueAtMs'> & {
+  reminder: Pick<PendingReminder['reminder'], 'id' | 'text' | 'repeat' | 'timeZone'>;
+};
 
 function line({ reminder: { id, text, repeat, timeZone: own }, dueAtMs }: Shown, timeZone: string): string {
   const again =

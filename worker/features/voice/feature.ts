@@ -33,7 +33,7 @@ export const voiceFeature: Feature = {
   help: ({ env, texts }) => (env.settings.TRANSCRIPTION_MODEL === undefined ? [] : [texts.helpVoice]),
   async transcribe(begun, messages, signal) {
     if (!messages.some(({ content }) => 'sound' in content)) return undefined;
-    const byPlace = new Map<number, { label: string; text: string }>();
+    const byIndex = new Map<number, { label: string; text: string }>();
     const transcriber = transcriberOf(begun.env);
     const isAlone = messages.length === 1 && messages[0]?.content.kind === 'unsupported';
     let turn = begun;
@@ -50,9 +50,9 @@ export const voiceFeature: Feature = {
       }
       if (kept === undefined) turn = await keep(turn, field, heard);
       if (heard.text === '' && isAlone) return conclude(refused('nothing_heard', turn.texts.nothingHeard));
-      if (heard.text !== '') byPlace.set(at, { label: labelOf(message), text: heard.text });
+      if (heard.text !== '') byIndex.set(at, { label: labelOf(message), text: heard.text });
     }
-    return { kind: 'transcribed', byPlace, turn };
+    return { kind: 'transcribed', byIndex, turn };
   },
 };
 

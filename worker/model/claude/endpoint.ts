@@ -5,18 +5,18 @@ import { readLifecycle, windowTokensOf } from '../catalog.ts';
 import type { ModelLimits, ModelRequest } from '../port.ts';
 import { wireRequest } from './wire-request.ts';
 
-/** Where the SDK calls. */
+/** The options of the SDK's client. */
 export interface ClientOptions {
   readonly apiKey: string;
   readonly baseURL: string;
-  /** Whether the SDK makes spans of its own. It would make them where nobody sees them, too. */
+  /** Whether the SDK exports its own spans. */
   readonly isTraced?: boolean;
 }
 
 /**
- * Opens the SDK's client: without its retries, which would sleep for minutes inside a job, and without words of anybody
- * in its spans, whatever the environment says. The SDK is loaded with the first call, so that a start does not wait for
- * it. Rejects when it is not installed.
+ * Opens the SDK's client: without its retries, which would sleep for minutes inside a job, and without message texts in
+ * its spans, whatever the environment says. Loads the SDK with the first call, so that a start does not wait for it.
+ * Rejects if the SDK is not installed.
  */
 export async function openClient({ apiKey, baseURL, isTraced = false }: ClientOptions): Promise<Anthropic> {
   const { default: Client } = await import('@anthropic-ai/sdk');
@@ -25,22 +25,21 @@ export async function openClient({ apiKey, baseURL, isTraced = false }: ClientOp
 }
 
 /**
- * Makes the SDK's own spans. It states its provider on each, also where it asks for a window or a count. A viewer takes every
- * span with words of gen_ai for a part of a conversation, and one without an operation for an unknown part: so only the
- * spans that state theirs keep them.
+ * Filters the SDK's own spans. The SDK sets gen_ai attributes on all of them, but viewers show every such span as a part of
+ * a conversation. So only spans with an operation keep these attributes, not the calls for a window or a count.
  */
 const SDK_SPANS: TracerProvider = {
   getTracer(...about) {
     const tracer = trace.getTracerProvider().getTracer(...about);
     const startSpan: Tracer['startSpan'] = (name, options, ctx) =>
-      withFinishReason(tracer.startSpan(name, { ...options, attributes: classified(options?.attributes) }, ctx));
+      withFinishReason(tracer.startSpan(name, { ...options, attributes: filterAttributes(options?.attributes) }, ctx));
     return { startSpan, startActiveSpan: tracer.startActiveSpan.bind(tracer) };
   },
 };
 
 const FINISH_REASONS = 'gen_ai.response.finish_reasons';
 
-/** The SDK states a stop reason under its own name; by the conventions it is `error` until there is one. */
+/** Sets the finish reason of the conventions from the SDK's own attribute. Its value is `error` until then. */
 function withFinishReason(span: Span): Span {
   const set = span.setAttribute.bind(span);
   span.setAttribute = (name, value) => {
@@ -50,7 +49,7 @@ function withFinishReason(span: Span): Span {
   return span;
 }
 
-function classified(attributes: Attributes = {}): Attributes {
+function filterAttributes(attributes: Attributes = {}): Attributes {
   if (attributes['gen_ai.operation.name'] !== undefined) return { ...attributes, [FINISH_REASONS]: ['error'] };
   return Object.fromEntries(Object.entries(attributes).filter(([name]) => !name.startsWith('gen_ai.')));
 }
@@ -59,7 +58,7 @@ const ASK_TIMEOUT_MS = 10_000;
 /** A smaller window is a mistake of the endpoint, and would make every message too long. */
 const WINDOW_TOKENS_MIN = 1_000;
 
-/** Asks the endpoint for the limits of a model; rejects when it cannot be asked. */
+/** Asks the endpoint for the limits of a model. Rejects if the endpoint is unavailable. */
 export async function askLimits(client: Anthropic, model: string): Promise<Partial<ModelLimits>> {
   const card = await askCard(client, model);
   const windowTokens = atLeast(WINDOW_TOKENS_MIN, card?.max_input_tokens);
@@ -72,8 +71,8 @@ function atLeast(min: number, value: number | null | undefined): number | undefi
 }
 
 /**
- * Asks the endpoint for its description of a model. `undefined` for a 404, which shows nothing of the model: many
- * endpoints lack this call. Rejects when the endpoint cannot be asked.
+ * Asks the endpoint for its description of a model. Returns `undefined` for a 404, since many endpoints lack this call.
+ * Rejects if the endpoint is unavailable.
  */
 async function askCard(client: Anthropic, model: string, signal?: AbortSignal) {
   try {
@@ -84,16 +83,16 @@ async function askCard(client: Anthropic, model: string, signal?: AbortSignal) {
   }
 }
 
-/** Asks the endpoint where a model is in its life. Contract: as `askCard`. */
+/** Asks the endpoint for the lifecycle of a model. Contract: as `askCard`. */
 export async function askLifecycle(client: Anthropic, model: string, signal?: AbortSignal) {
   return readLifecycle(await askCard(client, model, signal));
 }
 
 const NOT_OFFERED: ReadonlySet<unknown> = new Set([404, 405, 501]);
-/** An endpoint may learn it. */
-const NOT_OFFERED_KEEP_MS = 3600_000;
+/** Short enough to notice an endpoint that adds the call. */
+const NOT_OFFERED_MS = 3600_000;
 
-/** Asks the endpoint how many tokens a request has, as long as it offers that. Never rejects. */
+/** Creates a function that asks the endpoint for the tokens of a request, if the endpoint offers that. Never rejects. */
 export function createTokenCount(client: () => Promise<Anthropic>, now: () => number = Date.now) {
   let notOfferedUntilMs = 0;
   return async (request: ModelRequest, signal: AbortSignal): Promise<number | undefined> => {
@@ -101,19 +100,19 @@ export function createTokenCount(client: () => Promise<Anthropic>, now: () => nu
     const { max_tokens: _, output_config: __, ...body } = wireRequest({ ...request, caches: true });
     try {
       const { messages } = await client();
-      const counted = await messages.countTokens(body as Parameters<typeof messages.countTokens>[0], {
+      const count = await messages.countTokens(body as Parameters<typeof messages.countTokens>[0], {
         signal,
         timeout: ASK_TIMEOUT_MS,
       });
-      return Number.isSafeInteger(counted.input_tokens) && counted.input_tokens > 0 ? counted.input_tokens : undefined;
+      return Number.isSafeInteger(count.input_tokens) && count.input_tokens > 0 ? count.input_tokens : undefined;
     } catch (error) {
-      if (error instanceof APIError && NOT_OFFERED.has(error.status)) notOfferedUntilMs = now() + NOT_OFFERED_KEEP_MS;
+      if (error instanceof APIError && NOT_OFFERED.has(error.status)) notOfferedUntilMs = now() + NOT_OFFERED_MS;
       return undefined;
     }
   };
 }
 
-/** A window that the operator states for one model, whatever its endpoint says. */
+/** A window that the operator sets for one model, in place of the endpoint's. */
 export interface StatedWindow {
   model: string;
   tokens: number;
@@ -121,44 +120,44 @@ export interface StatedWindow {
 
 type AskLimits = (model: string) => Promise<Partial<ModelLimits>>;
 
-const STATED_KEEP_MS = 24 * 3600_000;
-const FAILED_KEEP_MS = 60_000;
+const ANSWER_CACHE_MS = 24 * 3600_000;
+const FAILURE_CACHE_MS = 60_000;
 
 /**
- * Caches limits. `ask` rejects when the endpoint cannot be asked just now: then the last known limits hold for another
- * minute, or else the table's. The table also supplies whatever is not stated. A window smaller than what is known would
- * cost conversations, so it is asked for twice, and of two different ones the larger holds.
+ * Caches the limits of models. If `ask` rejects, the last known limits, or the table's, hold for another minute. The table
+ * also provides limits that the endpoint does not state. A smaller window than before would force compactions, so the
+ * endpoint is asked twice, and the larger window counts.
  */
-export function rememberLimits(ask: AskLimits, stated: StatedWindow | undefined, now: () => number = Date.now) {
-  const kept = new Map<string, { limits: ModelLimits; untilMs: number }>();
+export function rememberLimits(ask: AskLimits, statedWindow: StatedWindow | undefined, now: () => number = Date.now) {
+  const cache = new Map<string, { limits: ModelLimits; untilMs: number }>();
   const asking = new Map<string, Promise<ModelLimits>>();
   const learn = async (model: string): Promise<ModelLimits> => {
-    const before = kept.get(model)?.limits ?? { windowTokens: windowTokensOf(model) };
-    const answer = await askTwice(ask, model, before).catch(() => undefined);
-    const limits = { windowTokens: windowTokensOf(model), ...(answer ?? before) };
-    if (stated?.model === model) limits.windowTokens = stated.tokens;
-    kept.set(model, { limits, untilMs: now() + (answer ? STATED_KEEP_MS : FAILED_KEEP_MS) });
+    const previous = cache.get(model)?.limits ?? { windowTokens: windowTokensOf(model) };
+    const answer = await askTwice(ask, model, previous).catch(() => undefined);
+    const limits = { windowTokens: windowTokensOf(model), ...(answer ?? previous) };
+    if (statedWindow?.model === model) limits.windowTokens = statedWindow.tokens;
+    cache.set(model, { limits, untilMs: now() + (answer ? ANSWER_CACHE_MS : FAILURE_CACHE_MS) });
     asking.delete(model);
     return limits;
   };
   return {
-    /** The limits that are known without asking, stale or not. */
-    known: (model: string): ModelLimits | undefined => kept.get(model)?.limits,
-    /** Asks once for as long as the answer is valid; concurrent callers share the answer. Never rejects. */
+    /** The cached limits, even if stale. */
+    cached: (model: string): ModelLimits | undefined => cache.get(model)?.limits,
+    /** The limits; asks again once the cached ones are stale. Concurrent callers share the answer. Never rejects. */
     async of(model: string): Promise<ModelLimits> {
-      const known = kept.get(model);
-      if (known && now() < known.untilMs) return known.limits;
-      const asked = asking.get(model) ?? learn(model);
-      asking.set(model, asked);
-      return asked;
+      const entry = cache.get(model);
+      if (entry && now() < entry.untilMs) return entry.limits;
+      const answer = asking.get(model) ?? learn(model);
+      asking.set(model, answer);
+      return answer;
     },
   };
 }
 
-async function askTwice(ask: AskLimits, model: string, known: ModelLimits): Promise<Partial<ModelLimits>> {
-  const windowOf = ({ windowTokens }: Partial<ModelLimits>) => windowTokens ?? known.windowTokens;
+async function askTwice(ask: AskLimits, model: string, previous: ModelLimits): Promise<Partial<ModelLimits>> {
+  const windowOf = ({ windowTokens }: Partial<ModelLimits>) => windowTokens ?? previous.windowTokens;
   const first = await ask(model);
-  if (windowOf(first) >= known.windowTokens) return first;
+  if (windowOf(first) >= previous.windowTokens) return first;
   const second = await ask(model);
   return windowOf(second) > windowOf(first) ? second : first;
 }

@@ -1,27 +1,27 @@
 import type { Middleware } from '@anthropic-ai/sdk/core/middleware';
 
 const NO_STREAM = /^(?:application\/(?:\w+\+)?json|text\/html|application\/xhtml)/i;
-/** An error stands in the first characters of a body, or the body is not an error. */
+/** The part of a body that may contain an error. */
 const FOREIGN_CHARS_MAX = 8_192;
-/** Bound for memory, above every answer: output of 128,000 tokens, an event each, takes 30 MB. */
+/** A limit for memory, above any answer: output of 128,000 tokens, with an event for each, takes 30 MB. */
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * The bytes of one call, below the SDK. The SDK hides pings, waits for ever on a stream that falls silent, and takes any
- * body of a 200 for a stream of events. Every byte counts as a sign of life: a ping, a comment, the middle of an event.
+ * Watches the bytes of one call below the SDK, since the SDK hides pings, waits for ever on a silent stream, and treats any
+ * body with status 200 as a stream of events. Every byte is a sign of life: a ping, a comment, a part of an event.
  */
 export class Wire {
-  /** Whether no byte came for too long, the wait for the headers included. */
+  /** Whether no byte came for too long, with the wait for the headers. */
   isSilent = false;
-  /** Whether the request went out. */
+  /** Whether the request was sent. */
   isSent = false;
-  /** Whether the server has taken the call: it has begun a stream. */
-  isTaken = false;
+  /** Whether the server has begun a stream, and so has accepted the call. */
+  hasStream = false;
   /** The beginning of a body that is a page or plain JSON instead of a stream. */
   foreign: string | undefined;
-  /** Aborts when the caller does, after a silence, and when the response is too large. */
+  /** Aborts when the caller does, after a silence, and if the response is too large. */
   readonly signal: AbortSignal;
-  readonly #ended = new AbortController();
+  readonly #abort = new AbortController();
   readonly #timer: NodeJS.Timeout;
   readonly #onBytes: () => void;
   #bytes = 0;
@@ -29,46 +29,46 @@ export class Wire {
 
   /** `onBytes` is called each time that bytes of the response arrive. */
   constructor(idleMs: number, caller: AbortSignal, onBytes: () => void) {
-    this.signal = AbortSignal.any([caller, this.#ended.signal]);
+    this.signal = AbortSignal.any([caller, this.#abort.signal]);
     this.#onBytes = onBytes;
     this.#timer = setTimeout(() => {
       this.isSilent = true;
-      this.#ended.abort();
+      this.#abort.abort();
     }, idleMs);
   }
 
-  /** Stops listening. Must be called once the call has ended, in whatever way. */
+  /** Stops watching. Call this after the end of the call, whatever its result. */
   close(): void {
     this.#isOpen = false;
     clearTimeout(this.#timer);
   }
 
-  /** Goes with the request of this one call. */
+  /** The SDK middleware for this one call. */
   readonly listen: Middleware = async (request, next) => {
     this.isSent = true;
     const response = await next(request);
-    this.#hear(0);
+    this.#onChunk(0);
     const { body, status, statusText, headers, ok } = response;
     if (ok && NO_STREAM.test(headers.get('content-type') ?? '')) this.foreign = '';
-    else this.isTaken = ok;
+    else this.hasStream = ok;
     const decoder = new TextDecoder();
-    const heard = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    const watchStream = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
       transform: (chunk, out) => {
-        this.#hear(chunk.length);
+        this.#onChunk(chunk.length);
         if (this.foreign !== undefined && this.foreign.length < FOREIGN_CHARS_MAX)
           this.foreign = (this.foreign + decoder.decode(chunk, { stream: true })).slice(0, FOREIGN_CHARS_MAX);
         out.enqueue(chunk);
       },
     });
-    return body === null ? response : new Response(body.pipeThrough(heard), { status, statusText, headers });
+    return body === null ? response : new Response(body.pipeThrough(watchStream), { status, statusText, headers });
   };
 
-  #hear(bytes: number): void {
-    // A chunk may arrive after the call has ended, and nothing would stop the timer that it starts.
+  #onChunk(bytes: number): void {
+    // A chunk may arrive after the end of the call, and would start a timer that is never stopped.
     if (!this.#isOpen) return;
     this.#timer.refresh();
     this.#bytes += bytes;
-    if (this.#bytes > RESPONSE_BYTES_MAX) this.#ended.abort();
+    if (this.#bytes > RESPONSE_BYTES_MAX) this.#abort.abort();
     this.#onBytes();
   }
 }

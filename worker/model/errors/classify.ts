@@ -2,29 +2,28 @@ import { type Evidence, field, readEvidence } from './evidence.ts';
 import type { Failure, FailureClass } from './failure.ts';
 import { type Fact, WORDINGS, type Wording } from './wordings.ts';
 
-/** A wait that an endpoint asks for is obeyed up to this. Beyond it our own backoff asks again. */
+/** The longest wait that an endpoint may ask for. Instead of longer waits, our own backoff applies. */
 const ASKED_WAIT_MS_MAX = 3_600_000;
-/** A 413 for fewer bytes is wrong: the smallest limit in use is nginx's default, 1 MiB. */
+/** A 413 for fewer bytes is implausible: the smallest limit in use is nginx's default, 1 MiB. */
 const WIRE_BYTES_MIN = 1_000_000;
 
-/** The size of an answer, as the answer states it. */
+/** The facts about an answer that may show an unreported failure. */
 export interface AnswerUsage {
   stopReason: string | null;
-  /** Whether it has neither words nor calls of tools. */
+  /** Whether the answer has neither words nor calls of tools. */
   isEmpty: boolean;
   outputTokens: number;
-  /** Input, cache reads and cache writes of one pass together; undefined where it is not known. */
+  /** Input, cache reads and cache writes of one pass together; undefined if unknown. */
   inputTokens: number | undefined;
   windowTokens: number;
 }
 
 /**
- * Classifies a failed model call by the table of wordings; the only place that does. Accepts anything: an error of the
- * SDK, the body of an SSE `error` event, a plain string, null. Total: it never throws and always returns a kind. An error
- * that no row knows is `transient`/`unknown`, which bounded attempts end. `requestBytes` is the size of the request's body,
- * where it is known.
+ * Classifies a failed model call by the table of wordings. Accepts anything: an error of the SDK, the body of an SSE
+ * `error` event, a plain string, null. Total: never throws, and always returns a kind. An error without a row is
+ * `transient`/`unknown`, which bounded attempts end. `requestBytes` is the size of the request's body, if known.
  *
- * Contract: never given the text of a chat or of an answer, which may quote an error.
+ * Contract: do not pass the text of a chat or of an answer, which may quote an error.
  */
 export function classify(error: unknown, { requestBytes = WIRE_BYTES_MIN }: { requestBytes?: number } = {}): Failure {
   const evidence = readEvidence(error);
@@ -32,14 +31,14 @@ export function classify(error: unknown, { requestBytes = WIRE_BYTES_MIN }: { re
   return withFacts({ kind: kind === 'wire' && requestBytes < WIRE_BYTES_MIN ? 'unknown' : kind, reason }, evidence);
 }
 
-/** The first row of the table that holds for an error. */
+/** The first row of the table that matches an error. */
 export function wordingOf(error: Evidence): Wording | undefined {
   const facts = new Set<Fact | undefined>(error.facts);
-  if (WORDINGS.some((row) => row.certain && holds(row, error, facts))) facts.add('too large');
-  return WORDINGS.find((row) => holds(row, error, facts));
+  if (WORDINGS.some((row) => row.certain && matches(row, error, facts))) facts.add('too large');
+  return WORDINGS.find((row) => matches(row, error, facts));
 }
 
-function holds(row: Wording, { status, sentences, plain }: Evidence, facts: ReadonlySet<Fact | undefined>): boolean {
+function matches(row: Wording, { status, sentences, plain }: Evidence, facts: ReadonlySet<Fact | undefined>): boolean {
   if (row.status?.test(String(status ?? 'none')) === false) return false;
   if (row.with !== undefined && !facts.has(row.with)) return false;
   if (facts.has(row.without)) return false;
@@ -49,8 +48,8 @@ function holds(row: Wording, { status, sentences, plain }: Evidence, facts: Read
 }
 
 /**
- * Classifies a call that returned an answer: an overflow that the provider did not report, or a refusal. An answer that
- * says something is no failure, whatever its usage and its stop reason state: it was billed, and a person waits for it.
+ * Classifies a call that returned an answer: an overflow that the provider did not report, or a refusal. An answer with
+ * words or calls is no failure, whatever its usage and its stop reason state: it was billed, and a person waits for it.
  */
 export function classifyAnswer(answer: AnswerUsage): Failure | undefined {
   const stopReason = field(answer, 'stopReason');
@@ -63,14 +62,14 @@ export function classifyAnswer(answer: AnswerUsage): Failure | undefined {
   return stopReason === 'model_context_window_exceeded' ? { kind: 'token', reason: 'silent_overflow' } : undefined;
 }
 
-/** The class of a failure, with what the error states that matters to it. */
+/** The class of a failure, with the error's facts that matter to it. */
 function withFacts(
-  found: FailureClass,
+  failureClass: FailureClass,
   { status, requestId, path, sizes, retryAfterMs, resetMs, rateTokens }: Evidence,
 ): Failure {
-  const isAboutSize = found.kind === 'token' || found.kind === 'fit';
-  const isThrottled = found.reason === 'rate_limited';
-  const askedMs = found.kind === 'transient' ? (retryAfterMs ?? (isThrottled ? resetMs : undefined)) : undefined;
+  const isAboutSize = failureClass.kind === 'token' || failureClass.kind === 'fit';
+  const isThrottled = failureClass.reason === 'rate_limited';
+  const askedMs = failureClass.kind === 'transient' ? (retryAfterMs ?? (isThrottled ? resetMs : undefined)) : undefined;
   const facts = {
     status,
     requestId,
@@ -79,10 +78,10 @@ function withFacts(
     rateTokens: isThrottled ? rateTokens : undefined,
     ...(isAboutSize && { observedTokens: sizes.observed, limitTokens: sizes.limit, outputTokens: sizes.output }),
   };
-  return { ...found, ...Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined)) };
+  return { ...failureClass, ...Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined)) };
 }
 
-/** A wait that is asked for, as far as it is obeyed. */
+/** The wait that an endpoint asks for, as `retryAfterMs`; as `longWaitMs` if it is longer than an hour. */
 export function obeyedWait(askedMs: number): Pick<Failure, 'retryAfterMs' | 'longWaitMs'> {
   return askedMs <= ASKED_WAIT_MS_MAX ? { retryAfterMs: askedMs } : { longWaitMs: askedMs };
 }

@@ -1,7 +1,7 @@
 import { type TokenCounts, tokenCountsIn } from './token-counts.ts';
 import type { Fact } from './wordings.ts';
 
-/** All that can be read from an error without trusting its shape. */
+/** The facts that can be read from an error of any shape. */
 export interface Evidence {
   status: number | undefined;
   /** The error's text as plain text. */
@@ -10,17 +10,17 @@ export interface Evidence {
   sentences: string[];
   facts: readonly Fact[];
   sizes: TokenCounts;
-  /** How long the provider asks to wait. */
+  /** The wait that the provider asks for. */
   retryAfterMs: number | undefined;
-  /** How long until a rate limit that is used up starts again. */
+  /** The time until a used-up rate limit starts again. */
   resetMs: number | undefined;
-  /** The input tokens that an account may send within a minute. */
+  /** The account's limit of input tokens per minute. */
   rateTokens: number | undefined;
   requestId: string | undefined;
   path: { message: number; block?: number } | undefined;
 }
 
-/** Reads an error of any shape. Never throws for a hostile getter or proxy; looks at a bounded part of it. */
+/** Reads a bounded part of an error of any shape. Never throws, even for a hostile getter or proxy. */
 export function readEvidence(error: unknown): Evidence {
   const parts = partsOf(error);
   const raw = textOf(error);
@@ -58,7 +58,7 @@ function firstDefined<T>(parts: readonly unknown[], read: (part: unknown) => T |
   return undefined;
 }
 
-/** Where the SDK, fetch, AWS, axios and the AI SDK keep the error that they wrap; "0" is the first of a list. */
+/** The keys under which the SDK, fetch, AWS, axios and the AI SDK wrap an error; "0" is the first of a list. */
 const WRAPPERS = 'error body response data detail details cause errors responseBody $metadata 0'.split(' ');
 /** Wrapped errors may be circular. */
 const MAX_PARTS = 16;
@@ -75,7 +75,7 @@ function partsOf(error: unknown): unknown[] {
   return parts;
 }
 
-/** The texts of the error and of those that it wraps, as they were sent; bounded. */
+/** The original texts of the error and of the errors that it wraps; bounded. */
 export function textOf(error: unknown): string {
   const texts: string[] = [];
   for (const part of partsOf(error)) {
@@ -87,23 +87,23 @@ export function textOf(error: unknown): string {
   return texts.join('\n').slice(0, MAX_TEXT_CHARS);
 }
 
-/** Names that any error has, or that only restate the status. */
-const SAYS_NOTHING = /^(?:error|(?:API|BadRequest|PermissionDenied|NotFound|ContentTooLarge)?Error)$/;
+/** Names without information: names of any error, or that only repeat the status. */
+const EMPTY_NAMES = /^(?:error|(?:API|BadRequest|PermissionDenied|NotFound|ContentTooLarge)?Error)$/;
 
 /** The error's names, types and codes, as plain text. */
 function labelsOf(parts: readonly unknown[], raw: string): string[] {
-  const stated = parts.flatMap((part) =>
+  const fields = parts.flatMap((part) =>
     ['name', 'type', 'code', 'status', 'error_code', '__type'].map((key) => field(part, key)),
   );
-  const written = /["']type["'] {0,2}: {0,2}["'](?!error["'])([\w.]{3,60})["']/.exec(raw)?.[1];
-  return [...stated, written].flatMap((label) =>
-    typeof label === 'string' && label.length <= 80 && !SAYS_NOTHING.test(label) ? [plainText(label)] : [],
+  const typeInText = /["']type["'] {0,2}: {0,2}["'](?!error["'])([\w.]{3,60})["']/.exec(raw)?.[1];
+  return [...fields, typeInText].flatMap((label) =>
+    typeof label === 'string' && label.length <= 80 && !EMPTY_NAMES.test(label) ? [plainText(label)] : [],
   );
 }
 
 function requestIdOf(part: unknown): string | undefined {
-  const stated = [field(part, 'requestID'), field(part, 'request_id'), header(part, 'request-id')];
-  return stated
+  const ids = [field(part, 'requestID'), field(part, 'request_id'), header(part, 'request-id')];
+  return ids
     .find((id) => typeof id === 'string' && id !== '')
     ?.toString()
     .slice(0, 100);
@@ -117,14 +117,14 @@ function pathIn(plain: string): Evidence['path'] {
 
 /** "rate limit of 30,000 input tokens per minute", "tokens per min (TPM): Limit 30000" */
 function rateText(plain: string): number | undefined {
-  const [, before, after] =
+  const [, first, second] =
     /(?<![\w.,])(\d[\d,]{2,12}) (?:input |prompt )?tokens per min|tokens per min[^.\d]{0,24}limit:? (\d[\d,]{2,12})/.exec(
       plain,
     ) ?? [];
-  return Number((before ?? after)?.replaceAll(',', '')) || undefined;
+  return Number((first ?? second)?.replaceAll(',', '')) || undefined;
 }
 
-/** The field, or undefined where it is null or reading it throws. */
+/** The field; undefined if it is null, or if reading it throws. */
 export function field(value: unknown, key: string): unknown {
   if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return undefined;
   try {
@@ -134,7 +134,7 @@ export function field(value: unknown, key: string): unknown {
   }
 }
 
-/** A header of the answer that an error keeps, in any of the ways in which errors keep headers. */
+/** A response header of an error, in any of the usual representations. */
 export function header(part: unknown, name: string): string | undefined {
   for (const headers of [field(part, 'headers'), field(part, 'responseHeaders')]) {
     const get = field(headers, 'get');
@@ -142,16 +142,16 @@ export function header(part: unknown, name: string): string | undefined {
       const value: unknown = typeof get === 'function' ? get.call(headers, name) : field(headers, name);
       if (typeof value === 'string' || typeof value === 'number') return String(value).slice(0, 100);
     } catch {
-      // Headers that cannot be read say nothing.
+      // Ignore headers that cannot be read.
     }
   }
   return undefined;
 }
 
-/** The status that an error states in a field of its own. */
+/** The status in a field of the error. */
 function statusOf(part: unknown): number | undefined {
-  const stated = ['status', 'statusCode', 'status_code', 'httpStatus', 'httpStatusCode', 'code'];
-  const status = stated
+  const keys = ['status', 'statusCode', 'status_code', 'httpStatus', 'httpStatusCode', 'code'];
+  const status = keys
     .map((key) => field(part, key))
     .find((value) => /^(?:number|string)$/.test(typeof value) && /^[45]\d\d$/.test(String(value)));
   return status === undefined ? undefined : Number(status);
@@ -164,36 +164,38 @@ const LEADING_STATUS = new RegExp(
 );
 const NAMED_STATUS = new RegExp(`\\b(?:https?(?:/[\\d.]{1,3})?|status|code)[:= (]{1,4}([45]\\d\\d)${NOT_A_COUNT}`);
 
-/** A status that the text leads with or names as such; a bare number elsewhere is a count or a part of an id. */
+/** A status at the beginning of the text, or named as such. A bare number elsewhere is a count or a part of an id. */
 function statusInText(plain: string): number | undefined {
   const found = LEADING_STATUS.exec(plain) ?? NAMED_STATUS.exec(plain);
   return found === null ? undefined : Number(found[1]);
 }
 
-/** How long a response asks to wait in its header `retry-after`, in ms. */
+/** The wait in the response header `retry-after`, in ms. */
 export function retryAfterHeader(part: unknown): number | undefined {
   const milliseconds = header(part, 'retry-after-ms') ?? '';
   if (/^\d{1,12}(?:\.\d{1,6})?$/.test(milliseconds)) return Math.round(Number(milliseconds));
-  const after = header(part, 'retry-after') ?? '';
-  if (/^\d{1,9}(?:\.\d{1,6})?$/.test(after)) return Math.round(Number(after) * 1000);
-  return msUntil(part, after);
+  const secondsOrDate = header(part, 'retry-after') ?? '';
+  if (/^\d{1,9}(?:\.\d{1,6})?$/.test(secondsOrDate)) return Math.round(Number(secondsOrDate) * 1000);
+  return msUntil(part, secondsOrDate);
 }
 
 /** The rate limits of the Messages API ("Rate limits: response headers"). */
 const RATE_LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
 
-/** How long until the last of the rate limits starts again that a response states as used up, in ms. */
+/** The time until the last of the used-up rate limits in a response starts again, in ms. */
 function resetHeader(part: unknown): number | undefined {
   const resets = RATE_LIMITS.flatMap((name) => {
-    const [left, reset] = ['remaining', 'reset'].map((what) => header(part, `anthropic-ratelimit-${name}-${what}`));
-    return Number(left ?? 0) === 0 ? (msUntil(part, reset ?? '') ?? []) : [];
+    const [remaining, reset] = ['remaining', 'reset'].map((what) =>
+      header(part, `anthropic-ratelimit-${name}-${what}`),
+    );
+    return Number(remaining ?? 0) === 0 ? (msUntil(part, reset ?? '') ?? []) : [];
   });
   return resets.length === 0 ? undefined : Math.max(...resets);
 }
 
 /**
- * How long until a time that a response states, in ms. Only the clock that wrote it can tell, so it counts from the
- * response's own `date`; without that it says nothing.
+ * The time until a date in a response, in ms. Counts from the response's own header `date`, since the server's clock may
+ * differ from ours; undefined without that header.
  */
 function msUntil(part: unknown, time: string): number | undefined {
   const ms = Date.parse(time) - Date.parse(header(part, 'date') ?? '');
@@ -204,7 +206,7 @@ const DURATION =
   /(?:again|retry|wait)[^\d\n]{0,24}((?:\d{1,6}(?:\.\d{1,9}|) ?(?:ms|milliseconds|s|sec|secs|second|seconds|m|min|mins|minute|minutes|h|hr|hrs|hour|hours)(?![a-z]) ?){1,4})/;
 const UNIT_MS = { ms: 1, mil: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
-/** How long the text asks to wait, in ms: "try again in 1.971s", "retry after ms: 250", "Please try again in 6m0s". */
+/** The wait that the text asks for, in ms: "try again in 1.971s", "retry after ms: 250", "Please try again in 6m0s". */
 function retryAfterText(plain: string): number | undefined {
   const bare = /retry after( ms)?\W{1,3}(\d{1,7}(?:\.\d{1,3})?)(?![\d.]| ?[a-z])/.exec(plain);
   if (bare !== null) return Math.round(Number(bare[2]) * (bare[1] === undefined ? 1_000 : 1));
@@ -215,12 +217,12 @@ function retryAfterText(plain: string): number | undefined {
   return Math.round(inMs.reduce((sum, ms) => sum + ms, 0));
 }
 
-/** No more of an error than this is ever read, so a hostile body costs no time. */
+/** The most characters of an error that are read, so that a hostile body costs little time. */
 const MAX_TEXT_CHARS = 8_192;
-/** An error says what is wrong in its first sentences; each is matched against every rule. */
+/** The most sentences of an error that are matched against the rules. */
 const MAX_SENTENCES = 64;
 
-/** The frame of a JSON error: its words ("invalid", "request", "message") are never the subject. */
+/** The frame of a JSON error, whose words ("message", "type") are no part of the error's sentences. */
 const ENVELOPE_WORDS = /\\{0,4}["'](?:message|type)\\{0,4}["'] ?: ?/g;
 
 /** The text in normalised form: lower case, no quotes and links, `snake_case` and `camelCase` split into words. */
@@ -243,7 +245,7 @@ function plainText(text: string): string {
     .slice(0, MAX_TEXT_CHARS);
 }
 
-/** Sentences end at a full stop that a space follows: `messages.3.content.1` and `1.971s` are not split. */
+/** Splits a text into sentences, at full stops before a space: not within `messages.3.content.1` or `1.971s`. */
 function sentencesOf(plain: string): string[] {
   return plain.split(/\n|(?<=[.!?]) |\u3002/, MAX_SENTENCES);
 }

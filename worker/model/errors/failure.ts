@@ -1,6 +1,6 @@
 import type { FailureReason } from '../../../shared/flow/failure.ts';
 import type { ProviderTrouble } from '../../../shared/state/provider/provider.ts';
-/** The kind of trouble that a failure is: it alone decides the reaction (see the recovery table). */
+/** The kind of a failure, which alone decides the reaction (`docs/recovery.md`). */
 export type FailureKind =
   | 'token'
   | 'fit'
@@ -11,15 +11,15 @@ export type FailureKind =
   | 'output'
   /** The model declined. */
   | 'refusal'
-  /** A 4xx without a known cause: the history, the message, the fixed parts or the endpoint may be to blame. */
+  /** A 4xx without a known cause: the history, the message, the fixed parts or the endpoint may be the cause. */
   | 'unknown'
   | 'transient'
-  /** The model cannot be used here: another one may be. */
+  /** The model cannot be used here, but another one may be. */
   | 'model'
   /** The key is not accepted, or the credit is used up. */
   | 'terminal';
 
-/** Everything that recovery may know about a failed model call. A field is absent when the error does not state it. */
+/** The facts about a failed model call. A field is absent if the error does not state it. */
 export interface Failure {
   kind: FailureKind;
   reason: FailureReason;
@@ -33,25 +33,25 @@ export interface Failure {
   path?: { message: number; block?: number };
   /** The rule that the request breaks; only for `invalid_request`. */
   rule?: string;
-  /** The tool that the error names, where it is about one of the request's tools. */
+  /** The tool that the error names, if the error is about one of the request's tools. */
   tool?: string;
-  /** How many tokens of input the provider takes within a minute, where it says so; only for `rate_limited`. */
+  /** The stated limit of input tokens per minute; only for `rate_limited`. */
   rateTokens?: number;
-  /** How long the provider asks to wait, an hour at most; only for `transient`. */
+  /** The wait that the provider asks for, an hour at most; only for `transient`. */
   retryAfterMs?: number;
   /** A longer wait that the provider asks for. It is not obeyed, and the operator is notified. */
   longWaitMs?: number;
-  /** Whose budget is used up, and when it starts again; with no other reason. */
+  /** The used-up budget and the time at which it starts again; only for a reason `over_…`. */
   budget?: { whose: 'chat' | 'person' | 'total'; period: 'day' | 'month'; againMs: number };
   requestId?: string;
-  /** Whether another model was asked the same, and declined as well. */
+  /** Whether the fallback model declined the same request as well. */
   isSeconded?: true;
 }
 
-/** The class of a failure; the rest of it are facts that the error states. */
+/** The kind and the reason of a failure. */
 export type FailureClass = Pick<Failure, 'kind' | 'reason'>;
 
-/** Whether a failure is about the key or the credit: whatever a request holds, its history is not to blame. */
+/** Whether a failure is about the key or the credit, so that no request and no history is the cause. */
 export function isOfAccount(reason: FailureReason): boolean {
   return reason === 'authentication' || reason === 'billing';
 }
@@ -61,7 +61,7 @@ export function isOverBudget(reason: string | undefined): boolean {
   return reason?.startsWith('over_') === true;
 }
 
-/** The operator's text for each, after "the model endpoint". */
+/** The operator's text for each trouble, after "the model endpoint". */
 export const PROVIDER_SAID: Readonly<Record<ProviderTrouble, string>> = {
   overloaded: 'is overloaded or fails',
   network: 'cannot be reached, or breaks off',
@@ -78,7 +78,7 @@ const REASONS: Readonly<Record<ProviderTrouble, readonly FailureReason[]>> = {
   model: ['not_found', 'model_unusable'],
 };
 
-/** The trouble of the endpoint that a failure shows; `undefined` when it is about one request, or no call was made. */
+/** The endpoint's trouble behind a failure; `undefined` if the failure is about one request, or no call was made. */
 export function providerTroubleOf(reason: FailureReason): ProviderTrouble | undefined {
   return (Object.keys(REASONS) as ProviderTrouble[]).find((trouble) => REASONS[trouble].includes(reason));
 }

@@ -1,6 +1,5 @@
 /**
- * Counts that an error about size states. Where both are known, `observed` is greater than `limit`, unless it has
- * `output`.
+ * The counts in an error about size. If both are present, `observed` is greater than `limit`, unless there is an `output`.
  */
 export type TokenCounts = Partial<Record<'observed' | 'limit' | 'output', number>>;
 
@@ -9,7 +8,7 @@ const TOKENS_MIN = 256;
 
 /** Numbers that are not counts: differences, model names, codes, dates, ids. */
 const NO_COUNTS = /\bby \d+|\b[a-z]+-\d\S*|\b(?:code|status|http|error|id)\W{0,3}\d+/g;
-/** The numbers of a limit in characters say nothing about tokens. */
+/** Texts about a limit in characters, whose numbers are not tokens. */
 const IN_CHARACTERS = /\d (?:characters|chars|symbols)\b|expected max length/;
 
 const NUMBER = '(?<![\\w.-])(\\d[\\d,.]{0,14}(?: ?[km](?![a-z]))?)';
@@ -37,14 +36,14 @@ const PHRASES: readonly [phrase: string, ...counts: (keyof TokenCounts)[]][] = [
   [`${NUMBER}\\D{0,60}?${OVER}\\D{0,90}${NUMBER}`, 'observed', 'limit'],
 ];
 
-/** One count alone, wherever it stands. */
+/** Single counts, anywhere in the text. */
 const OUTPUT = `${NUMBER} (?:(?:tokens )?(?:in|for) the (?:completion|output|response)|(?:max|new|completion|output) tokens)`;
 const LIMITS = [
   `${LIMIT}${NOT_OF_INPUT}{0,45}${NUMBER}`,
   `${NUMBER} (?:tokens? )?(?:limit|context|available|supported|max(?:imum)?(?! new| completion| output| tokens))`,
 ];
 const OBSERVED = [`${SENT}[^\\d.]{0,35}${NUMBER}`, `${NUMBER} (?:input |prompt )?tokens (?:in|of|given|from|sent)\\b`];
-/** A limit without a count beside it lowers the window that we assume, so it must be stated outright. */
+/** A limit without a count. It lowers the window that we assume, so it must be stated explicitly. */
 const LIMIT_ALONE = [
   `(?:limit|max(?:imum)?|context (?:length|size|window))${NOT_OF_INPUT}{0,45}?(?:\\b(?:is|of|only|to)|[:=]) ?${NUMBER}(?= ?tok|[ .,)\\]}]|$)`,
   `(?:<=|less than|no more than|at most|\\[\\d{1,3},) ?${NUMBER} ?(?:tokens|\\])`,
@@ -68,7 +67,7 @@ export function tokenCountsIn(text: string): TokenCounts {
   return { ...pairIn(plain), ...ofOutput };
 }
 
-/** The first count that exceeds one of the limits, with that limit; otherwise whatever stands alone. */
+/** The first count that exceeds one of the limits, with that limit; otherwise a single limit or count. */
 function pairIn(plain: string): TokenCounts {
   const limits = countsIn(LIMITS, plain);
   const counts = countsIn(OBSERVED, plain);
@@ -87,10 +86,10 @@ function countsIn(patterns: readonly string[], plain: string): number[] {
   return found.map((match) => toNumber(match[1] ?? '')).filter((count) => count >= TOKENS_MIN);
 }
 
-/** "213,462", "131.072" and "350k" are written by different providers for the same kind of number. */
-function toNumber(written: string): number {
-  const digits = written.replace(/[^\d]+$/, '');
-  const scale = written.endsWith('k') ? 1_000 : written.endsWith('m') ? 1_000_000 : 1;
+/** Parses the providers' forms of a count, such as "213,462", "131.072" and "350k". */
+function toNumber(text: string): number {
+  const digits = text.replace(/[^\d]+$/, '');
+  const scale = text.endsWith('k') ? 1_000 : text.endsWith('m') ? 1_000_000 : 1;
   const isGrouped = scale === 1 && /^\d{1,3}(?:[.,]\d{3})+$/.test(digits);
   return Math.round(Number(digits.replace(isGrouped ? /[.,]/g : /,/g, '')) * scale);
 }

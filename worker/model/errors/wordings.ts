@@ -1,16 +1,16 @@
 import type { FailureClass } from './failure.ts';
 
 /**
- * A fact about an error that its words alone do not show: it is a page for a browser, names a place in the messages of
- * the request, says when to ask again, states a number of tokens and a smaller limit, or a `certain` row holds for it.
+ * A fact about an error besides its words. `page`: an HTML page. `place`: a path into the request's messages. `wait`: a
+ * time to retry. `numbers`: a number of tokens and a smaller limit. `too large`: a `certain` row matches.
  */
 export type Fact = 'page' | 'place' | 'wait' | 'numbers' | 'too large';
 
-/** How a provider or a proxy words one kind of failure. A row holds for an error where all of its columns do. */
+/** The wording of one kind of failure by a provider or a proxy. A row matches an error if all its columns do. */
 export interface Wording extends FailureClass {
-  /** One whole error that this row decides. */
+  /** An error that this row classifies. */
   readonly example: string;
-  /** The provider or program that sends it. */
+  /** The provider or program that sends this error. */
   readonly source: string;
   /** Matches the status, or the word `none`. */
   readonly status?: RegExp;
@@ -20,9 +20,9 @@ export interface Wording extends FailureClass {
   readonly all?: readonly RegExp[];
   /** … and none of these. */
   readonly none?: readonly RegExp[];
-  /** The regexes look at the whole text: the evidence is usually spread over two sentences. */
+  /** The regexes search the whole text instead of each sentence. */
   readonly across?: true;
-  /** Too large beyond doubt, also under the status of a server. */
+  /** The request is certainly too large, even if the status is a server's (5xx). */
   readonly certain?: true;
 }
 
@@ -45,16 +45,16 @@ const AUTHENTICATION =
   /authentication (?:error|failed)|unauthori|unauthenticated|(?:invalid|incorrect|missing|expired) (?:x api key|api key|bearer|access token|auth)|api key (?:not|inv|is inv|exp)|token expired|token has expired|invalid authentication/;
 const EXCEEDS =
   /exceed|too (?:long|large|big|many|much|lengthy|high)|(?:long|larg|great|bigg)er than|beyond|(?:more|over|above|past) (?:the|its|this|max|model|than|allowed|limit)|less than \d|set to \d|overflow|surpass|exhaust|out of (?:room|space|range)|not enough|(?:not|nt) fit|no room|reached|is full|hit the/;
-/** The subject of the sentence is something other than the request. */
+/** Words of sentences whose subject is not the request. */
 const OTHER_SUBJECT =
   /too small|minimum|deadline|at least|file|tool (?:name|description)|mcp tool|(?:response|result|output) \(|took|taking|waiting|expired|(?:auth|bearer|jwt|access|api) (?:token|key)|input should be|call stack|retries|token bucket|mail|(?:response|output|answer|summary|title|caption) (?:is |was |)too/;
-/** The model's own output limit: a shorter conversation does not help. */
+/** Words about the model's output limit, where a shorter conversation does not help. */
 const OUTPUT_LIMIT =
   /(?:output|completion|generated|new|budget) token|max(?:imum)? (?:output |completion )?tokens (?:is |you |value|must)|max tokens: \d/;
 const SUBJECT =
   /\b(?:prompt|input|request|messages|conversation|dialog|history|text|content|query|you|total|sequence|context|chat)/;
 
-/** The wordings in the order in which they are asked: the first row that holds for an error decides. */
+/** All wordings, in order: the first row that matches an error decides. */
 // biome-ignore format: it is a table
 export const WORDINGS: readonly Wording[] = [
   ...rows('transient timeout', { source: 'Codex', status: NONE,

@@ -12,7 +12,7 @@ type Test = (value: unknown) => boolean;
 
 /** The keys of one kind of object, each with a test of its value. The API refuses other keys. */
 interface Shape {
-  readonly needed: readonly string[];
+  readonly requiredKeys: readonly string[];
   readonly tests: ReadonlyMap<string, Test>;
 }
 
@@ -28,19 +28,19 @@ const TESTS = new Map<string, Test>([
   ['ttl', (value) => value === '5m' || value === '1h'],
 ]);
 
-/** A shape from its keys, `?` behind those that may be absent, with tests that hold in this shape alone. */
+/** Builds a shape from its keys, with `?` after optional ones, and from tests for this shape only. */
 function shape(keys: string, tests: Readonly<Record<string, Test>> = {}): Shape {
   const all = keys.split(' ').map((key) => key.replace('?', ''));
   return {
-    needed: keys.split(' ').filter((key) => !key.endsWith('?')),
+    requiredKeys: keys.split(' ').filter((key) => !key.endsWith('?')),
     tests: new Map(all.map((key) => [key, tests[key] ?? TESTS.get(key) ?? isAnything])),
   };
 }
 
-/** Whether an object has all keys of its shape, and no others. A key without a value is not written as JSON. */
-function hasShape(object: Fields, { needed, tests }: Shape): boolean {
+/** Whether an object has all required keys of its shape, and no others. Undefined values count as absent, as in JSON. */
+function hasShape(object: Fields, { requiredKeys, tests }: Shape): boolean {
   for (const key in object) if (object[key] !== undefined && tests.get(key)?.(object[key]) !== true) return false;
-  return needed.every((key) => object[key] !== undefined);
+  return requiredKeys.every((key) => object[key] !== undefined);
 }
 
 const BREAKPOINT = shape('type ttl?', { type: (value) => value === 'ephemeral' });
@@ -84,7 +84,7 @@ function isSource(value: unknown): boolean {
   return shape !== undefined && hasShape(value as Block, shape);
 }
 
-/** Only the model writes citations. */
+/** Text of the user's side, which has no citations. */
 const TEXT = shape('type text citations? cache_control?', { citations: isEmptyList });
 
 /** The system prompt is text alone. */
@@ -109,7 +109,7 @@ const USER_SHAPES: Shapes = new Map([
 ]);
 
 const SERVER_RESULT = shape('type tool_use_id content caller? cache_control?');
-/** The blocks of an answer with the keys that the API takes back. In some blocks it writes more keys. */
+/** The blocks of an answer with the keys that the API accepts in later requests. It writes more keys in some blocks. */
 const MODEL_SHAPES: Shapes = new Map([
   ['text', shape('type text citations? cache_control?')],
   ['thinking', shape('type thinking signature')],
@@ -120,7 +120,7 @@ const MODEL_SHAPES: Shapes = new Map([
   ['web_fetch_tool_result', SERVER_RESULT],
 ]);
 
-/** The citations of an answer, by the kind of place that they name. */
+/** The citations of an answer, by their kind of location. */
 const CITATION_SHAPES: Shapes = new Map([
   ['char_location', shape('type cited_text document_index document_title end_char_index start_char_index')],
   ['page_location', shape('type cited_text document_index document_title end_page_number start_page_number')],
@@ -130,19 +130,19 @@ const CITATION_SHAPES: Shapes = new Map([
 const ONLY_MODEL: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use', 'thinking', 'redacted_thinking']);
 const ONLY_USER: ReadonlySet<string> = new Set(['tool_result', 'image', 'document']);
 
-/** `block-side`, and the rules of the block on its side. */
+/** Checks `block-side`, and the rules for blocks of this role. */
 export function* blockViolations(block: unknown, path: string, role: unknown): Generator<Violation> {
   if (!isBlock(block)) yield { rule: 'known-shape', path };
   else if ((role === 'user' ? ONLY_MODEL : ONLY_USER).has(block.type)) yield { rule: 'block-side', path };
-  else if (role === 'user') yield* ownBlockViolations(block, path, USER_SHAPES);
+  else if (role === 'user') yield* userBlockViolations(block, path, USER_SHAPES);
   else {
     const rule = modelBlockFault(block);
     if (rule !== undefined) yield { rule, path };
   }
 }
 
-/** The rules of a block that we wrote. */
-export function* ownBlockViolations(block: unknown, path: string, shapes: Shapes): Generator<Violation> {
+/** Checks a block of the user's side. */
+export function* userBlockViolations(block: unknown, path: string, shapes: Shapes): Generator<Violation> {
   const shape = isBlock(block) ? shapes.get(block.type) : undefined;
   if (!isBlock(block) || shape === undefined || !hasShape(block, shape)) return yield { rule: 'known-shape', path };
   if (block.type === 'text' && isBlank(String(block.text))) yield { rule: 'text-not-blank', path };
@@ -153,13 +153,13 @@ function* resultViolations({ content, is_error }: Block, path: string): Generato
   if (typeof content === 'string' && isBlank(content)) yield { rule: 'text-not-blank', path };
   if (!Array.isArray(content)) return;
   for (const [at, nested] of content.entries()) {
-    const place = `${path}.content.${at}`;
-    yield* ownBlockViolations(nested, place, RESULT_SHAPES);
-    if (is_error === true && nested.type !== 'text') yield { rule: 'error-in-words', path: place };
+    const nestedPath = `${path}.content.${at}`;
+    yield* userBlockViolations(nested, nestedPath, RESULT_SHAPES);
+    if (is_error === true && nested.type !== 'text') yield { rule: 'error-in-words', path: nestedPath };
   }
 }
 
-/** The rule that a block of an answer breaks. A block of an unknown type may hold anything. */
+/** The rule that a block of an answer breaks. A block of an unknown type may contain anything. */
 function modelBlockFault(block: Block): RuleName | undefined {
   if (isThinking(block)) return thinkingFault(block);
   const { type, text, name, input, citations, cache_control } = block;
@@ -172,13 +172,13 @@ function modelBlockFault(block: Block): RuleName | undefined {
   return Array.isArray(citations) && !citations.every(isAccepted) ? 'citations-given' : undefined;
 }
 
-/** Whether the API takes a citation back. */
+/** Whether the API accepts a citation in a later request. */
 function isAccepted(citation: unknown): boolean {
   const shape = isBlock(citation) ? CITATION_SHAPES.get(citation.type) : undefined;
   return shape === undefined || hasShape(citation as Block, shape);
 }
 
-/** The rule that a block of thinking breaks: an aborted stream leaves thinking without its signature. */
+/** The rule that a block of thinking breaks. After an aborted stream, thinking has no signature. */
 function thinkingFault(block: Block): RuleName | undefined {
   const shape = MODEL_SHAPES.get(block.type);
   if (shape === undefined || !hasShape(block, shape)) return 'known-shape';
@@ -187,7 +187,7 @@ function thinkingFault(block: Block): RuleName | undefined {
   return isSealed ? undefined : 'thinking-sealed';
 }
 
-/** `name-legal` and `known-shape` for the tools of a request. */
+/** Checks `name-legal` and `known-shape` for the tools of a request. */
 export function* toolViolations(tools: readonly unknown[]): Generator<Violation> {
   const names = new Set<unknown>();
   for (const [at, tool] of tools.entries()) {
@@ -201,9 +201,9 @@ export function* toolViolations(tools: readonly unknown[]): Generator<Violation>
 const NAME_CHARS_MAX = 56;
 
 /**
- * The blocks of an answer as a later request may hold them, each in its place; `undefined` for a block that has to be left
- * out: blank text, a second call of one id, and thinking that is not sealed, that nothing follows, or that stands behind
- * a block that is left out. A valid block stays the same object. Pure; takes any blocks.
+ * The blocks of an answer in the form that a later request may contain, at the same indexes. `undefined` replaces a block
+ * that must be omitted: blank text, a second call with the same id, and thinking that has no signature, that ends the
+ * answer, or that follows an omitted block. A valid block stays the same object. Pure; accepts any blocks.
  */
 export function storableBlocks(content: readonly Block[]): readonly (Block | undefined)[] {
   const ids = new Set<unknown>();
@@ -214,22 +214,22 @@ export function storableBlocks(content: readonly Block[]): readonly (Block | und
     return isCopy ? undefined : storableBlock(block);
   });
   const end = blocks.findLastIndex((block) => block !== undefined && !isThinking(block));
-  const firstLost = blocks.indexOf(undefined);
+  const firstOmitted = blocks.indexOf(undefined);
   const lastThought = content.findLastIndex((block, at) => at < end && isThinking(block));
-  const isBroken = firstLost !== -1 && firstLost <= lastThought;
+  const isBroken = firstOmitted !== -1 && firstOmitted <= lastThought;
   return blocks.map((block, at) => (block && isThinking(block) && (isBroken || at > end) ? undefined : block));
 }
 
-/** The blocks of an answer as the log keeps them: see `storableBlocks`. */
+/** The blocks of an answer for the log: `storableBlocks` without gaps. */
 export function storable(content: readonly Block[]): readonly Block[] {
   return storableBlocks(content).filter((block) => block !== undefined);
 }
 
-/** The id of a call; another one where the API would not take it back, or where an earlier call has it. */
-export function ownId(id: unknown, usedIds: ReadonlySet<unknown>): string {
-  let own = legalName(id);
-  for (let n = 2; usedIds.has(own); n++) own = `${legalName(id).slice(0, NAME_CHARS_MAX)}_${n}`;
-  return own;
+/** The id of a call; a changed one if the API would not accept the id, or if an earlier call has it. */
+export function uniqueCallId(id: unknown, usedIds: ReadonlySet<unknown>): string {
+  let result = legalName(id);
+  for (let n = 2; usedIds.has(result); n++) result = `${legalName(id).slice(0, NAME_CHARS_MAX)}_${n}`;
+  return result;
 }
 
 function legalName(name: unknown): string {
@@ -242,14 +242,14 @@ function storableBlock(block: Block): Block | undefined {
   const { type, text, name, input, citations } = block;
   if (isThinking(block)) return thinkingFault(block) === undefined && wellFormed(block) === block ? block : undefined;
   if (type === 'text' && (typeof text !== 'string' || isBlank(text))) return undefined;
-  const known = wellFormed(withKnownKeys(block, MODEL_SHAPES));
+  const result = wellFormed(withKnownKeys(block, MODEL_SHAPES));
   if (type === 'tool_use' && !(isName(name) && isFields(input)))
-    return { ...known, name: legalName(name), input: isFields(input) ? input : { value: input } };
-  if (!Array.isArray(citations) || citations.every(isAccepted)) return known;
-  return { ...known, citations: citations.map((each) => withKnownKeys(each, CITATION_SHAPES)).filter(isAccepted) };
+    return { ...result, name: legalName(name), input: isFields(input) ? input : { value: input } };
+  if (!Array.isArray(citations) || citations.every(isAccepted)) return result;
+  return { ...result, citations: citations.map((each) => withKnownKeys(each, CITATION_SHAPES)).filter(isAccepted) };
 }
 
-/** An object without the keys that the shape of its type does not have. */
+/** Removes the keys of an object that the shape of its type does not have. */
 function withKnownKeys<Kind>(value: Kind, shapes: Shapes): Kind {
   const shape = isBlock(value) ? shapes.get(value.type) : undefined;
   if (shape === undefined || hasShape(value as Fields, shape)) return value;

@@ -18,26 +18,26 @@ const PDF_PAGES_MAX = 100;
 const PDF_PAGES_MAX_LONG = 600;
 const LONG_WINDOW_TOKENS = 1_000_000;
 
-/** A block of a request. */
+/** A block of a request, with its path. */
 export interface PlacedBlock {
   block: Block;
   path: string;
 }
 
-/** How many pictures a model takes in one request, by its window. */
+/** The most pictures in one request, by the model's window. */
 export function imagesMax(windowTokens = 0): number {
   return windowTokens > SHORT_WINDOW_TOKENS ? IMAGES_MAX_LONG : IMAGES_MAX;
 }
 
-/** `media-readable`, `image-size` and `pdf-pages`, for all blocks of a request in their order. */
+/** Checks `media-readable`, `image-size` and `pdf-pages` for all blocks of a request, in order. */
 export function* mediaViolations(blocks: readonly PlacedBlock[], windowTokens = 0): Generator<Violation> {
   const pagesMax = windowTokens >= LONG_WINDOW_TOKENS ? PDF_PAGES_MAX_LONG : PDF_PAGES_MAX;
   const images: { sidePx: number; path: string }[] = [];
   for (const { block, path } of blocks) {
     if (!isMedia(block)) continue;
-    const judged = block.type === 'image' ? judgeImage(block) : judgeDocument(block, pagesMax);
-    if (typeof judged === 'string') yield { rule: judged, path };
-    else if (block.type === 'image') images.push({ sidePx: judged, path });
+    const result = block.type === 'image' ? checkImage(block) : checkDocument(block, pagesMax);
+    if (typeof result === 'string') yield { rule: result, path };
+    else if (block.type === 'image') images.push({ sidePx: result, path });
   }
   const excess = images[imagesMax(windowTokens)];
   if (excess !== undefined) yield { rule: 'image-size', path: excess.path };
@@ -46,7 +46,7 @@ export function* mediaViolations(blocks: readonly PlacedBlock[], windowTokens = 
 }
 
 /** The longer side of a picture in pixels, 0 if it is unknown; or the rule that the picture breaks. */
-function judgeImage({ source }: Block): number | RuleName {
+function checkImage({ source }: Block): number | RuleName {
   if (!isBase64(source)) return 0;
   const { data, media_type } = source;
   const bytes = data.length <= IMAGE_BASE64_BYTES_MAX ? decodedBase64(data) : undefined;
@@ -56,7 +56,7 @@ function judgeImage({ source }: Block): number | RuleName {
   return sidePx <= IMAGE_SIDE_PX_MAX ? sidePx : 'image-size';
 }
 
-function judgeDocument({ source }: Block, pagesMax: number): 0 | RuleName {
+function checkDocument({ source }: Block, pagesMax: number): 0 | RuleName {
   if (!isBase64(source)) return 0;
   if (source.media_type !== 'application/pdf') return 'media-readable';
   const bytes = decodedBase64(source.data);
@@ -69,8 +69,8 @@ function isBase64(source: unknown): source is { data: string; media_type: string
 }
 
 /**
- * The bytes of strict base64. Node's decoder skips unknown characters and takes the URL alphabet too, so a text is valid
- * exactly when it decodes to as many bytes as its length promises and holds neither `-` nor `_`.
+ * Decodes strict base64. Node's decoder skips unknown characters and accepts the URL alphabet, too, so a text is valid only
+ * if it decodes to the number of bytes that follows from its length, and contains neither `-` nor `_`.
  */
 function decodedBase64(data: string): Buffer | undefined {
   if (data.length === 0 || data.length % 4 !== 0 || data.includes('-') || data.includes('_')) return undefined;

@@ -1,4 +1,4 @@
-/** Each call has its own result in the next message, before anything else. The provider's tools answer themselves. */
+/** The rules about calls and results. Our tools' results come first in the next message, a provider's are in the answer. */
 
 import { type Block, isServerResult, isServerSide } from '../block.ts';
 import { isName } from './blocks.ts';
@@ -11,66 +11,66 @@ export interface Turn {
 }
 
 /** The paths of calls that wait for their results, by the ids of the calls. */
-type Waiting = Map<unknown, string>;
+type OpenCalls = Map<unknown, string>;
 
 /**
- * `user-last`, `tool-pairs`, `result-has-call`, `one-result`, `call-id-unique`, `results-first`, `name-legal` for ids, and
- * `server-pairs`: a call of the provider's tool has its result in the same answer, or in the next one where only results
- * of our own tools stand between them. The last answer may still wait for results of the provider.
+ * Checks `user-last`, `tool-pairs`, `result-has-call`, `one-result`, `call-id-unique`, `results-first`, `name-legal` for
+ * ids, and `server-pairs`: a call of a provider's tool has its result in the same answer or, if only results of our own
+ * tools stand between, in the next one. The last answer may still lack results of the provider.
  */
 export function* pairViolations(turns: readonly Turn[]): Generator<Violation> {
-  const used = new Set<unknown>();
-  let own: Waiting = new Map();
-  let served: Waiting = new Map();
+  const callIds = new Set<unknown>();
+  let toolCalls: OpenCalls = new Map();
+  let serverCalls: OpenCalls = new Map();
   for (const [at, turn] of turns.entries()) {
     const path = `messages.${at}.content`;
     if (turn.role === 'user') {
-      if (!handsOver(turns[at - 1], turn)) yield* unanswered(served, 'server-pairs');
-      yield* resultViolations(turn.content, path, own);
+      if (!hasOnlyResults(turns[at - 1], turn)) yield* missingResults(serverCalls, 'server-pairs');
+      yield* resultViolations(turn.content, path, toolCalls);
       continue;
     }
-    const late = served;
-    [own, served] = [new Map(), new Map()];
+    const earlierServerCalls = serverCalls;
+    [toolCalls, serverCalls] = [new Map(), new Map()];
     for (const [index, block] of turn.content.entries()) {
       const { id, tool_use_id, type } = block;
-      const place = `${path}.${index}`;
+      const blockPath = `${path}.${index}`;
       if (type === 'tool_use' || type === 'server_tool_use') {
-        if (type === 'tool_use' && !isName(id)) yield { rule: 'name-legal', path: place };
-        if (used.has(id)) yield { rule: 'call-id-unique', path: place };
-        used.add(id);
-        (type === 'tool_use' ? own : served).set(id, place);
-      } else if (isServerResult(block) && !served.delete(tool_use_id) && !late.delete(tool_use_id))
-        yield { rule: 'server-pairs', path: place };
+        if (type === 'tool_use' && !isName(id)) yield { rule: 'name-legal', path: blockPath };
+        if (callIds.has(id)) yield { rule: 'call-id-unique', path: blockPath };
+        callIds.add(id);
+        (type === 'tool_use' ? toolCalls : serverCalls).set(id, blockPath);
+      } else if (isServerResult(block) && !serverCalls.delete(tool_use_id) && !earlierServerCalls.delete(tool_use_id))
+        yield { rule: 'server-pairs', path: blockPath };
     }
-    yield* unanswered(late, 'server-pairs');
+    yield* missingResults(earlierServerCalls, 'server-pairs');
   }
   const last = turns.at(-1);
   if (last?.role !== 'assistant') return;
-  yield* unanswered(own, 'tool-pairs');
+  yield* missingResults(toolCalls, 'tool-pairs');
   // A turn that the provider's tool paused ends with that tool's call or result.
   if (!last.content.slice(-1).some(isServerSide)) yield { rule: 'user-last', path: `messages.${turns.length - 1}` };
 }
 
 /** Checks the results of a message against the calls of the message before. */
-function* resultViolations(content: readonly Block[], path: string, calls: Waiting): Generator<Violation> {
-  const waiting = new Map(calls);
+function* resultViolations(content: readonly Block[], path: string, calls: OpenCalls): Generator<Violation> {
+  const openCalls = new Map(calls);
   for (const [index, { tool_use_id: id, type }] of content.entries()) {
     if (type !== 'tool_result') continue;
-    const place = `${path}.${index}`;
-    if (!isName(id)) yield { rule: 'name-legal', path: place };
-    if (!calls.has(id)) yield { rule: 'result-has-call', path: place };
-    if (!waiting.delete(id)) yield { rule: 'one-result', path: place };
-    if (content[index - 1]?.type !== 'tool_result' && index > 0) yield { rule: 'results-first', path: place };
+    const blockPath = `${path}.${index}`;
+    if (!isName(id)) yield { rule: 'name-legal', path: blockPath };
+    if (!calls.has(id)) yield { rule: 'result-has-call', path: blockPath };
+    if (!openCalls.delete(id)) yield { rule: 'one-result', path: blockPath };
+    if (content[index - 1]?.type !== 'tool_result' && index > 0) yield { rule: 'results-first', path: blockPath };
   }
-  yield* unanswered(waiting, 'tool-pairs');
+  yield* missingResults(openCalls, 'tool-pairs');
 }
 
-function* unanswered(calls: Waiting, rule: RuleName): Generator<Violation> {
+function* missingResults(calls: OpenCalls, rule: RuleName): Generator<Violation> {
   for (const path of calls.values()) yield { rule, path };
 }
 
-/** Whether a message holds only what our tools returned for an answer: then the provider goes on with that answer. */
-function handsOver(answer: Turn | undefined, { content }: Turn): boolean {
+/** Whether a message has only results of our tools for an answer, so that the provider continues that answer. */
+function hasOnlyResults(answer: Turn | undefined, { content }: Turn): boolean {
   const hasCalls = answer?.content.some(({ type }) => type === 'tool_use') ?? false;
   return hasCalls && content.every(({ type }) => type === 'tool_result');
 }

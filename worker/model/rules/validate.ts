@@ -6,9 +6,9 @@ import {
   type Fields,
   isBreakpoint,
   isThinking,
-  ownBlockViolations,
   SYSTEM_SHAPES,
   toolViolations,
+  userBlockViolations,
 } from './blocks.ts';
 import { mediaViolations, type PlacedBlock } from './media.ts';
 import { pairViolations, type Turn } from './pairs.ts';
@@ -24,9 +24,9 @@ export interface WireRequest {
 }
 
 /**
- * The rules of the Messages API that a request alone shows, with their numbers in the stand-in of the API. Missing are 18
- * (`HISTORY_BYTES_MAX` is below that limit), 19 and 20, which need a tokenizer, and 29, which needs the original.
- * `docs/context-management.md` says what each rule demands.
+ * The rules of the Messages API that can be checked on a request alone, with their numbers in the stand-in of the API.
+ * Omitted are 18 (`HISTORY_BYTES_MAX` is below that limit), 19 and 20, which need a tokenizer, and 29, which needs the
+ * original. `docs/context-management.md` explains each rule.
  */
 export const RULES = {
   'messages-present': 1,
@@ -70,8 +70,8 @@ const MESSAGES_MAX = 100_000;
 const MESSAGE_KEYS: ReadonlySet<string> = new Set(['role', 'content']);
 
 /**
- * The first rule that a request to a model of these limits breaks; `undefined` for a valid request. Without a known window
- * the limits of a short one hold. Pure; never throws, whatever the request is.
+ * Finds the first rule that a request to a model with these limits breaks; `undefined` for a valid request. Without a known
+ * window, the limits of a short one apply. Pure; never throws, whatever the request is.
  */
 export function findViolation(request: WireRequest, facts: Partial<ModelLimits>): Violation | undefined {
   return isFields(request) ? violationsIn(request, facts).next().value : { rule: 'known-shape', path: '' };
@@ -98,14 +98,14 @@ function* violationsIn(request: Fields, facts: Partial<ModelLimits>): Generator<
   for (const [at, { content }] of turns.entries())
     if (content.slice(-1).some(isThinking)) yield { rule: 'thinking-leads', path: `messages.${at}` };
   yield* pairViolations(turns);
-  const placed = blocks.flatMap(withNested);
-  yield* mediaViolations(placed, facts.windowTokens);
-  const holders = [request, request.system, request.tools, placed.map(({ block }) => block)].flat();
-  const marked = holders.filter((holder) => isFields(holder) && isBreakpoint(holder.cache_control));
-  if (marked.length > BREAKPOINTS_MAX) yield { rule: 'breakpoints-few', path: '' };
+  const allBlocks = blocks.flatMap(withNested);
+  yield* mediaViolations(allBlocks, facts.windowTokens);
+  const holders = [request, request.system, request.tools, allBlocks.map(({ block }) => block)].flat();
+  const breakpoints = holders.filter((holder) => isFields(holder) && isBreakpoint(holder.cache_control));
+  if (breakpoints.length > BREAKPOINTS_MAX) yield { rule: 'breakpoints-few', path: '' };
 }
 
-/** The rules of everything but the messages. */
+/** Checks everything but the messages. */
 function* topViolations(top: Fields, { maxOutputTokens = Infinity }: Partial<ModelLimits>): Generator<Violation> {
   const { model, max_tokens, system = '', tools = [] } = top;
   for (const key in top) if (!isWellFormed(top[key])) yield { rule: 'unicode-whole', path: key.toWellFormed() };
@@ -113,7 +113,7 @@ function* topViolations(top: Fields, { maxOutputTokens = Infinity }: Partial<Mod
   if (!Number.isInteger(max_tokens) || Number(max_tokens) < 1 || Number(max_tokens) > maxOutputTokens)
     yield { rule: 'output-tokens', path: 'max_tokens' };
   if (Array.isArray(system))
-    for (const [at, block] of system.entries()) yield* ownBlockViolations(block, `system.${at}`, SYSTEM_SHAPES);
+    for (const [at, block] of system.entries()) yield* userBlockViolations(block, `system.${at}`, SYSTEM_SHAPES);
   else if (typeof system !== 'string') yield { rule: 'known-shape', path: 'system' };
   if (Array.isArray(tools)) yield* toolViolations(tools);
   else yield { rule: 'known-shape', path: 'tools' };
@@ -132,6 +132,6 @@ function* messageViolations(message: unknown, path: string, roleBefore: unknown)
 
 /** The blocks inside a tool's result, then the block itself. */
 function withNested({ block, path }: PlacedBlock): PlacedBlock[] {
-  const inside: readonly Block[] = Array.isArray(block.content) && block.type === 'tool_result' ? block.content : [];
-  return [...inside.map((each, at) => ({ block: each, path: `${path}.content.${at}` })), { block, path }];
+  const nested: readonly Block[] = Array.isArray(block.content) && block.type === 'tool_result' ? block.content : [];
+  return [...nested.map((each, at) => ({ block: each, path: `${path}.content.${at}` })), { block, path }];
 }

@@ -36,9 +36,6 @@ const IMPORTANCE: readonly EntityType[] = [
   'strikethrough',
   'italic',
 ];
-/** Within the same range, the outer one first. */
-const OUTER_FIRST: readonly EntityType[] = ['blockquote', 'expandable_blockquote', 'text_link', 'spoiler', 'bold'];
-
 export function newCanvas(): Canvas {
   return { text: '', entities: [], lead: undefined };
 }
@@ -72,26 +69,17 @@ export function finished({ text, entities }: Canvas): Formatted {
 function startOf(text: string, entities: readonly MessageEntity[]): number {
   const start = text.length - text.trimStart().length;
   const code = entities.find(({ type, offset, length }) => type === 'pre' && offset < start && offset + length > start);
-  return code === undefined ? start : code.offset + (/^(?:[^\S\n]*\n)+/.exec(text.slice(code.offset))?.[0].length ?? 0);
+  return code === undefined ? start : Math.max(code.offset, text.lastIndexOf('\n', start) + 1);
 }
 
 /** Without white space at its ends; but code may begin with some, and a quote with code. */
-function markedRange(
-  text: string,
-  { type, offset, length }: MessageEntity,
-  start: number,
-  end: number,
-): [number, number] {
-  let from = Math.max(offset, start);
-  let to = Math.min(offset + length, end);
-  if (type === 'pre' || type.endsWith('blockquote')) return [from, to];
-  while (from < to && isSpace(text, to - 1)) to -= 1;
-  while (from < to && isSpace(text, from)) from += 1;
-  return [from, to];
-}
-
-function isSpace(text: string, at: number): boolean {
-  return /\s/.test(text[at] ?? '');
+function markedRange(text: string, entity: MessageEntity, start: number, end: number): [number, number] {
+  const from = Math.max(entity.offset, start);
+  const to = Math.min(entity.offset + entity.length, end);
+  if (entity.type === 'pre' || isQuote(entity)) return [from, to];
+  const marked = text.slice(from, to);
+  const first = to - marked.trimStart().length;
+  return [first, first + marked.trim().length];
 }
 
 function mostImportant(entities: readonly MessageEntity[]): MessageEntity[] {
@@ -109,11 +97,11 @@ function mostImportant(entities: readonly MessageEntity[]): MessageEntity[] {
   return kept;
 }
 
+/** From the first and the outermost. Nothing stands around a quote. */
 function inOrder(a: MessageEntity, b: MessageEntity): number {
-  return a.offset - b.offset || b.length - a.length || outerRank(a) - outerRank(b);
+  return a.offset - b.offset || b.length - a.length || Number(isQuote(b)) - Number(isQuote(a));
 }
 
-function outerRank({ type }: MessageEntity): number {
-  const rank = OUTER_FIRST.indexOf(type);
-  return rank === -1 ? OUTER_FIRST.length : rank;
+function isQuote({ type }: MessageEntity): boolean {
+  return type.endsWith('blockquote');
 }

@@ -182,7 +182,7 @@ function drawMarked(canvas: Canvas, entity: Mark, inlines: readonly Inline[], pl
 }
 
 function drawText(canvas: Canvas, text: string, { indent }: Indent): void {
-  canvas.text += indent === '' ? text : text.replaceAll('\n', `\n${indent}`);
+  canvas.text += text.replaceAll('\n', `\n${indent}`);
 }
 
 function startLine(canvas: Canvas, { indent }: Indent): void {

@@ -5,11 +5,12 @@ import {
   isBlank,
   type List,
   paragraph,
+  plain,
   type Quote,
 } from '../../../shared/flow/reply.ts';
-import { type Cut, cutAsText, cutCode, cutProse, type Room } from './cut.ts';
+import { type Cut, cutCode, cutProse, type Room } from './cut.ts';
 import { inItem, inQuote, markerOf, plainText, TOP } from './entities.ts';
-import { minus, type Ruler, type Size, sizeWithin } from './ruler.ts';
+import { minus, type Ruler, sizeWithin } from './ruler.ts';
 import { cutTable } from './table-cuts.ts';
 
 /**
@@ -20,11 +21,10 @@ export function pack(blocks: readonly Block[], ruler: Ruler): (readonly Block[])
   const messages: (readonly Block[])[] = [];
   let rest = blocks;
   while (rest.length > 0) {
-    const cut = take(rest, { ruler, left: ruler.limit, place: TOP, isEmpty: true });
-    const isStuck = cut.head.length === 0 && cut.rest[0] === rest[0];
-    const { head, rest: tail } = isStuck ? forced(rest, ruler) : cut;
+    const { head, rest: after } = take(rest, { ruler, left: ruler.limit, place: TOP, isEmpty: true });
     if (!isBlank(plainText(head))) messages.push(head);
-    rest = tail;
+    // No piece of the first block fits: its text without any marks can always be cut.
+    rest = head.length > 0 ? after : [paragraph(plain(plainText(after.slice(0, 1)))), ...after.slice(1)];
   }
   return messages;
 }
@@ -57,7 +57,7 @@ function take(blocks: readonly Block[], room: Room): Cut {
 /** A heading does not stand at the end of a message. */
 function settled(head: readonly Block[], rest: readonly Block[]): Cut {
   const last = head.at(-1);
-  if (last?.type !== 'heading' || head.length < 2 || rest.length === 0) return { head, rest };
+  if (last?.type !== 'heading' || head.length < 2) return { head, rest };
   return { head: head.slice(0, -1), rest: [last, ...rest] };
 }
 
@@ -100,68 +100,47 @@ function cutQuote(quote: Quote, room: Room): Cut {
 function cutDetails(details: Details, room: Room): Cut {
   const { ruler, place, isEmpty } = room;
   const title = paragraph({ type: 'bold', inlines: details.summary });
-  const size = sizeWithin(ruler, title, quarter(ruler.limit), place);
-  if (size === undefined)
-    return isEmpty ? { head: [], rest: [title, ...details.blocks] } : { head: [], rest: [details] };
+  const quarter = ruler.limit.map((limit) => limit / 4);
+  const size = sizeWithin(ruler, title, quarter, place);
+  if (size === undefined) return { head: [], rest: isEmpty ? [title, ...details.blocks] : [details] };
   const inside = take(details.blocks, framed(room, { left: minus(room.left, size) }));
   return cutInside(details, inside);
 }
 
 function cutInside(block: Quote | Details, { head, rest }: Cut): Cut {
-  if (head.length === 0 && rest[0] === block.blocks[0]) return { head: [], rest: [block] };
-  return {
-    head: head.length === 0 ? [] : [{ ...block, blocks: head }],
-    rest: rest.length === 0 ? [] : [{ ...block, blocks: rest }],
-  };
+  if (head.length === 0) return { head: [], rest: [block] };
+  return { head: [{ ...block, blocks: head }], rest: rest.length === 0 ? [] : [{ ...block, blocks: rest }] };
 }
 
 function cutList(list: List, room: Room): Cut {
-  const { ruler, place } = room;
-  const taken: Item[] = [];
   let left = room.left;
   for (const [index, item] of list.items.entries()) {
-    const single = listFrom(list, index, [item]);
-    const size = sizeWithin(ruler, single, left, place);
-    if (size !== undefined) {
-      taken.push(item);
-      left = minus(left, size);
-      continue;
-    }
-    const isEmpty = room.isEmpty && taken.length === 0;
-    const after = index + 1 < list.items.length ? [listFrom(list, index + 1, list.items.slice(index + 1))] : [];
-    const inner = framed({ ...room, left, isEmpty }, { place: inItem(place, markerOf(list, index, item)) });
-    const inside = isEmpty || isWorthACut(single, { ...room, left }) ? take(item.blocks, inner) : undefined;
-    if (inside === undefined || inside.head.length === 0) {
-      return {
-        head: filled(list, taken),
-        rest: index === 0 ? [list] : [listFrom(list, index, list.items.slice(index))],
-      };
-    }
-    return { head: filled(list, [...taken, { ...item, blocks: inside.head }]), rest: [...inside.rest, ...after] };
+    const size = sizeWithin(room.ruler, part(list, index, index + 1), left, room.place);
+    if (size === undefined) return cutAtItem(list, index, item, { ...room, left });
+    left = minus(left, size);
   }
   return { head: [list], rest: [] };
 }
 
-function listFrom(list: List, index: number, items: readonly Item[]): List {
-  return { ...list, ...(list.start !== undefined && { start: list.start + index }), items };
+/** Cuts a list within an item that does not fit, or before it. */
+function cutAtItem(list: List, index: number, item: Item, room: Room): Cut {
+  const isEmpty = room.isEmpty && index === 0;
+  if (isEmpty || isWorthACut(list, room)) {
+    const place = inItem(room.place, markerOf(list, index, item));
+    const { head, rest } = take(item.blocks, framed(room, { place, isEmpty }));
+    const items = [...list.items.slice(0, index), { ...item, blocks: head }];
+    const after = index + 1 < list.items.length ? [part(list, index + 1)] : [];
+    if (head.length > 0) return { head: [{ ...list, items }], rest: [...rest, ...after] };
+  }
+  return index === 0 ? { head: [], rest: [list] } : { head: [part(list, 0, index)], rest: [part(list, index)] };
 }
 
-function filled(list: List, items: readonly Item[]): Block[] {
-  return items.length === 0 ? [] : [{ ...list, items }];
+/** The items of a list from one to before another, with their numbers. */
+function part(list: List, from: number, to?: number): List {
+  return { ...list, ...(list.start !== undefined && { start: list.start + from }), items: list.items.slice(from, to) };
 }
 
 function framed(room: Room, change: Partial<Room>): Room {
   const inner = { ...room, ...change };
   return { ...inner, left: minus(inner.left, room.ruler.frame) };
-}
-
-function quarter(size: Size): Size {
-  return size.map((each) => each / 4);
-}
-
-/** The last resort, for what nothing above can cut: its text. */
-function forced([block, ...others]: readonly Block[], ruler: Ruler): Cut {
-  const text = block === undefined ? '' : plainText([block]);
-  const { head, rest } = cutAsText(text, Math.floor((ruler.limit[0] ?? 0) / 2));
-  return { head, rest: [...rest, ...others] };
 }

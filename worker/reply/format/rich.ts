@@ -90,20 +90,17 @@ function richTable({ header, rows, align }: Table, isInDetails: boolean): RichBl
 function richDetails({ summary, blocks }: Details): RichBlock[] {
   const shown = richBlocks(blocks, true);
   if (shown.length === 0) return richBlock({ type: 'paragraph', inlines: summary }, true);
-  return [{ type: 'details', summary: richText(summary, true) || '…', blocks: shown }];
+  return [{ type: 'details', summary: richText(summary, true), blocks: shown }];
 }
 
 /** '' when there is no text. */
 function richText(inlines: readonly Inline[], isInDetails: boolean): RichText {
-  const texts = inlines.flatMap((inline) => {
-    const text = richInline(inline, isInDetails);
-    return text === '' ? [] : [text];
-  });
-  return texts.length === 1 ? (texts[0] ?? '') : texts.length === 0 ? '' : texts;
+  const texts = inlines.map((inline) => richInline(inline, isInDetails)).filter((text) => text !== '');
+  return texts.length > 1 ? texts : (texts[0] ?? '');
 }
 
 function richInline(inline: Inline, isInDetails: boolean): RichText {
-  if (inline.type === 'text' || 'text' in inline) {
+  if ('text' in inline) {
     if (inline.type === 'text' || inline.type === 'time' || inline.text === '') return inline.text;
     if (inline.type === 'code' || isInDetails) return { type: 'code', text: inline.text };
     return { type: 'mathematical_expression', expression: inline.text };

@@ -1,4 +1,4 @@
-import { type Block, type Inline, lettersOf, type Table } from '../../../shared/flow/reply.ts';
+import type { Block, Table } from '../../../shared/flow/reply.ts';
 import { type Canvas, ENTITIES_MAX, ENTITY_BYTES_MAX } from './canvas.ts';
 import { drawn, type Indent } from './entities.ts';
 import { richBlocks } from './rich.ts';
@@ -52,8 +52,8 @@ const OFFSET_DIGITS = 4;
 
 /** The size of a block if it is within a limit. A block that is far larger is not drawn. */
 export function sizeWithin(ruler: Ruler, block: Block, limit: Size, place: Indent): Size | undefined {
-  // A character may be two units, which are one for a rich message.
-  if (isLonger(block, 2 * (limit[0] ?? 0))) return undefined;
+  // A character of a rich message may be two units, and a unit may be a paragraph of an item.
+  if (isLonger(block, 4 * (limit[0] ?? 0))) return undefined;
   const size = ruler.sizeOf([block], place);
   return size.every((each, index) => each <= (limit[index] ?? 0)) ? size : undefined;
 }
@@ -62,34 +62,14 @@ export function minus(size: Size, other: Size): Size {
   return size.map((each, index) => each - (other[index] ?? 0));
 }
 
-/** Whether a block has more than so many units of text, without reading all of it. */
+/** Whether a block has more than so many units of text, lists and rows, without reading all of it. */
 function isLonger(block: Block, units: number): boolean {
   let left = units;
-  const take = (length: number) => {
-    left -= length;
-    return left < 0;
-  };
-  const texts = (inlines: readonly Inline[]) => inlines.some((inline) => take(lettersOf([inline]).length));
-  const blocks = (inner: readonly Block[]): boolean => inner.some(isOver);
-  const isOver = (each: Block): boolean => {
-    switch (each.type) {
-      case 'paragraph':
-      case 'heading':
-        return texts(each.inlines);
-      case 'code':
-      case 'formula':
-        return take(each.text.length);
-      case 'rule':
-        return take(1);
-      case 'quote':
-        return blocks(each.blocks);
-      case 'details':
-        return texts(each.summary) || blocks(each.blocks);
-      case 'list':
-        return each.items.some((item) => take(1) || blocks(item.blocks));
-      case 'table':
-        return [each.header, ...each.rows].some((row) => row.some((cell) => take(1) || texts(cell)));
-    }
+  const isOver = (part: unknown): boolean => {
+    if (typeof part !== 'object' || part === null) return false;
+    if ('text' in part) left -= String(part.text).length;
+    if (Array.isArray(part)) left -= 1;
+    return left < 0 || Object.values(part).some(isOver);
   };
   return isOver(block);
 }

@@ -11,12 +11,8 @@ const BORDER = ' | ';
 
 /** The widths of a table's columns: what their cells need, the widest narrowed until the table fits. */
 export function columnWidths({ header, rows }: Table): number[] {
-  const needed = header.map(() => 1);
-  for (const row of [header, ...rows]) {
-    for (const [column, cell] of row.entries()) {
-      for (const line of lettersOf(cell).split('\n')) needed[column] = Math.max(needed[column] ?? 1, widthOf(line));
-    }
-  }
+  const linesIn = (column: number) => [header, ...rows].flatMap((row) => lettersOf(row[column] ?? []).split('\n'));
+  const needed = header.map((_, column) => linesIn(column).reduce((most, line) => Math.max(most, widthOf(line)), 1));
   const room = GRID_COLUMNS - BORDER.length * (needed.length - 1);
   const narrowed = (most: number) => needed.map((width) => Math.min(width, most));
   let most = Math.max(room, COLUMN_MIN);
@@ -38,14 +34,14 @@ function rowOf(cells: readonly Cell[], widths: readonly number[], align: readonl
   const height = Math.max(0, ...columns.map((lines) => lines.length));
   const lines = Array.from({ length: height }, (_, at) =>
     columns
-      .map((column, index) => padded(column[at] ?? '', widths[index] ?? 0, align[index] ?? 'left'))
+      .map((column, index) => padded(column[at] ?? '', widths[index] ?? 0, align[index]))
       .join(BORDER)
       .trimEnd(),
   );
   return lines.join('\n');
 }
 
-function padded(text: string, width: number, align: Align): string {
+function padded(text: string, width: number, align: Align | undefined): string {
   const room = Math.max(0, width - widthOf(text));
   const before = align === 'right' ? room : align === 'center' ? Math.floor(room / 2) : 0;
   return ' '.repeat(before) + text + ' '.repeat(room - before);

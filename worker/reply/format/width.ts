@@ -1,12 +1,12 @@
 import { graphemePrefix } from '../../../shared/base/text.ts';
 
-const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
+/** Cuts into graphemes. */
+const graphemes = new Intl.Segmenter('und');
 
-/** Texts in which each UTF-16 unit is one column, or each is one or two: no need to look for characters. */
-const NARROW = /^[\x20-\x7e\u00a1-\u02ff\u0391-\u0482\u048a-\u0556]*$/;
-const SIMPLE = /^[\x20-\x7e\u00a1-\u02ff\u3001-\u3029\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uff01-\uff60]*$/;
+/** Most text: each character takes one column. */
+const NARROW = /^[\x20-\x7e\u00a1-\u02ff]*$/;
 const INVISIBLE = /^[\p{M}\p{Cf}\p{Cc}]+$/u;
-const EMOJI = /^\p{Emoji_Presentation}|\ufe0f|^\p{Regional_Indicator}{2}/u;
+const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
 const WIDE =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]/u;
 
@@ -14,8 +14,7 @@ const WIDE =
 export function widthOf(text: string): number {
   if (NARROW.test(text)) return text.length;
   let width = 0;
-  if (SIMPLE.test(text)) for (const char of text) width += char < '\u3000' ? 1 : 2;
-  else for (const { segment } of graphemes.segment(text)) width += graphemeWidth(segment);
+  for (const { segment } of graphemes.segment(text)) width += graphemeWidth(segment);
   return width;
 }
 
@@ -43,13 +42,12 @@ function wrappedLine(line: string, columns: number): string[] {
 }
 
 function broken(word: string, columns: number): string[] {
-  if (widthOf(word) <= columns) return [word];
   const pieces: string[] = [];
   let piece = '';
   let width = 0;
   for (const { segment } of graphemes.segment(word)) {
     const own = graphemeWidth(segment);
-    if (width + own > columns && piece !== '') {
+    if (width + own > columns) {
       pieces.push(piece);
       piece = '';
       width = 0;

@@ -26,7 +26,7 @@ function turnAt(nowMs: number, turnFields = new Map<string, string>()): Turn {
   const fields = { entryFields: none, turnFields, sessionFields: none, chatFields: none, session: 's' as SessionId };
   const place = { entry: '10000-0' as EntryId, lane: '1' as LaneKey, currentChat: '1' as ChatKey };
   const source = { keys: keysOf(0), chats: new Map(), nowMs: () => nowMs };
-  return new Turn({ ...place, ...fields, behind: 0, absence: '' }, source, {} as FencedWrites);
+  return new Turn({ ...place, ...fields, messagesBehind: 0, absence: '' }, source, {} as FencedWrites);
 }
 
 test('after a call went through, the turn waits for no endpoint, and keeps the rest', () => {

@@ -91,7 +91,7 @@ test.each<[string, LogRecord]>([
   ['that was aborted and has zero usage', reply('x', 0, 0, 'claude-haiku-4-5')],
 ])('ignores the usage of an answer %s', (_what, answer) => {
   const window = windowOf([user(LONG), answer, user('now')]);
-  expect(counted(window, 'claude-haiku-4-5', 1).known).toBe(0);
+  expect(counted(window, 'claude-haiku-4-5', 1).knownTokens).toBe(0);
 });
 
 test.each<[string, LogRecord]>([
@@ -99,14 +99,14 @@ test.each<[string, LogRecord]>([
   ['a scrub', { v: 1, t: 'scrub', id: 's', at: '', entry: 'e', text: 'gone' }],
 ])('ignores usage from before %s: what it counted is no longer sent', (_what, change) => {
   const records = [user(LONG), reply('x', 90_000, 10, 'claude-haiku-4-5'), change, user('now')];
-  expect(counted(windowOf(records), 'claude-haiku-4-5', 1)).toMatchObject({ known: 0 });
+  expect(counted(windowOf(records), 'claude-haiku-4-5', 1)).toMatchObject({ knownTokens: 0 });
 });
 
 test('estimates only what came after the last known usage', () => {
   const window = windowOf([user(LONG), reply('x', 5_000, 100, 'claude-haiku-4-5-20251001'), user('now')]);
-  const { known, estimated } = counted(window, 'claude-haiku-4-5', 1);
-  expect(known).toBe(5_100);
-  expect(estimated).toBeLessThan(10);
+  const { knownTokens, estimatedTokens } = counted(window, 'claude-haiku-4-5', 1);
+  expect(knownTokens).toBe(5_100);
+  expect(estimatedTokens).toBeLessThan(10);
 });
 
 const SEARCHED = [
@@ -121,14 +121,19 @@ test('the anchor is the last pass of an answer with several, and never their sum
   const searched = (usage: object) => ({ ...reply('x', 23_000, 200, 'claude-haiku-4-5'), content: SEARCHED, usage });
   const known = (answer: object) =>
     counted(windowOf([user(LONG), before, user('now'), answer as LogRecord, user('and now')]), 'claude-haiku-4-5', 1);
-  expect(known(searched({ inputTokens: 23_000, outputTokens: 200, passes })).known).toBe(6_050);
-  expect(known(searched({ inputTokens: 23_000, outputTokens: 200, passes: 'unstated' })).known).toBe(4_100);
+  expect(known(searched({ inputTokens: 23_000, outputTokens: 200, passes })).knownTokens).toBe(6_050);
+  expect(known(searched({ inputTokens: 23_000, outputTokens: 200, passes: 'unstated' })).knownTokens).toBe(4_100);
   // A record of the version before.
-  expect(known(searched({ inputTokens: 23_000, outputTokens: 200 })).known).toBe(4_100);
+  expect(known(searched({ inputTokens: 23_000, outputTokens: 200 })).knownTokens).toBe(4_100);
 });
 
 test('a calibration is between 0.5 and 2.5, moves half the way, and ignores small or negative samples', () => {
-  const count = (estimated: number, known = 0): Count => ({ tokens: 0, known, estimated, media: 0 });
+  const count = (estimatedTokens: number, knownTokens = 0): Count => ({
+    tokens: 0,
+    knownTokens,
+    estimatedTokens,
+    mediaTokens: 0,
+  });
   expect(calibrate(undefined, count(1_000), measured(1_200))).toBe(1.2);
   expect(calibrate(1, count(1_000), measured(2_000))).toBe(1.5);
   expect(calibrate(undefined, count(1_000), measured(1_000_000))).toBe(2.5);
@@ -159,10 +164,10 @@ test('at every window size 0 < kept < retained < full < usable, and usable plus 
       const room = roomOf(limitTokens, given);
       expect(room.fullTokens).toBeLessThanOrEqual(room.usableTokens * 0.8);
       expect(room.usableTokens + room.outputTokens).toBeLessThanOrEqual(limitTokens);
-      expect(room.keptTokens).toBeLessThanOrEqual(room.usableTokens * 0.2);
+      expect(room.verbatimTokens).toBeLessThanOrEqual(room.usableTokens * 0.2);
       expect(room.retainedTokens).toBeLessThanOrEqual(room.fullTokens / 2);
-      expect(room.keptTokens).toBeLessThan(room.retainedTokens);
-      expect(Math.min(room.outputTokens, room.keptTokens)).toBeGreaterThan(0);
+      expect(room.verbatimTokens).toBeLessThan(room.retainedTokens);
+      expect(Math.min(room.outputTokens, room.verbatimTokens)).toBeGreaterThan(0);
     }),
     SEEDED,
   );

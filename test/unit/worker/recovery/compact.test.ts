@@ -38,8 +38,8 @@ test.each([
   [11, 231, 16, 1_102],
 ])('of %d turns of %d characters, as many as fit stay: %d records, %d tokens with the summary', async (...figures) => {
   const [count, chars, kept, tokens] = figures;
-  const { head, keptTokens } = await compacted(windowOf(turns(count, chars)), scripted(SUMMARY));
-  expect([count * 2 - head.records, keptTokens]).toEqual([kept, tokens]);
+  const { head, olderTokens } = await compacted(windowOf(turns(count, chars)), scripted(SUMMARY));
+  expect([count * 2 - head.records, olderTokens]).toEqual([kept, tokens]);
 });
 
 test('makes at most two summary calls, the second of the other model if the first answer is no summary', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { chooseKept, earlierFiles, recordTokens } from '../../../../worker/recovery/kept.ts';
+import { chooseVerbatimPart, earlierFiles, recordTokens } from '../../../../worker/recovery/kept.ts';
 import { asShown } from '../../../../worker/session/overlay.ts';
 import { type LogRecord, startsTurn } from '../../../../worker/session/record.ts';
 import { call, result, text } from '../../../fixture/content-blocks.ts';
@@ -21,7 +21,7 @@ const exchange = (chars: number): LogRecord[] => [
   own(assistantSays('a'.repeat(chars))),
 ];
 const pending = () => own(userSays('And now?', { entry: '999-0' }));
-const shownTail = (records: readonly LogRecord[], { from, shortenings }: ReturnType<typeof chooseKept>) =>
+const shownTail = (records: readonly LogRecord[], { from, shortenings }: ReturnType<typeof chooseVerbatimPart>) =>
   asShown([...records.slice(from), ...shortenings]);
 
 test('keeps a long exchange with the heads and tails of its question, answer and results', () => {
@@ -33,7 +33,7 @@ test('keeps a long exchange with the heads and tails of its question, answer and
     own(assistantSays(`well ${'a'.repeat(9_000)} so`)),
     pending(),
   ];
-  const kept = chooseKept(records, TOKENS_MAX);
+  const kept = chooseVerbatimPart(records, TOKENS_MAX);
   expect(kept.from).toBe(2);
   const shown = JSON.stringify(shownTail(records, kept));
   for (const word of ['start q', ' end', 'found f', ' done', 'well a', ' so']) expect(shown).toContain(word);
@@ -41,7 +41,7 @@ test('keeps a long exchange with the heads and tails of its question, answer and
 });
 
 const long = exchange(9_000);
-const short = shownTail(long, chooseKept(long, TOKENS_MAX));
+const short = shownTail(long, chooseVerbatimPart(long, TOKENS_MAX));
 const turn = (...content: ReturnType<typeof text>[]) => [own(userSays('Look')), own(assistantSays(content))];
 const four = [1, 2, 3, 4].flatMap(() => exchange(200));
 const trim: LogRecord = { ...STAMP, t: 'trim', what: 'results', through: 'r0' };
@@ -57,7 +57,7 @@ test.each<[string, LogRecord[], number, number, number[]]>([
   ['all that fit', [...four, pending()], 5_000, 0, []],
   ['none that cannot be shortened', [...turn(call('t1', { input: 'x'.repeat(20_000) })), pending()], TOKENS_MAX, 2, []],
 ])('keeps %s', (_, records, tokensMax, from, lengths) => {
-  const kept = chooseKept(records, tokensMax);
+  const kept = chooseVerbatimPart(records, tokensMax);
   expect([kept.from, kept.shortenings.map((scrub) => scrub.text.length)]).toEqual([from, lengths]);
 });
 
@@ -65,7 +65,7 @@ test('for any log, what is kept starts at a turn, includes the newest one, and i
   fc.assert(
     fc.property(fc.array(anyRecords, { maxLength: 20 }), fc.integer({ min: 10, max: 5_000 }), (log, tokensMax) => {
       const records = [...log.map(own), pending()];
-      const kept = chooseKept(records, tokensMax);
+      const kept = chooseVerbatimPart(records, tokensMax);
       const first = records[kept.from];
       expect(first !== undefined && (startsTurn(first) || kept.from === 0)).toBe(true);
       expect(kept.from).toBeLessThan(records.length);

@@ -33,9 +33,9 @@ test.each<[string, LogRecord[], string, number, number, number, number]>([
   ['an answered turn as well', [ASK, ...E, ...SMALL, assistantSays('Done.')], 'call small', 3_502, 121, 85, 2_681],
   ['what stands before a large round', [ASK, ...E, ...F, ...LARGE], 'call large', 10_524, 3_762, 158, 2_640],
   ['a result if just enough is gained', [ASK, ...round('a', 'x'.repeat(311)), ...SMALL], 'call small', 142, 114, 80, 0],
-])('masks the results of %s', (_, records, through, tokensBefore, tokensAfter, keptTokens, spareTokens) => {
+])('masks the results of %s', (_, records, through, tokensBefore, tokensAfter, olderTokens, spareTokens) => {
   const trims = [{ ...THINKING, id: expect.any(String), at: expect.any(String), what: 'results', through }, THINKING];
-  const masked = { trims, tokensBefore, tokensAfter, keptTokens, spareTokens };
+  const masked = { trims, tokensBefore, tokensAfter, olderTokens, spareTokens };
   expect(maskResults(windowOf(...records), ROOM, [THINKING])).toEqual(masked);
 });
 
@@ -46,10 +46,10 @@ test.each<[string, LogRecord[], changes: unknown[], number, number, number, numb
   ['them where one turn is older', [...turn('a', BIG), ASK, ...E, ...SMALL], MASKED, 6_966, 224, 190, 1_810],
   ['none while there is room', [...OLD, ...turn('f', BIG.slice(0, 3_000)), ASK], [THINKING], 14_685, 914, 912, 1_088],
   ['none that gains nothing', [...OLD, ASK, ...SMALL, ...LARGE], [THINKING], 17_563, 3_792, 188, 210],
-])('a compaction masks %s', async (_, older, changes, tokensBefore, tokensAfter, keptTokens, spareTokens) => {
+])('a compaction masks %s', async (_, older, changes, tokensBefore, tokensAfter, olderTokens, spareTokens) => {
   const options = compactionBy(scripted('They looked for boats. '.repeat(10)), { thinking: [THINKING] });
   const compaction = await compact(windowOf(...older), options, new AbortController().signal);
-  expect(compaction).toMatchObject({ changes, tokensBefore, tokensAfter, keptTokens, spareTokens });
+  expect(compaction).toMatchObject({ changes, tokensBefore, tokensAfter, olderTokens, spareTokens });
 });
 
 test.each<[string, Window, number]>([

@@ -12,10 +12,10 @@ test.each<[string, Block, string, number, object?]>([
   ['picture', PICTURE, SHOWN, 65_536],
   ['named', { type: 'document', title: 'a.pdf' }, '[document a.pdf, left out]', 35, { title: 'a.pdf' }],
   ['file', { type: 'document' }, '[document, left out]', 19],
-])('a notice calls it %s, and the model reads what is left', (name, block, instead, bytes, more = {}) => {
+])('a notice calls it %s, and the model reads what is left', (name, block, replacement, bytes, more = {}) => {
   const record = userSays([structuredClone(block)]);
-  const found = parts.placesIn(record).map((place) => parts.partOf(place, parts.insteadOf(place.block, 100)));
-  expect(found).toStrictEqual([{ record, block: 0, bytes, instead, name, ...more }]);
+  const found = parts.placesIn(record).map((place) => parts.partOf(place, parts.replacementFor(place.block, 100)));
+  expect(found).toStrictEqual([{ record, block: 0, bytes, replacement, name, ...more }]);
   expect(parts.bytesOf([record, record])).toBe(2 * bytes);
 });
 
@@ -31,7 +31,11 @@ test.each<[string, () => parts.Part[], string]>([
   ['only what makes up for the excess', () => parts.largestParts(LOG, 72_482), '3,1'],
   ['more for a larger excess', () => parts.largestParts(LOG, 72_483), '3,1 2,2'],
   ['long texts of either side, without files', () => parts.longTexts(LOG, 8_192), '0,0 1 2,0 3,0 4,1'],
-  ['newest results', () => parts.newestResults(LOG).filter(({ instead }) => /do not make/.test(instead)), '3,0 3,1'],
+  [
+    'newest results',
+    () => parts.newestResults(LOG).filter(({ replacement }) => /do not make/.test(replacement)),
+    '3,0 3,1',
+  ],
   ['media of users and tools', () => parts.mediaParts(LOG), '2,2 3,1'],
 ])('parts are chosen by record and block: %s', (_, choose, places) => {
   const chosen = choose().map(({ record, ...part }) => [LOG.indexOf(record), ...('block' in part ? [part.block] : [])]);

@@ -35,7 +35,7 @@ const states = fc.record({
     SIZES,
     { ...SIZES, request: 3_000 },
     { ...SIZES, round: 150_000 },
-    { ...SIZES, known: 150_000, request: 170_000 },
+    { ...SIZES, knownWindow: 150_000, request: 170_000 },
   ),
   refusedInRow: fc.constantFrom(0, 1),
   isModelChosen: fc.boolean(),

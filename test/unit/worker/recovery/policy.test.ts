@@ -14,7 +14,7 @@ const budget = failure('transient', { reason: 'over_chat_budget' });
 const sized = (more: Partial<Sizes>): Partial<RecoveryState> => ({ sizes: { ...SIZES, ...more } });
 const small = sized({ request: 3_000 });
 const bigRound = sized({ round: 150_000 });
-const learnt = sized({ known: 150_000, request: 170_000 });
+const learnt = sized({ knownWindow: 150_000, request: 170_000 });
 const TAKEN = { fixedParts: { kind: 'taken' } } as const;
 const REFUSED = { fixedParts: { kind: 'refused' } } as const;
 const UNCLEAR = { fixedParts: { kind: 'unclear', failure: down } } as const;
@@ -107,7 +107,7 @@ const CASES: readonly Case[] = [
   ['a request beyond a learnt window is sent once', learnt, counted, AS_IT_IS],
   ['only once', { ...learnt, tried: ['as it is'] }, counted, COMPACT],
   ['and not after another failure', { ...learnt, failedCalls: 2 }, counted, COMPACT],
-  ['nor where the budget of the chat is smaller', sized({ known: 150_000, request: 170_000, room: { ...ROOM, limitTokens: 140_000 } }), counted, COMPACT],
+  ['nor where the budget of the chat is smaller', sized({ knownWindow: 150_000, request: 170_000, room: { ...ROOM, limitTokens: 140_000 } }), counted, COMPACT],
   ['nor as long as the newest round can be trimmed', { tried: ['summary'], ...sized({ request: 170_000, round: 150_000 }) }, counted, ASK_COUNT],
   ['what only we count too long is sent at last', { stage: 'fresh', evidence: { count: 190_000 } }, counted, AS_IT_IS],
   ['a summariser in trouble is waited for', { evidence: { compaction: { reason: 'away', tookMs: 0, failure: down } } }, token, WAITS],
@@ -120,7 +120,7 @@ const CASES: readonly Case[] = [
   ['a request that fits the model exactly goes without a summary', { tried: ['summary'], ...sized({ request: ROOM.usableTokens }) }, counted, AS_IT_IS],
   ['not one that was refused, in later rounds', { tried: ['summary'], ...sized({ request: 170_000 }) }, token, ASK_COUNT],
   ['nor one beyond a learnt window after a compaction', { ...learnt, stage: 'compacted' }, counted, ASK_COUNT],
-  ['a learnt window is the whole room', sized({ known: 150_000, request: 170_000, room: { ...ROOM, limitTokens: 150_000 } }), counted, AS_IT_IS],
+  ['a learnt window is the whole room', sized({ knownWindow: 150_000, request: 170_000, room: { ...ROOM, limitTokens: 150_000 } }), counted, AS_IT_IS],
   ['a count that fits exactly is enough', { stage: 'compacted', evidence: { count: ROOM.usableTokens } }, counted, AS_IT_IS],
   ['our own count is no contradiction', { ...small, refusedInRow: 1 }, counted, COMPACT],
   ['a minute of a summary is over with the next wait', { evidence: { compaction: { reason: 'away', tookMs: 58_000, failure: down } } }, token, ASK_FIXED_PARTS],

@@ -119,11 +119,11 @@ test.each<[string, Task, asked: number, calls: number]>([
   ['is not used after another summary', { previous: 'They met.' }, 2, 2],
   ['is not used where it covers everything', { chunks: [FIRST] }, 1, 1],
 ])('a part that is done %s', async (_, task, asked, calls) => {
-  const parts: Summariser['done'][] = [];
-  await summaryBy(modelOf(SHORT_TEXT), { keepPart: async (part) => void parts.push(part) });
+  const parts: Summariser['storedPart'][] = [];
+  await summaryBy(modelOf(SHORT_TEXT), { storePart: async (part) => void parts.push(part) });
   expect(parts).toEqual([{ chunks: 1, of: expect.stringMatching(/^[\w-]{43}$/), summary: SHORT_TEXT, calls: 1 }]);
   const model = modelOf(THREE);
-  expect(await summaryBy(model, { done: parts[0] }, task)).toEqual({ ok: true, summary: THREE, calls });
+  expect(await summaryBy(model, { storedPart: parts[0] }, task)).toEqual({ ok: true, summary: THREE, calls });
   expect(model.asked).toHaveLength(asked);
 });
 
@@ -140,12 +140,12 @@ const [AWAY, PAUSED] = ['overloaded', 'paused'].map((reason) => ({ kind: 'transi
 const SPENT: Failure = { kind: 'terminal', reason: 'over_chat_budget' };
 const REFUSED: Failure = { kind: 'unknown', reason: 'unknown' };
 const GONE = { reason: 'away', failure: AWAY };
-const BOTH = { otherName: 'b', waitsOut: false };
+const BOTH = { otherName: 'b', retriesTransient: false };
 const pausing = (RETRY_MS: number) => ({ settings: { ...AT_ONCE, RETRY_MS } });
 const WROTE: Reply[] = [LONG_TEXT, LONG_TEXT.toUpperCase()].map((says) => ({ says, failure: AWAY }));
 
 test.each<[string, Reply[], Partial<Summariser>, Outcome, string, forMs?: number]>([
-  ['an endpoint in trouble is away', [AWAY], { waitsOut: false }, GONE, 'a'],
+  ['an endpoint in trouble is away', [AWAY], { retriesTransient: false }, GONE, 'a'],
   ['so is one that both models are on', [AWAY], BOTH, GONE, 'ab'],
   ['a second model that is the first is none', [AWAY], { ...BOTH, otherName: 'a' }, GONE, 'a'],
   ['the newest failure counts', [REFUSED, AWAY], BOTH, GONE, 'ab'],

@@ -12,8 +12,8 @@ const WIDE_OPEN = 100_000;
 
 /** The whole transcript of a few records. */
 function written(...records: LogRecord[]): string {
-  const { chunks, left } = transcribe(records, WIDE_OPEN, 2);
-  expect(left).toBe(0);
+  const { chunks, omitted } = transcribe(records, WIDE_OPEN, 2);
+  expect(omitted).toBe(0);
   expect(chunks.length).toBeLessThanOrEqual(1);
   return chunks[0] ?? '';
 }
@@ -110,26 +110,26 @@ test('removes tags and credentials before it cuts, so that no part of one remain
 });
 
 test('a conversation that fits is whole, and of one that does not the oldest records are omitted and counted', () => {
-  expect(transcribe([], 100, 2)).toEqual({ chunks: [], left: 0 });
+  expect(transcribe([], 100, 2)).toEqual({ chunks: [], omitted: 0 });
   const lines = [0, 1].map((n) => `[User]: Message ${n}. ${'x'.repeat(3_000)}`);
   const tokens = estimateText(`${lines[0]}\n`);
-  expect(transcribe(turns(2, 3_000), tokens, 2)).toEqual({ chunks: lines, left: 0 });
-  expect(transcribe(turns(2, 3_000), 2 * tokens, 2)).toEqual({ chunks: [lines.join('\n')], left: 0 });
-  const { chunks, left } = transcribe(turns(500), 400, 2);
+  expect(transcribe(turns(2, 3_000), tokens, 2)).toEqual({ chunks: lines, omitted: 0 });
+  expect(transcribe(turns(2, 3_000), 2 * tokens, 2)).toEqual({ chunks: [lines.join('\n')], omitted: 0 });
+  const { chunks, omitted } = transcribe(turns(500), 400, 2);
   const kept = numbersIn(chunks);
-  expect(kept).toEqual(Array.from({ length: 500 - left }, (_, n) => left + n));
+  expect(kept).toEqual(Array.from({ length: 500 - omitted }, (_, n) => omitted + n));
   expect(chunks.reduce((sum, chunk) => sum + estimateText(chunk), 0)).toBeGreaterThan(600);
 });
 
 test('shortens long messages before it omits any, and shows both ends of a huge one in any script', () => {
-  const { chunks, left } = transcribe(turns(10, 6_000), 2_000, 2);
-  expect([left, numbersIn(chunks)]).toEqual([0, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]);
+  const { chunks, omitted } = transcribe(turns(10, 6_000), 2_000, 2);
+  expect([omitted, numbersIn(chunks)]).toEqual([0, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]);
   const chars = 300_000;
   for (const grapheme of GRAPHEMES) {
     for (const chunkTokens of [100, 450, 5_000]) {
       const huge = userSays(`START${grapheme.repeat(Math.ceil(chars / grapheme.length / 10))}STOP`);
-      const { chunks, left } = transcribe([turn(1), huge], chunkTokens, 2);
-      expect(left).toBeLessThanOrEqual(1);
+      const { chunks, omitted } = transcribe([turn(1), huge], chunkTokens, 2);
+      expect(omitted).toBeLessThanOrEqual(1);
       expect(chunks.join('')).toMatch(/START.*STOP/s);
       for (const chunk of chunks) expect([grapheme, estimateText(chunk) <= chunkTokens]).toEqual([grapheme, true]);
     }
@@ -153,12 +153,16 @@ test('no chunk exceeds its limit, there are at most chunksMax, and the last ends
   const bounds = [fc.integer({ min: 60, max: 3_000 }), fc.integer({ min: 1, max: 3 })] as const;
   fc.assert(
     fc.property(many, ...bounds, (all, chunkTokens, chunksMax) => {
-      const { chunks, left } = transcribe([...all, userSays('Message 7.', { id: 'newest' })], chunkTokens, chunksMax);
+      const { chunks, omitted } = transcribe(
+        [...all, userSays('Message 7.', { id: 'newest' })],
+        chunkTokens,
+        chunksMax,
+      );
       expect(chunks.length).toBeGreaterThan(0);
       expect(chunks.length).toBeLessThanOrEqual(chunksMax);
       for (const chunk of chunks) expect(estimateText(chunk)).toBeLessThanOrEqual(chunkTokens);
       expect(chunks.at(-1)?.endsWith('[User]: Message 7.')).toBe(true);
-      expect(left).toBeLessThanOrEqual(all.length);
+      expect(omitted).toBeLessThanOrEqual(all.length);
       expect(chunks.join('').isWellFormed()).toBe(true);
     }),
     { ...SEEDED, numRuns: 120 },

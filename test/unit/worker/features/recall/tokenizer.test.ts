@@ -58,6 +58,8 @@ test.each(['⑴⑵', 'ͺx', 'ﷺ', '½'])(
   },
 );
 
+const OTHERS = Array.from({ length: 9 }, (_, n) => `nothing ${n}`);
+
 test.each([
   ['an id among others', 'ORD-20117', ['order ORD-20118', 'order ORD-20117', 'order ORD-20119'], '1'],
   ['an id rather than its parts', 'X-7-A', ['X 7 A', 'the paper X-7-A'], '1'],
@@ -66,6 +68,8 @@ test.each([
   ['a Russian word with a longer ending', 'решение', ['другое дело', 'с решениями согласны'], '1'],
   ['a word by its beginning', 'kube', ['nothing', 'about kubernetes'], '1'],
   ['a word by a longer beginning', 'migrat', ['nothing', 'the migration is over'], '1'],
+  ['a whole word rather than the beginning of another', 'kube', ['a kube', 'one kube', 'kubelets', ...OTHERS], '0'],
+  ['a whole word rather than a similar one', 'harbour', ['a harbour', 'one harbour', 'harbor', ...OTHERS], '0'],
   ['a misspelt word', 'deploiment', ['nothing', 'the deployment failed'], '1'],
   ['a word without its accents', 'facade', ['nothing', 'la façade bleue'], '1'],
   ['a Chinese phrase', '季度预算', ['明天的会议', '我们讨论了第三季度预算的问题', '预算很高'], '1'],

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Block } from '../../../../../worker/model/block.ts';
-import { ownId, storable, storableBlocks } from '../../../../../worker/model/rules/blocks.ts';
+import { storable, storableBlocks, uniqueCallId } from '../../../../../worker/model/rules/blocks.ts';
 import { findViolation } from '../../../../../worker/model/rules/validate.ts';
 import { call, result, text, thinking } from '../../../../fixture/content-blocks.ts';
 import { SEALED } from '../../../../fixture/requests.ts';
@@ -52,11 +52,11 @@ test('each block keeps its place', () => {
 
 test('a call keeps its id where the API takes it and no earlier call has it', () => {
   const used = new Set(['call_0', 'call_0_2']);
-  expect(ownId('toolu_1', used)).toBe('toolu_1');
-  expect(ownId('call_0', used)).toBe('call_0_3');
-  expect(ownId('functions.look:0', used)).toBe('functions_look_0');
-  expect(ownId('x'.repeat(80), used)).toBe('x'.repeat(56));
-  expect(ownId(undefined, used)).toBe('unnamed');
+  expect(uniqueCallId('toolu_1', used)).toBe('toolu_1');
+  expect(uniqueCallId('call_0', used)).toBe('call_0_3');
+  expect(uniqueCallId('functions.look:0', used)).toBe('functions_look_0');
+  expect(uniqueCallId('x'.repeat(80), used)).toBe('x'.repeat(56));
+  expect(uniqueCallId(undefined, used)).toBe('unnamed');
 });
 
 const words = fc.oneof(rawTexts(6), fc.constantFrom('', ' ', 'half \ud83d', '\u0085'));

@@ -1,6 +1,8 @@
+import type { MessageEntity } from '@grammyjs/types';
 import { expect, test } from '@jest/globals';
-import { ENTITIES_MAX, type Formatted } from '../../../../../worker/reply/format/canvas.ts';
-import { withEntities } from '../../../../../worker/reply/format/entities.ts';
+import { type Block, paragraph, plain } from '../../../../../shared/flow/reply.ts';
+import { ENTITIES_MAX, type Formatted, finished } from '../../../../../worker/reply/format/canvas.ts';
+import { plainText, withEntities } from '../../../../../worker/reply/format/entities.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { expectTakable } from '../../../../fixture/takable.ts';
 
@@ -25,6 +27,7 @@ test.each<[string, string, ...string[]]>([
   ['**a **b** c**', 'a b c', 'bold: a b c'],
   ['[a `b`](https://x.org)', 'a b', 'text_link https://x.org: a b'],
   ['https://x.org', 'https://x.org'],
+  ['[`https://x.org`](https://x.org)', 'https://x.org', 'text_link https://x.org: https://x.org'],
   ['||a `b`||', 'a b', 'spoiler: a b'],
   ['```ts\na\n```', 'a', 'pre ts: a'],
   ['a $x^2$', 'a x^2', 'code: x^2'],
@@ -33,7 +36,15 @@ test.each<[string, string, ...string[]]>([
   ['> a **b**\n\nc', 'a b\n\nc', 'blockquote: a b', 'bold: b'],
   ['> a\n> > b\n> > c', 'a\n\n> b\n> c', 'blockquote: a\n\n> b\n> c'],
   ['> ```\n>   a\n> ```', '  a', 'blockquote:   a', 'pre:   a'],
-  ['<details><summary>a</summary>\n\nb\n\n</details>', 'a\nb', 'bold: a'],
+  ['<details><summary>a</summary>\n\nb\n\nc\n\n</details>', 'a\nb\n\nc', 'bold: a'],
+  ['- # a\n- ***', '• a\n• ———', 'bold: a'],
+  [
+    '|a|\n|-|\n|[x](https://x.org) **[y](https://y.org)**|',
+    'a\n---\nx y\nx · y',
+    'pre: a\n---\nx y',
+    'text_link https://x.org: x',
+    'text_link https://y.org: y',
+  ],
   ['👩‍👩‍👧‍👦 **b** שלום *עולם*', '👩‍👩‍👧‍👦 b שלום עולם', 'bold: b', 'italic: עולם'],
 ])('draws %j', (markdown, ...expected) => {
   expect(shown(markdown)).toEqual(expected);
@@ -76,6 +87,45 @@ test('keeps the indentation of code at the beginning of a message, and no other 
     text: '  a',
     entities: [{ type: 'pre', offset: 0, length: 3 }],
   });
+});
+
+test('draws a moment that each reader sees by their own clock, and details in an item', () => {
+  expect(withEntities([paragraph({ type: 'time', text: 'noon', atMs: 1_500 })])).toEqual({
+    text: 'noon',
+    entities: [{ type: 'date_time', unix_time: 1, date_time_format: 'wDt', offset: 0, length: 4 }],
+  });
+  const details: Block = { type: 'details', summary: [plain('a')], blocks: [paragraph(plain('b'))] };
+  expect(plainText([{ type: 'list', items: [{ blocks: [details] }] }])).toBe('• a\n  b');
+});
+
+test('code that is only white space has no mark', () => {
+  const blank: Block = { type: 'code', text: '  ' };
+  expect(withEntities([blank, paragraph(plain(' a')), blank, paragraph(plain('b'))])).toEqual({
+    text: 'a\n\n  \n\nb',
+    entities: [],
+  });
+});
+
+test.each([
+  ['spoiler', 'pre'],
+  ['pre', 'expandable_blockquote'],
+  ['expandable_blockquote', 'blockquote'],
+  ['blockquote', 'code'],
+  ['code', 'bold'],
+  ['bold', 'strikethrough'],
+  ['strikethrough', 'italic'],
+] as const)('of too many marks %s stays rather than %s', (more, less) => {
+  const entities = [...Array(105).keys()].map((offset) => ({ type: offset < 5 ? less : more, offset, length: 1 }));
+  expect(finished({ text: 'x'.repeat(105), entities, lead: undefined }).entities).toEqual(entities.slice(5));
+});
+
+test('of marks that are as important the first stay: a hundred, or 9,000 bytes with a comma behind each', () => {
+  const bold = [...Array(105).keys()].map((offset) => ({ type: 'bold' as const, offset, length: 1 }));
+  const link = { type: 'text_link' as const, url: 'x'.repeat(299 - 53), length: 1 };
+  const links = [...Array(31).keys()].map((at) => ({ ...link, offset: at + 10 }));
+  const kept = (entities: MessageEntity[]) => finished({ text: 'x'.repeat(105), entities, lead: undefined }).entities;
+  expect(kept(bold.toReversed())).toEqual(bold.slice(0, 100));
+  expect(kept(links)).toEqual(links.slice(0, 30));
 });
 
 test('of too many marks the least important go, never the text', () => {

@@ -55,7 +55,8 @@ test.each<[string, string, string]>([
   ['an inline formula', 'so $x^2$', 'entities'],
   ['a table', TABLE, 'rich'],
   ['a table in a list', `- x\n\n${TABLE.replaceAll(/^/gm, '  ')}`, 'rich'],
-  ['tasks', '- [ ] a', 'rich'],
+  ['a table in a quote', `> x\n>\n${TABLE.replaceAll(/^/gm, '> ')}`, 'rich'],
+  ['a task among items', '- a\n- [ ] b', 'rich'],
   ['details', '<details><summary>a</summary>\n\nb\n\n</details>', 'rich'],
   ['a display formula', '$$x$$', 'rich'],
   ['footnotes', 'a[^1]\n\n[^1]: b', 'rich'],
@@ -74,6 +75,7 @@ test('every answer is rich if so set, unless a table is too wide or something is
 test('a blank answer has no parts; marks without text are shown as they were written', () => {
   for (const blank of ['', ' \n ', '\u200b\u2800', '\u3000']) expect(layOut(blank, { rich: 'auto' })).toEqual([]);
   expect(said(parts('```\n```'))).toEqual(['```\n```']);
+  expect(said(parts('<details \ud83d></details>'))).toEqual(['<details \ufffd></details>']);
 });
 
 test('cuts between blocks, else at a sentence, else at a word', () => {

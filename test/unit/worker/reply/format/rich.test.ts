@@ -18,6 +18,7 @@ test.each<[string, RichBlock[]]>([
   ],
   ['[a](https://x.org)', [text({ type: 'url', text: 'a', url: 'https://x.org' })]],
   ['https://x.org', [text({ type: 'url', text: 'https://x.org', url: 'https://x.org' })]],
+  ['a `b`', [text(['a ', { type: 'code', text: 'b' }])]],
   ['a $x^2$', [text(['a ', { type: 'mathematical_expression', expression: 'x^2' }])]],
   ['$$\nx\n$$', [{ type: 'mathematical_expression', expression: 'x' }]],
   ['## a', [{ type: 'heading', text: 'a', size: 2 }]],
@@ -73,10 +74,10 @@ test('draws a table with its header and alignment; an empty cell has no text', (
 });
 
 test('a formula within details is code', () => {
-  expect(richBlocks(parse('<details><summary>a</summary>\n\n- $x$\n\n$$y$$\n\n</details>'))).toEqual([
+  expect(richBlocks(parse('<details><summary>$a$</summary>\n\n- $x$\n\n$$y$$\n\n</details>'))).toEqual([
     {
       type: 'details',
-      summary: 'a',
+      summary: { type: 'code', text: 'a' },
       blocks: [
         { type: 'list', items: [{ blocks: [text({ type: 'code', text: 'x' })] }] },
         { type: 'pre', text: 'y', language: 'latex' },
@@ -85,11 +86,18 @@ test('a formula within details is code', () => {
   ]);
 });
 
+test('a moment is its text, and details of which nothing is shown are their summary', () => {
+  expect(richBlocks([paragraph(plain(''), { type: 'time', text: 'noon', atMs: 0 })])).toEqual([text('noon')]);
+  expect(richBlocks([{ type: 'details', summary: [plain('a')], blocks: [paragraph()] }])).toEqual([text('a')]);
+});
+
 test('nothing that is sent is empty', () => {
   const nothing: Block[] = [
     paragraph(),
     paragraph({ type: 'bold', inlines: [plain('')] }),
+    paragraph({ type: 'code', text: '' }),
     { type: 'code', text: '' },
+    { type: 'formula', text: '' },
     { type: 'quote', blocks: [paragraph()] },
     { type: 'list', items: [{ blocks: [] }] },
     { type: 'details', summary: [], blocks: [] },
@@ -104,6 +112,8 @@ test('nothing that is sent is empty', () => {
 test('measures characters as code points, and counts blocks, items, rows, runs, depth and columns', () => {
   expect(richSize(richBlocks(parse('👍 **b**')))).toEqual({ chars: 3, blocks: 1, runs: 3, depth: 1, columns: 0 });
   expect(richSize(richBlocks(parse('- a\n  - b')))).toEqual({ chars: 2, blocks: 6, runs: 2, depth: 5, columns: 0 });
+  expect(richSize(richBlocks(parse('$$xy$$\n\na $z$')))).toMatchObject({ chars: 5, blocks: 2, runs: 3 });
+  expect(richSize(richBlocks(parse('| a | |\n|---|---|')))).toMatchObject({ chars: 1, blocks: 2, runs: 2 });
   expect(richSize(richBlocks(parse('> | a | b |\n> |--|--|\n> | c | d |')))).toEqual({
     chars: 4,
     blocks: 4,
