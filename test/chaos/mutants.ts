@@ -88,7 +88,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   mutant('I8', 'alerts-refused', 'an alert that nobody took is dropped', [
     'worker/alerts/alerter.ts',
     'round.record = withFailure(channels, record, result, nowMs);',
-    'round.record = withFailure(channels, record, result, nowMs); round.changed.set(incidentOf(next.incident), { ...next.after, stage: 3 });',
+    'round.record = withFailure(channels, record, result, nowMs); round.changes.set(incidentOf(next.incident), { ...next.after, stage: 3 });',
   ]),
   mutant('I8', 'redis-flushed', 'data that Redis lost is not noticed', [
     'shared/state/message/inbox.ts',

@@ -80,15 +80,15 @@ async function runAll(settings: Settings, files: SettingFiles, problems: readonl
   const areValid = (names: RegExp): boolean => !problems.some((problem) => names.test(problem));
   // Looks for a private server, and may download one, only if all settings are valid.
   const hasRedis = areValid(REDIS_SETTINGS) && (redisAddressOf(settings) !== undefined || problems.length === 0);
-  const opened = hasRedis ? await openRedis(settings) : undefined;
+  const connection = hasRedis ? await openRedis(settings) : undefined;
   const window = areValid(MODEL_SETTINGS) ? askWindow(settings) : Promise.resolve({ isKnown: false });
   const possible = CHECKS.filter(({ needs, needsRedis }) => (!needs || areValid(needs)) && (!needsRedis || hasRedis));
   try {
-    const redis = opened?.redis ?? { finding: failed('redis', 'not looked for') };
+    const redis = connection?.redis ?? { finding: failed('redis', 'not looked for') };
     const context = { settings, files, redis, window };
     return (await Promise.all(possible.map(({ run }) => run(context)))).flat();
   } finally {
-    await opened?.stop();
+    await connection?.stop();
   }
 }
 

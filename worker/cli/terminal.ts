@@ -13,7 +13,7 @@ export interface Terminal {
   note(text: string): void;
 }
 
-/** The error for invalid arguments or settings. The message says what was expected. */
+/** The error for invalid arguments or settings. The message says what is valid. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -34,7 +34,7 @@ export type Run = Actor & { isRepeat: boolean };
 export interface Result {
   /** For `--json`. */
   kind: string;
-  /** `done`: something changed; `none`: there was nothing to change; `failed`: the action is impossible. */
+  /** `done`: something changed; `none`: no change was necessary; `failed`: the action is impossible. */
   effect: 'done' | 'none' | 'failed';
   /** Text for every surface, without a full stop. */
   text: string;

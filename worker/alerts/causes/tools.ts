@@ -37,7 +37,7 @@ export function refusedToolAlert(turn: Turn, tool: string): Alert {
 }
 
 /**
- * The alert that tools are left out of requests, since the model's API would refuse every request with them. Tool names
+ * The alert that requests omit tools, since the model's API would refuse every request with them. Tool names
  * come from a foreign server, so each character that could form a link, a mention or a command becomes `_`. Only the log
  * has the reasons.
  */

@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import { Marked } from 'marked';
 import type { Html } from './layout.ts';
 
-/** Markdown as HTML. HTML in the text is escaped. `linkOf` maps a link's target; without a result, only the words stay. Pure. */
+/** Renders Markdown as HTML, with HTML in the text escaped. `linkOf` maps targets of links; without one, the words stay. Pure. */
 export function markdownHtml(markdown: string, linkOf: (href: string) => string | undefined): Html {
   const marked = new Marked({
     async: false,
