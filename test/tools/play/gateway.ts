@@ -1,9 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { join } from 'node:path';
-import { PROJECT_ROOT } from '../../../shared/base/project.ts';
-import { BARE_ENV } from '../../fixture/environment.ts';
+import { spawnRunning } from '../../fixture/process.ts';
 
 /** The gateway of a play, as a process that can be killed and that begins again. */
 export interface PlayedGateway {
@@ -12,30 +8,37 @@ export interface PlayedGateway {
   stop(): Promise<void>;
 }
 
-/** Starts a gateway with these settings. Its log goes to the file. */
-export function startPlayedGateway(env: Readonly<Record<string, string>>, logFile: string): PlayedGateway {
+let pid: number | undefined;
+
+/** Starts a gateway with these settings. Its log goes to the file. Rejects with the log if it does not start. */
+export async function startPlayedGateway(env: Record<string, string>, logFile: string): Promise<PlayedGateway> {
   const log = createWriteStream(logFile, { flags: 'a' });
-  const start = () => {
-    const args = ['--disable-warning=ExperimentalWarning', join(PROJECT_ROOT, 'spillway.ts')];
-    const started = spawn(process.execPath, args, {
-      env: { ...BARE_ENV, ...env },
-      stdio: ['ignore', 'ignore', 'pipe'],
+  const start = () =>
+    spawnRunning('spillway.ts', env, {
+      onSpawn: (started) => {
+        pid = started;
+      },
+      onLine: (line) => log.write(`${line}\n`),
     });
-    started.stderr.pipe(log, { end: false });
-    return started;
-  };
-  let child = start();
-  const kill = async (signal: NodeJS.Signals): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill(signal);
-    await ended;
-  };
+  let gateway = await start();
   return {
     async restart() {
-      await kill('SIGKILL');
-      child = start();
+      gateway.kill('SIGKILL');
+      await gateway.ended;
+      gateway = await start();
     },
-    stop: () => kill('SIGTERM'),
+    async stop() {
+      await gateway.stop();
+      pid = undefined;
+    },
   };
+}
+
+/** Kills a gateway that still runs. For the end of this process, which may not wait for a stop. */
+export function killPlayedGateway(): void {
+  try {
+    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
 }

@@ -5,6 +5,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { parseArgs } from 'node:util';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { temporaryBlobs } from '../../fixture/blobs.ts';
 import { openNotebook } from '../../fixture/notebook.ts';
@@ -13,7 +14,7 @@ import { startClaude } from '../../stand-in/claude/server.ts';
 import { startTelegram, type TelegramStandIn } from '../../stand-in/telegram/server.ts';
 import { findRedis, Refusal, runTool } from '../tool.ts';
 import { help } from './commands.ts';
-import { type PlayedGateway, startPlayedGateway } from './gateway.ts';
+import { killPlayedGateway, type PlayedGateway, startPlayedGateway } from './gateway.ts';
 import { ALERT_CHAT, GROUP, PRIVATE_CHAT } from './people.ts';
 import { Play } from './play.ts';
 
@@ -35,12 +36,16 @@ const OPTIONS = {
   thinks: { type: 'string', default: '0' },
 } as const;
 
+type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+
 const LOG_FILE = join('.cache', 'play.log');
 /** A thought takes a while, as a real one does. */
 const PONDERING = { forMs: 3_000, everyMs: 500 };
 const print = (text: string): void => void process.stdout.write(text);
 
-await runTool(HELP, OPTIONS, async (values) => {
+await runTool(HELP, OPTIONS, playWith, killPlayedGateway);
+
+async function playWith(values: Values): Promise<void> {
   const isAlone = values['no-gateway'];
   const thinks = wholeNumber('thinks', values.thinks);
   const thinking = thinks > 0 ? { thinks, bindThinking: true, pondering: PONDERING } : {};
@@ -62,7 +67,7 @@ await runTool(HELP, OPTIONS, async (values) => {
     await own?.stop();
     await Promise.all([claude.close(), telegram.close(), notebook.remove()]);
   }
-});
+}
 
 async function readLines(play: Play): Promise<void> {
   const lines = createInterface({ input: process.stdin, ...(process.stdin.isTTY && { output: process.stdout }) });
@@ -95,7 +100,7 @@ async function startOwnGateway(
   const [redis, blobs] = await Promise.all([freshRedis({ fsync: 'always' }), temporaryBlobs()]);
   await mkdir(join(PROJECT_ROOT, '.cache'), { recursive: true });
   const env = { ...settings, ...blobs.env, REDIS_URL: redis.socketUrl, HTTP_PORT: '0', LOG_LEVEL: 'info' };
-  const gateway = startPlayedGateway(env, join(PROJECT_ROOT, LOG_FILE));
+  const gateway = await startPlayedGateway(env, join(PROJECT_ROOT, LOG_FILE));
   const stop = async (): Promise<void> => {
     await gateway.stop();
     await Promise.all([redis.stop(), blobs.remove()]);
