@@ -4,7 +4,7 @@ import { failed, type TelegramResult } from './failure.ts';
 /** When a call is made that shows something in a chat. */
 export interface Timing {
   /** Aborted while the call waits for its pace: it fails as `throttled`, and is not made. */
-  leaving?: AbortSignal | undefined;
+  stopSignal?: AbortSignal | undefined;
   /** It only shows that an answer comes: it fails as `throttled` where it would wait, or others for it. */
   isOptional?: true;
 }

@@ -13,7 +13,7 @@ export interface Allowance {
 }
 
 /** Resolves when a call may be made; in the order of asking. Once the signal is aborted, the call takes no place. */
-type Gate = (leaving?: AbortSignal) => Promise<void>;
+type Gate = (stopSignal?: AbortSignal) => Promise<void>;
 
 /** The pace of one chat. */
 interface ChatPace {
@@ -87,18 +87,18 @@ export function paceTelegram(telegram: Telegram, processes: () => number, askPla
   const paced = async <T>(
     chatId: number,
     call: () => Promise<TelegramResult<T>>,
-    { leaving, isOptional }: Timing = {},
+    { stopSignal, isOptional }: Timing = {},
     messages = 1,
   ): Promise<TelegramResult<T>> => {
     const chat = paceOf(chatId);
     if (isOptional && !hasRoom(chatId, chat)) return NOT_CALLED;
     chat.waiting += 1;
     // Asked for at once, so that no other call gets in between.
-    const passed = Promise.all(Array.from({ length: messages }, () => chat.pass(leaving)));
-    await within(passed, WAIT_MS_MAX, leaving);
+    const passed = Promise.all(Array.from({ length: messages }, () => chat.pass(stopSignal)));
+    await within(passed, WAIT_MS_MAX, stopSignal);
     chat.waiting -= 1;
     chat.lastMs = performance.now();
-    return leaving?.aborted ? NOT_CALLED : call();
+    return stopSignal?.aborted ? NOT_CALLED : call();
   };
   return {
     ...telegram,
@@ -129,9 +129,9 @@ function gateFor(allowance: Allowance): Gate {
 /** Through all gates, one call after the other: those that have passed one of them do not pile up before the next. */
 function oneByOne(...gates: readonly Gate[]): Gate {
   let last = Promise.resolve();
-  return (leaving) => {
+  return (stopSignal) => {
     last = last.then(async () => {
-      for (const gate of gates) if (!leaving?.aborted) await gate();
+      for (const gate of gates) if (!stopSignal?.aborted) await gate();
     });
     return last;
   };

@@ -9,9 +9,9 @@ export function openBlobStore(place: BlobPlace): BlobStore | undefined {
   return place.kind === 's3' ? openBucketStore(place) : openFolderStore(place.folder);
 }
 
-/** Blobs whose trouble is told to `onTrouble`, besides whoever asked. */
+/** The same blobs. Each trouble also goes to `onTrouble`, besides the rejection that its caller gets. */
 export function reportedBlobs(blobs: Blobs, onTrouble: (error: BlobStoreError) => void): Blobs {
-  const told = async <Result>(work: Promise<Result>): Promise<Result> => {
+  const withReport = async <Result>(work: Promise<Result>): Promise<Result> => {
     try {
       return await work;
     } catch (error) {
@@ -21,7 +21,7 @@ export function reportedBlobs(blobs: Blobs, onTrouble: (error: BlobStoreError) =
   };
   return {
     ...blobs,
-    put: (owner, bytes) => told(blobs.put(owner, bytes)),
-    get: (owner, name) => told(blobs.get(owner, name)),
+    put: (owner, bytes) => withReport(blobs.put(owner, bytes)),
+    get: (owner, name) => withReport(blobs.get(owner, name)),
   };
 }

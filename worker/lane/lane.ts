@@ -142,7 +142,7 @@ const RETRY_MS = 1_000;
 /**
  * The attempts of this process that ended because Redis refused a write. Such an attempt counts neither as an attempt
  * nor as a crash; this process corrects the counts as soon as Redis accepts writes. After a refusal, no attempt begins
- * until a test write succeeds, so that no model call is paid for an answer that cannot be stored.
+ * until a test write succeeds: the model would be paid for an answer that Redis does not store.
  */
 function createRefusedAttempts(
   /** Uncounts the attempt with this fencing token. */

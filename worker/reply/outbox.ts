@@ -38,7 +38,7 @@ export async function deliver(
     const isLast = index + count === conclusion.parts.length;
     const content = contentAt(conclusion, index, count);
     const isFurther = index !== ringingPart(conclusion);
-    const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, leaving: stopSignal };
+    const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, stopSignal };
     const sent = isRepeat
       ? await repeatPart(turn, slot, content)
       : await sendPart(turn, slot, content, { isMarked, isFollowed: isFollowed || !isLast });

@@ -34,7 +34,7 @@ export interface Sending {
   isSilent?: boolean;
   /** It is not the beginning of the answer, so it points to no message. */
   isFurther?: boolean;
-  leaving?: AbortSignal | undefined;
+  stopSignal?: AbortSignal | undefined;
 }
 
 /** The marks of a part, and of those that stand in the same album. */
@@ -50,7 +50,7 @@ export async function sendMarked(
   turn: Turn<Env>,
   at: PartPlace,
   content: Content,
-  { isMarked = false, isSilent = false, isFurther = false, leaving }: Sending = {},
+  { isMarked = false, isSilent = false, isFurther = false, stopSignal }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
   const { reply } = turn;
   const before = isMarked ? undefined : turn.reply.markOf(at);
@@ -59,7 +59,7 @@ export async function sendMarked(
   if (!isMarked) await turn.write('', markAll('sending'));
   const answered = isFurther ? undefined : askedIn(turn);
   const replyTo = pressedByOperator(turn) ?? answered;
-  const sent = await send(turn, content, { isSilent, replyTo, buttons: content.buttons, leaving });
+  const sent = await send(turn, content, { isSilent, replyTo, buttons: content.buttons, stopSignal });
   if (!sent.ok && sent.failure.kind !== 'unknown') await turn.write('', markAll(before));
   return sent;
 }

@@ -39,7 +39,7 @@ export interface PartSlot {
   count: number;
   isSilent: boolean;
   isFurther: boolean;
-  leaving?: AbortSignal;
+  stopSignal?: AbortSignal;
 }
 
 /** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */

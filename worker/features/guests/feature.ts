@@ -54,9 +54,9 @@ async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTi
   const put = place.kind === 'there' ? await edit(env, place.inlineId, answer) : place;
   if (put.kind !== 'refused') return put;
   const lead = texts.answeredInPrivate(message.ok ? message.value.chatTitle : undefined);
-  const told = surroundWithTexts([lead], conclusion, []);
-  await turn.write('', [turn.reply.markPrivate(), turn.reviseConclusion(told)]);
-  return deliverInChat(turn, told, { ...time, isNew: false });
+  const privateAnswer = surroundWithTexts([lead], conclusion, []);
+  await turn.write('', [turn.reply.markPrivate(), turn.reviseConclusion(privateAnswer)]);
+  return deliverInChat(turn, privateAnswer, { ...time, isNew: false });
 }
 
 /**
