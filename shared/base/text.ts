@@ -40,14 +40,19 @@ export function isBlank(text: string): boolean {
   return /^[\s\p{Cc}]*$/u.test(text);
 }
 
-/** A number with its noun, for operators: `1 message`, `2 messages`, and with another plural `2 processes`. Pure. */
+/** A number with its noun, for operators: `1 message`, `2,000 messages`, and with another plural `2 processes`. Pure. */
 export function counted(number: number, noun: string, plural = `${noun}s`): string {
-  return `${number} ${number === 1 ? noun : plural}`;
+  return `${number.toLocaleString('en-US')} ${number === 1 ? noun : plural}`;
 }
 
-/** A time in whole seconds, for operators. Pure. */
-export function inSeconds(ms: number): string {
-  return counted(Math.round(ms / 1000), 'second');
+/** A duration for operators, rounded to seconds, or from two minutes, hours or days on to that unit. Pure. */
+export function durationInWords(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 120) return counted(seconds, 'second');
+  if (seconds < 2 * 3600) return counted(Math.round(seconds / 60), 'minute');
+  return seconds < 48 * 3600
+    ? counted(Math.round(seconds / 3600), 'hour')
+    : counted(Math.round(seconds / 86_400), 'day');
 }
 
 /** A tool's name as a person says it: `notebook: write` for `notebook__write`. Pure. */

@@ -30,23 +30,23 @@ export async function readKeeping(redis: RedisClient, accepted: readonly RedisRi
 /** The description of a risk, with its remedy. Pure. */
 export function wordsOf(risk: RedisRisk): string {
   const { may, setting } = RISKS[risk];
-  return `Redis ${may}. CONFIG SET ${setting}, and put it into redis.conf; or accept it with REDIS_ACCEPT=${risk}.`;
+  return `Redis ${may}. Run CONFIG SET ${setting}, and write it into redis.conf; or accept the risk with REDIS_ACCEPT=${risk}.`;
 }
 
 const RISKS: Readonly<Record<RedisRisk, { may: string; setting: string }>> = {
   volatile: {
-    may: 'shows neither an append-only file nor snapshots: when it ends, all conversations and all waiting messages are lost',
+    may: 'has neither an append-only file nor snapshots: when it ends, all conversations and waiting messages are lost',
     setting: 'appendonly yes',
   },
   unlimited: {
-    may: 'has no memory limit: the system may end it, where a full one would only leave messages with Telegram',
+    may: 'has no memory limit: the system may kill it, while a full Redis would only leave messages with Telegram',
     setting: 'maxmemory 512mb (what it may take)',
   },
 };
 
 /** The description of a Redis that evicts data, with its remedy. Pure. */
 export function evictionInWords(policy: string): string {
-  return `Redis evicts data when it is full (maxmemory-policy ${policy}): messages and conversations would be lost. CONFIG SET maxmemory-policy noeviction, and put it into redis.conf.`;
+  return `Redis deletes data when it is full (maxmemory-policy ${policy}), so messages and conversations would be lost. Run CONFIG SET maxmemory-policy noeviction, and write it into redis.conf.`;
 }
 
 /**
@@ -66,5 +66,5 @@ export async function noteShards(redis: RedisClient, shards: number): Promise<st
 export async function shardsProblem(redis: RedisClient, shards: number): Promise<string | undefined> {
   const stored = await redis.get(keysOf(0).shards);
   if (stored === null || stored === String(shards)) return undefined;
-  return `SHARDS is ${shards}, but the data in this Redis was begun with SHARDS=${stored}, and it cannot be changed on living data. Set SHARDS=${stored}.`;
+  return `SHARDS is ${shards}, but the data in this Redis was written with SHARDS=${stored}, and the number cannot change with data in place. Set SHARDS=${stored}.`;
 }

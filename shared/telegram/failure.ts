@@ -14,7 +14,7 @@ export interface TelegramFailure {
     | 'migrated'
     /** The message to change no longer exists. */
     | 'message_gone'
-    /** The bot token is not accepted. */
+    /** Telegram rejects the bot token. */
     | 'unauthorized'
     /** The server does not know the method. */
     | 'not_offered'

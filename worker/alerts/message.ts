@@ -151,7 +151,7 @@ export function endOf({ acts, cause, latest, endedMs }: Incident): string {
 
 function sinceLine(incident: Incident): string {
   const extent = extentOf(incident);
-  const back = incident.reopenings === 0 ? '' : ' It is back within the hour.';
+  const back = incident.reopenings === 0 ? '' : ' It had ended less than an hour before.';
   return `${extent === '' ? 'Since' : `${extent} since`} ${utcTime(incident.openedMs)}.${back}`;
 }
 
@@ -192,7 +192,7 @@ function consequencesOf(incident: Incident, book: Book): string {
 /** The advice to the operator; for a consequence, the name of its cause instead. */
 function adviceFor({ under = '' }: Incident, todo: string, book: Book): string {
   const cause = book.get(under);
-  return cause === undefined ? todo : `It follows from: ${rowAt(cause).title}.`;
+  return cause === undefined ? todo : `Caused by: ${rowAt(cause).title}.`;
 }
 
 /** The folded block: the lines of the occurrences, or else the chats, the entry and the trace. */

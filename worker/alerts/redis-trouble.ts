@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Root } from '../../shared/app/process.ts';
 import type { Logger } from '../../shared/base/log.ts';
-import { counted } from '../../shared/base/text.ts';
+import { durationInWords } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/wall-time.ts';
 import { refusalOf } from '../../shared/redis/server-state.ts';
 import { RefusedWritesError } from '../../shared/state/process/process.ts';
@@ -87,7 +87,7 @@ function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
     },
     worked(): void {
       if (isNotified && sinceMs !== undefined) {
-        const duration = counted(Math.round((now() - sinceMs) / 1_000), 'second');
+        const duration = durationInWords(now() - sinceMs);
         const text = `${ALERT_WORDS.resolved}: ${over}, ${seenByProcess()}. It lasted ${duration}.`;
         alert(plainMessage(text), text);
       }
@@ -141,7 +141,7 @@ function redisTroubleText(error: unknown, since: string): string {
 
 function watchdogTroubleText(error: unknown, since: string): string {
   const kind = error instanceof Error ? error.name : 'unknown';
-  return `The watchdog fails (${kind}), ${since}, ${seenByProcess()}. Redis takes writes and messages are answered, but this process notices nothing and alerts nobody. The log has the error; see the section "watcher" of the runbook.`;
+  return `The watchdog fails (${kind}), ${since}, ${seenByProcess()}. Redis takes writes and messages are answered, but this process notices no trouble and alerts nobody. The log has the error; see "watcher" in the runbook.`;
 }
 
 function seenByProcess(): string {

@@ -32,7 +32,7 @@ export const pause: Act<ChatSubject> = {
 };
 
 const WHILE_PAUSED =
-  'Running messages end normally. Nobody gets an answer until you resume: messages are accepted, and wait.';
+  'Running messages end normally. New messages are accepted and wait: nobody gets an answer until you resume.';
 
 /**
  * Ends the pause of one chat, or the pause of every chat; these two kinds are independent. Within seconds the reconciler
@@ -93,11 +93,11 @@ export const allow: Act<Subject & { isSet: boolean }> = {
   action: 'allow',
   label: 'Allow',
   async apply({ redis }, { id, isSet }, { by, why }) {
-    if (isSet) return { kind: 'set', effect: 'none', text: `${id} is allowed by TELEGRAM_ALLOWED_IDS already` };
+    if (isSet) return { kind: 'set', effect: 'none', text: `${id} is already allowed by TELEGRAM_ALLOWED_IDS` };
     const sinceMs = await serverTimeMs(redis);
     const isNew = await addOrder(redis, keysOf(0).allowed, { chat: id, sinceMs, by, why });
     if (!isNew) return { kind: 'repeated', effect: 'none', text: `${id} was allowed already` };
-    const text = `${id} is allowed within a second; what was written before is not answered`;
+    const text = `${id} is allowed within a second. Messages written before are not answered`;
     return { kind: 'allowed', effect: 'done', text };
   },
 };
@@ -109,10 +109,10 @@ export const disallow: typeof allow = {
   async apply({ redis }, { id, isSet }) {
     const wasAdded = await endOrder(redis, keysOf(0).allowed, id);
     const kind = wasAdded ? 'removed' : 'unknown';
-    const advice = `${id} stays allowed by TELEGRAM_ALLOWED_IDS: take it off there, and start the gateway again`;
+    const advice = `${id} is still allowed by TELEGRAM_ALLOWED_IDS: remove it there, and restart`;
     if (isSet) return { kind, effect: 'failed', text: advice };
     if (wasAdded) return { kind, effect: 'done', text: `${id} is ignored within a second` };
-    return { kind, effect: 'failed', text: `${id} was not added; "npm run cli -- allow" names who was` };
+    return { kind, effect: 'failed', text: `${id} was not on the list; "npm run cli -- allow" shows it` };
   },
 };
 

@@ -12,9 +12,9 @@ import { findLetterSubject, type LetterSubject, type LettersSubject, selectLette
 /** The results of a replay in words, to follow the name of the dead letter. */
 const REPLAY_TEXTS: Readonly<Record<Replayed[0], string>> = {
   replayed: 'is back at the end of its lane',
-  unfinished: 'stays: a piece of it is still being put aside. Try again in a moment',
-  gone: 'was put back or removed in the meantime',
-  chatless: 'names no chat, so nobody can be answered: it stays',
+  unfinished: 'cannot be replayed yet: a piece of it is still being stored. Try again in a moment',
+  gone: 'was replayed or removed in the meantime',
+  chatless: 'names no chat, so nobody can be answered. It is kept',
 };
 
 const TIME_SPAN = /^(\d{1,15})\.\.(\d{1,15})$/;
@@ -42,7 +42,7 @@ export const deliver: typeof replay = {
   warningFor: (_, subject) => ('isEvery' in subject && subject.isEvery ? WARNING_FOR_ALL : undefined),
 };
 
-const WARNING_FOR_ALL = 'Each is put back, however old it is.';
+const WARNING_FOR_ALL = 'Each is replayed, however old it is.';
 
 /** Removes dead letters for good. */
 export const purge: Act<LetterSubject | LettersSubject> = {
@@ -114,7 +114,7 @@ function messageKeyOf({ keys, record, entry, id }: DeadLetter): string {
 /** The warning that messages may fail again; `undefined` unless the endpoint still fails. */
 async function endpointWarning({ redis }: ReportSource): Promise<string | undefined> {
   const { failing } = await readProvider(redis, keysOf(0));
-  const consequence = 'A message that fails again says so to its user again.';
+  const consequence = 'If a message fails again, its user is notified again.';
   if (failing) {
     const trouble = PROVIDER_SAID[failing.why];
     return `No call has gone through since ${utcTime(failing.sinceMs)}: the endpoint ${trouble}. ${consequence}`;

@@ -12,12 +12,12 @@ import { putBack } from './letters.ts';
 import { type ChatSubject, everyChat, findChat, findMessage, type MessageSubject } from './subjects.ts';
 
 const CANCEL_TEXTS = {
-  cancelled: 'is cancelled: if it runs, it ends within seconds, else in its turn',
+  cancelled: 'is cancelled: within seconds if it runs, otherwise in its turn',
   repeated: 'was cancelled already',
   gone: 'has ended; there is nothing to cancel',
-  answered: 'is answered: the answer is being delivered, and is not taken back',
-  command: 'is a command that cancels others; it is carried out',
-  merged: 'was merged into the message before it, and ends with that one: cancel that, or the chat',
+  answered: 'is answered already, and its answer is being delivered',
+  command: 'is a command that cancels other messages, and cannot be cancelled',
+  merged: 'is answered together with the message before it: cancel that message, or the chat',
 };
 
 const EFFECTS: Partial<Record<Cancelled, Result['effect']>> = { cancelled: 'done', repeated: 'none' };
@@ -29,8 +29,8 @@ export const cancel: Act<MessageSubject | ChatSubject> = {
   find: (at, name) => (parseChatKey(name) === undefined ? findMessage(at, name) : findChat(at, name)),
   warningFor: (_, subject) =>
     'name' in subject
-      ? 'Its user reads that it was stopped. It cannot be taken back.'
-      : 'All its messages end, as with /stop, and its users read so. It cannot be taken back.',
+      ? 'Its user reads that it was stopped. This cannot be undone.'
+      : 'All its messages end, as with /stop, and its users read so. This cannot be undone.',
   async apply(at, subject, { isRepeat }) {
     const { title } = subject;
     if (!('name' in subject)) return cancelChat(at, subject.chat as ChatKey, title);
@@ -64,7 +64,7 @@ export const retry: Act<MessageSubject> = {
     if (place?.at === 'delayed') await endDelays(at, [keys], entry);
     if (place?.at === 'delayed' || isRepeat) return resultOf('now', 'done', 'is being tried now');
     if (outcome === undefined) return resultOf('under way', 'none', 'is under way already', { isPaused: false });
-    const words = `has ended: ${outcome.outcome}. Nothing is kept of it that could be tried again`;
+    const words = `has ended: ${outcome.outcome}. It is no longer stored, so it cannot be tried again`;
     return resultOf('ended', 'failed', words, { outcome: outcome.outcome });
   },
 };
@@ -75,7 +75,11 @@ export const promote: Act = {
   label: 'Try again',
   find: async () => everyChat,
   async apply(at) {
-    return { kind: 'now', effect: 'done', text: `${counted(await endDelays(at, shardsOf(at)), 'message')} tried now` };
+    return {
+      kind: 'now',
+      effect: 'done',
+      text: `${counted(await endDelays(at, shardsOf(at)), 'message')} are being tried now`,
+    };
   },
 };
 
@@ -94,7 +98,7 @@ export const probe: Act<ProbeSubject> = {
     const trouble = providerTroubleOf(answer.failure.reason);
     const words = trouble && `The endpoint still ${PROVIDER_SAID[trouble]}`;
     // `done`, not `failed`, so that the alert shows this try instead of an earlier one.
-    return { kind: 'fails', effect: 'done', text: words ?? 'Not asked now: the endpoint is spared for a moment' };
+    return { kind: 'fails', effect: 'done', text: words ?? 'Not tried: the endpoint was asked a moment ago' };
   },
 };
 

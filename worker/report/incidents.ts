@@ -67,7 +67,7 @@ export const showIncident: ReadReport = async (at, { words: [name = ''] }) => {
   const items = incidentItems([incident], nowMs, at.settings.TRACE_URL_TEMPLATE);
   const replay = await replayAction(at, {
     ...timeOfFailures(incident, nowMs),
-    labelOf: (count) => `Put back the ${count} that failed in its time`,
+    labelOf: (count) => `Replay the ${count} that failed in its time`,
   });
   const close: Action[] = incident.canClose ? [{ act: { verb: 'close', target: name, label: 'Close' } }] : [];
   const actions = [...replay, ...close, ...chatActions(incident, pauses), everyChatAction(pauses)];
@@ -142,9 +142,7 @@ export function incidentItems(all: readonly IncidentReport[], nowMs: number, tem
       lines: compact<Text>(
         [...when, number, ...chatPieces],
         `Latest: ${latest}`,
-        under === undefined
-          ? runbookWords(isOpen ? todo : '', cause)
-          : ['It follows from: ', { of: 'incident', id: under }],
+        under === undefined ? runbookWords(isOpen ? todo : '', cause) : ['Caused by: ', { of: 'incident', id: under }],
         traceId !== undefined && ['First message: ', { of: 'message', id: traceId }, ...trace],
       ),
       ...(under === undefined && { runbook: cause }),

@@ -24,7 +24,7 @@ import {
 
 const SHOWN_DEFAULT = 50;
 const PUT_BACK =
-  '“Replay failed” under an alert puts back what failed; so does /retry in the chat itself, for its newest message.';
+  '“Replay failed” under an alert replays what failed; so does /retry in the chat itself, for its newest message.';
 
 /** The report `dead list`: the newest dead letters that match the filter. */
 export const showLetters: ReadReport = async (at, { options }) => {
@@ -38,9 +38,7 @@ export const showLetters: ReadReport = async (at, { options }) => {
   const table = { columns: ['Letter', 'Message', 'Chat', 'Reason', 'Failed', 'Trace'], rows };
   const droppedInWords = `Removed because there were too many: ${counted(dropped, 'older one')}.`;
   const isUnfiltered = Object.keys(filter).length === 0;
-  const actions = isUnfiltered
-    ? await replayAction(at, { sinceMs: 0, labelOf: (count) => `Put back all ${count}` })
-    : [];
+  const actions = isUnfiltered ? await replayAction(at, { sinceMs: 0, labelOf: (count) => `Replay all ${count}` }) : [];
   return {
     report: {
       title: counted(total, 'dead letter'),

@@ -25,7 +25,7 @@ interface Trail {
 
 /** The steps of a message in the order of time, those without a time last. Pure. */
 export function timelineOf({ acceptedMs, inbound, turn, events, predecessors, outcome }: Trail): Step[] {
-  const replay = inbound?.replayOf === undefined ? '' : `; put back, it had failed as ${inbound.replayOf}`;
+  const replay = inbound?.replayOf === undefined ? '' : `; replayed after it had failed as ${inbound.replayOf}`;
   const steps: Step[] = [
     { atMs: acceptedMs, kind: 'accepted', text: `accepted${replay}` },
     ...predecessors.map(waitStep),

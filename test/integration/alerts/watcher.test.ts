@@ -112,7 +112,7 @@ test('a refused token, a webhook that blocks polls, a failing alert channel, job
   await redis.config('SET', 'maxmemory', Math.round(used * 1.1));
   watch();
   await reported(/Redis is nearly full\n.*\n\d+ of \d+ MB are used/);
-  await reported(/The bot token is not accepted/);
+  await reported(/Nothing can be received or sent: Telegram rejects the bot token/);
   await reported(/^Telegram refuses our polls/m);
   await reported(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
   await reported(/Jobs wait and none is active: 1 job of/);

@@ -93,7 +93,7 @@ test('a group that is let in is followed when it becomes a supergroup, and taken
 });
 
 test('what the settings say cannot be taken back here, and everybody needs nobody added', async () => {
-  const stdout = `${CHAT} is allowed by TELEGRAM_ALLOWED_IDS already.\n`;
+  const stdout = `${CHAT} is already allowed by TELEGRAM_ALLOWED_IDS.\n`;
   expect(await cli('allow', String(CHAT))).toMatchObject({ code: 0, stdout });
   const stays = expect.stringMatching(/stays allowed by TELEGRAM_ALLOWED_IDS: take it off/);
   expect(await cli('allow', '--remove', String(CHAT))).toMatchObject({ code: 1, stdout: stays });

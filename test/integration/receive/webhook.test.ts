@@ -209,7 +209,7 @@ test('alerts when the webhook is unreachable and when it is back; the process st
   await until('sign of life', async () => (await world.peek.hget(world.keys.poll, 'lastAnswerMs')) ?? undefined);
   front.behind();
   say(CHAT, 'nobody home');
-  const { text } = await world.telegram.waitForText(ALERT_CHAT, /The webhook shows no sign of life/);
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /The webhook has received nothing/);
   expect(text).toMatch(/\d seconds: messages stay with Telegram.*24 hours\. The last failure was: undelivered\.\s/);
   const { status, parts } = await readyOf(producer);
   expect([status, parts.webhook?.detail]).toEqual(['ready', expect.stringMatching(/trouble with the webhook: .*502/)]);

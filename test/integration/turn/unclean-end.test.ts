@@ -32,7 +32,7 @@ test('the next process tells of one whose loop stood still, and of one that was 
     /"where":"standStill \(file:.*gateway-process\.ts:\d+/,
   );
   const killed = await spawn();
-  await world.telegram.waitForText(ALERT_CHAT, /its event loop stood still: standStill \(/);
+  await world.telegram.waitForText(ALERT_CHAT, /its event loop was blocked: standStill \(/);
   await untilRunning();
   killed.kill('SIGKILL');
   await killed.ended;

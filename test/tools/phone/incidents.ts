@@ -59,7 +59,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       fault();
       world.claude.react(() => (isRefused ? KEY_REFUSED : undefined));
       for (const chat of CHATS) world.telegram.say(chat, 'Hello?');
-      await phone.reads(/^🔴 Page: Every message fails: the API key is refused/);
+      await phone.reads(/^🔴 Page: Every message fails: the endpoint rejects the API key/);
       await Promise.all(CHATS.map((chat) => world.telegram.waitForText(chat, /./)));
       isRefused = false;
       await phone.presses(/^Try again now$/);
@@ -158,7 +158,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       fault();
       world.claude.react(() => (isRefused ? KEY_REFUSED : undefined));
       for (const chat of CHATS.slice(0, 4)) world.telegram.say(chat, 'Hello?');
-      await phone.reads(/^🔴 Page: Every message fails: the API key is refused/);
+      await phone.reads(/^🔴 Page: Every message fails: the endpoint rejects the API key/);
       isRefused = false;
       await phone.reads(/^Resolved: (?:.|\n)*API key is refused/);
       await pause(PASSED_MS);

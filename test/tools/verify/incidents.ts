@@ -40,7 +40,7 @@ function refusingEach(): ReactionRule {
 export const INCIDENTS: readonly NightIncident[] = [
   {
     name: 'one chat overflows again and again',
-    alert: /(?:Context overflow|The model refused conversations)[\s\S]*\b1301\b/,
+    alert: /(?:Conversations outgrew the model|The model rejected conversations)[\s\S]*\b1301\b/,
     // The number in words, or so many rows of a table.
     cause: /[2-9] recoveries recently|(?:context\.\S+.{0,200}?\b1301\b.*?){3}/s,
     async begin(ground) {

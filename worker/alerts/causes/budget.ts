@@ -5,18 +5,19 @@ import type { Condition, Rules } from './words.ts';
 export const BUDGET = {
   budget: {
     severity: 'info',
-    title: 'The budget of all chats is half or nearly used up',
-    todo: 'Raise it, or messages are refused once it is used up.',
+    title: 'The budget of all chats is half used up',
+    todo: 'Raise it if this is too early: once it is used up, every message is refused.',
     endsBy: 'watch',
-    end: 'a new day or month of the budget began, or it was raised.',
+    end: 'the budget started anew, or it was raised.',
     follows: ['over-budget'],
+    levels: { '80 %': { title: 'The budget of all chats is nearly used up' } },
   },
   'over-budget': {
     severity: 'attention',
-    title: 'Messages are refused, since the budget of all chats is used up',
-    todo: 'Raise it and restart, or wait for the next day or month, UTC.',
+    title: 'Every message is refused: the budget of all chats is used up',
+    todo: 'Raise it and restart, or wait until the budget starts anew.',
     endsBy: 'watch',
-    end: 'a new day or month of the budget began, or it was raised.',
+    end: 'the budget started anew, or it was raised.',
   },
 } satisfies Rules;
 
@@ -38,6 +39,6 @@ export function budgetConditions(spent: LimitUsage): Condition[] {
   const about = { key: limit.setting, level: `${level.from} %` };
   const warning: Condition = { ...about, cause: 'budget', text: `${name} is ${level.words}: ${share}.` };
   if (!isUsedUp) return [warning];
-  const text = `${name} is used up: messages are refused ${until}. ${share}.`;
+  const text = `${name} is used up: ${share}. Messages are refused ${until}.`;
   return [warning, { cause: 'over-budget', key: limit.setting, text }];
 }

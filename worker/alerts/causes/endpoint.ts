@@ -1,4 +1,4 @@
-import { counted, inSeconds } from '../../../shared/base/text.ts';
+import { counted, durationInWords } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Lifecycle, ProviderTrouble } from '../../../shared/state/provider/provider.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
@@ -7,57 +7,58 @@ import { PROVIDER_SAID } from '../../model/errors/failure.ts';
 import type { Condition, Rules } from './words.ts';
 
 /** The last step of several todos, once the endpoint accepts requests again. */
-const REPLAY = 'then press “Replay failed”, or run "npm run cli -- dead replay --all --since 2h".';
+const REPLAY = 'then replay what failed: press “Replay failed”, or run "npm run cli -- dead replay --all --since 2h".';
 
 /** Causes about the model endpoint and its models. */
 export const ENDPOINT = {
   provider: {
     severity: 'page',
-    title: 'The model endpoint does not answer',
+    title: 'Nobody is answered: the model endpoint fails',
     endsBy: 'watch',
     end: 'the model endpoint answers again.',
     acts: ['probe', 'replay'],
     levels: {
       overloaded: {
-        title: 'The model endpoint is overloaded',
-        todo: 'Nothing: messages wait, and are answered when it is back.',
+        title: 'Nobody is answered: the model endpoint is overloaded',
+        todo: 'Nothing to do: messages wait, and are answered when the endpoint is back.',
       },
       network: {
-        title: 'The model endpoint cannot be reached',
-        todo: 'Check ANTHROPIC_BASE_URL, the network and the proxy. Messages wait meanwhile.',
+        title: 'Nobody is answered: the model endpoint cannot be reached',
+        todo: 'Check the network, the proxy and ANTHROPIC_BASE_URL. Messages wait until then.',
       },
       auth: {
-        title: 'Every message fails: the API key is refused',
+        title: 'Every message fails: the endpoint rejects the API key',
         todo: `Correct ANTHROPIC_API_KEY and restart; ${REPLAY}`,
       },
       billing: { title: 'Every message fails: the credit is used up', todo: `Add credit; ${REPLAY}` },
       model: {
-        title: 'Every message fails: the model is not known',
+        title: 'Every message fails: the endpoint does not offer the model',
         todo: `Correct MODEL, FALLBACK_MODEL and COMPACTION_MODEL, and restart; ${REPLAY}`,
       },
     } satisfies Record<ProviderTrouble, object>,
   },
   'fixed-parts': {
     severity: 'page',
-    title: 'Every message fails: the endpoint refuses every request',
-    todo: `Check the system prompt, the tools and the proxy; ${REPLAY}`,
+    title: 'Every message fails: the endpoint rejects every request',
+    todo: `Check the proxy, the system prompt and the tools; ${REPLAY}`,
     endsBy: 'alert',
-    end: 'the endpoint takes requests again.',
+    end: 'the endpoint accepts requests again.',
     acts: ['replay', 'pause-all'],
   },
   'model-retires': {
     severity: 'info',
-    title: 'A model is to be retired',
-    todo: 'Name another model in the setting.',
+    title: 'A model in use will be retired',
+    todo: 'Set another model before that day.',
     endsBy: 'watch',
-    end: 'no setting names the model any more, or its date has moved.',
+    end: 'the settings no longer name the model, or its last day has moved.',
+    levels: { retired: { severity: 'attention', title: 'A model in use was retired', todo: 'Set another model.' } },
   },
   'model-gone': {
     severity: 'attention',
-    title: 'A model that chats chose is gone',
-    todo: 'Take it out of MODELS, so that nobody chooses it again.',
+    title: 'A model that users chose is gone',
+    todo: 'Remove it from MODELS, so that nobody can choose it.',
     endsBy: 'quiet',
-    end: 'no more chats find their model gone.',
+    end: 'nobody has asked for that model lately.',
   },
 } satisfies Rules;
 
@@ -68,7 +69,7 @@ export function providerAlert(
   waiting: number,
 ): Condition {
   const { why, status, failures, sinceMs } = failing;
-  const callsInWords = `${counted(failures, 'call')} failed in ${inSeconds(lastsMs)} and none went through`;
+  const callsInWords = `${counted(failures, 'call')} failed in ${durationInWords(lastsMs)} and none went through`;
   return {
     cause: 'provider',
     text: `The model endpoint ${PROVIDER_SAID[why]}: ${callsInWords} (status ${status === '' ? 'none' : status}); waiting: ${counted(waiting, 'message')}.`,
@@ -82,25 +83,22 @@ export function fixedPartsAlert(turn: Turn, why: string, status: number | undefi
   return {
     cause: 'fixed-parts',
     ...whereOf(turn),
-    text: `The endpoint refuses every request (${why}, status ${status ?? 'none'}), even without any conversation: messages fail, and their users are notified.`,
+    text: `The endpoint rejects every request (${why}, status ${status ?? 'none'}), even one without a conversation. The users read that their messages failed.`,
   };
 }
 
 /** The alert that ends the incident of `fixedPartsAlert`. */
 export function fixedPartsTakenAlert(): Alert {
-  return { cause: 'fixed-parts', isOver: true, text: 'Resolved: the endpoint takes requests again.' };
+  return { cause: 'fixed-parts', isOver: true, text: 'Resolved: the endpoint accepts requests again.' };
 }
-
-/** The level of a model whose retirement has happened. */
-const RETIRED = 'retired';
 
 /** The condition that the provider retires, or has retired, a model in use; one incident for each model and date. */
 export function retirementCondition(model: string, settings: readonly string[], life: Lifecycle): Condition {
   const day = life.retiresAtMs === undefined ? undefined : dayOfRetirement(life.retiresAtMs);
   const about = { cause: 'model-retires' as const, key: day === undefined ? model : `${model} ${day}` };
   const subject = `The model ${model} (${settings.join(', ')})`;
-  if (life.stage === 'retired') return { ...about, level: RETIRED, text: `${subject} is retired: calls of it fail.` };
-  return { ...about, text: `${subject} is to be retired; the day that is announced is ${day}. Then calls of it fail.` };
+  if (life.stage === 'retired') return { ...about, level: 'retired', text: `${subject} is retired. Calls to it fail.` };
+  return { ...about, text: `${subject} will be retired on ${day}. After that, calls to it fail.` };
 }
 
 /** The alert that the endpoint no longer knows a model that chats chose, although it answers with another model. */
@@ -109,6 +107,6 @@ export function modelGoneAlert(turn: Turn, goneModel: string, newModel: string):
     cause: 'model-gone',
     key: goneModel,
     ...whereOf(turn),
-    text: `The endpoint does not know the model ${goneModel} any more. The chats that had chosen it go on with ${newModel}, and their users were notified.`,
+    text: `The endpoint no longer offers the model ${goneModel}. The chats that had chosen it continue with ${newModel}; their users were notified.`,
   };
 }

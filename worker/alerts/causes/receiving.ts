@@ -1,43 +1,51 @@
-import { inSeconds } from '../../../shared/base/text.ts';
+import { durationInWords } from '../../../shared/base/text.ts';
 import type { Receiver } from '../../../shared/state/process/receiver.ts';
 import type { Condition, Rules } from './words.ts';
+
+/** Updates arrive, but some of them cannot be stored. */
+const UNSTORED = {
+  title: 'Messages arrive but cannot be stored',
+  todo: 'Check Redis: its memory, its disk, and the network to it.',
+};
 
 /** Causes about receiving messages from Telegram. */
 export const RECEIVING = {
   'no-poll': {
     severity: 'page',
-    title: 'No process polls Telegram',
-    todo: 'Check the producer and its connection to TELEGRAM_API_ROOT.',
+    title: 'No message arrives: no process polls Telegram',
+    todo: 'Check that a producer runs, and that it can reach TELEGRAM_API_ROOT.',
     endsBy: 'watch',
-    end: 'Telegram is polled again.',
+    end: 'messages arrive again.',
     follows: ['telegram', 'token', 'memory', 'persistence'],
+    levels: { unstored: UNSTORED },
   },
   'no-delivery': {
     severity: 'page',
-    title: 'The webhook receives nothing',
-    todo: 'Check TELEGRAM_WEBHOOK_URL from outside.',
+    title: 'No message arrives: Telegram does not reach the webhook',
+    todo: 'Open TELEGRAM_WEBHOOK_URL from outside your network; check DNS, certificate and firewall.',
     endsBy: 'watch',
-    end: 'the webhook receives messages again.',
+    end: 'messages arrive again.',
     follows: ['telegram', 'token', 'memory', 'persistence'],
+    levels: { unstored: UNSTORED },
   },
   conflict: {
     severity: 'page',
-    title: 'Another process receives with the same token',
-    todo: 'Stop it, or revoke the token with BotFather.',
+    title: 'Messages may be lost: another program uses the bot token',
+    todo: 'Stop the other program, or let BotFather revoke the token and set the new one.',
     endsBy: 'watch',
-    end: 'no other process receives with the same token any more.',
+    end: 'no other program receives with the bot token.',
   },
   token: {
     severity: 'page',
-    title: 'The bot token is not accepted',
-    todo: 'Set TELEGRAM_BOT_TOKEN to the one that BotFather shows.',
+    title: 'Nothing can be received or sent: Telegram rejects the bot token',
+    todo: 'Set TELEGRAM_BOT_TOKEN to the token that BotFather shows, and restart.',
     endsBy: 'watch',
-    end: 'the bot token is accepted again.',
+    end: 'Telegram accepts the bot token again.',
   },
   'group-moved': {
     severity: 'attention',
-    title: 'Groups have new ids',
-    todo: 'Write the new ids where the old ones stand in the settings, such as TELEGRAM_ALLOWED_IDS.',
+    title: 'Groups have got new ids from Telegram',
+    todo: 'Replace the old ids in the settings, such as TELEGRAM_ALLOWED_IDS.',
     endsBy: 'fact',
     namesEach: true,
   },
@@ -46,23 +54,23 @@ export const RECEIVING = {
 /** The condition that no poll succeeds, or that no check finds a healthy webhook. */
 export function notReceivingAlert(as: Receiver, ageMs: number, lastFailure: string | undefined): Condition {
   const isWebhook = as === 'webhook';
-  const what = isWebhook ? 'The webhook shows no sign of life' : 'No poll has succeeded';
+  const what = isWebhook ? 'The webhook has received nothing' : 'No poll has succeeded';
   const failure = lastFailure === undefined ? '' : ` The last failure was: ${lastFailure}.`;
-  const text = `${what} for ${inSeconds(ageMs)}: messages stay with Telegram, which keeps them for 24 hours.${failure}`;
-  return { cause: isWebhook ? 'no-delivery' : 'no-poll', text };
+  const text = `${what} for ${durationInWords(ageMs)}: Telegram keeps new messages for 24 hours.${failure}`;
+  return { cause: isWebhook ? 'no-delivery' : 'no-poll', level: '', text };
 }
 
 /** The condition that updates arrive but some of them cannot be stored. */
 export function unstoredAlert(as: Receiver, ageMs: number): Condition {
-  const text = `Messages arrive and cannot be stored, for ${inSeconds(ageMs)}: they stay with Telegram, which keeps them for 24 hours. The log has the error.`;
-  return { cause: as === 'webhook' ? 'no-delivery' : 'no-poll', text };
+  const text = `For ${durationInWords(ageMs)}, messages have arrived that cannot be stored. Telegram keeps them for 24 hours. The log has the error.`;
+  return { cause: as === 'webhook' ? 'no-delivery' : 'no-poll', level: 'unstored', text };
 }
 
 /** The condition that another process receives the bot's messages: it polls, or has removed or replaced the webhook. */
 export function conflictAlert(as: Receiver, ageMs: number): Condition {
-  const ago = `${inSeconds(ageMs)} ago`;
-  const webhookText = `Our webhook was removed or replaced (${ago}): another process receives with the same token. It was set again. Messages may have been taken by the other one.`;
-  const pollingText = `Telegram refuses our polls (409, ${ago}): another process polls with the same token, or a webhook is set. Messages may be taken by the other one.`;
+  const ago = `${durationInWords(ageMs)} ago`;
+  const webhookText = `Another program removed or replaced our webhook ${ago}. Spillway has set it again. The other program may have taken messages.`;
+  const pollingText = `Telegram refused our poll ${ago} (409): another program polls with the bot token, or has set a webhook. It may take messages.`;
   return { cause: 'conflict', text: as === 'webhook' ? webhookText : pollingText };
 }
 
@@ -70,6 +78,6 @@ export function conflictAlert(as: Receiver, ageMs: number): Condition {
 export function tokenAlert(ageMs: number): Condition {
   return {
     cause: 'token',
-    text: `The bot token is not accepted (${inSeconds(ageMs)} ago): nothing can be received or sent.`,
+    text: `Telegram rejected the bot token ${durationInWords(ageMs)} ago. New messages stay with Telegram for 24 hours.`,
   };
 }

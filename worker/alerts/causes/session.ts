@@ -9,34 +9,34 @@ import type { Rules } from './words.ts';
 export const SESSION = {
   'fresh-session': {
     severity: 'info',
-    title: 'Context overflow: chats were moved to fresh sessions',
-    todo: 'If it happens to many chats, compare the window of the model with CONTEXT_BUDGET_TOKENS.',
+    title: 'Conversations outgrew the model and were restarted with a summary',
+    todo: 'Nothing to do for a single chat. For many: lower CONTEXT_BUDGET_TOKENS.',
     endsBy: 'quiet',
-    end: 'no more chats are moved to fresh sessions.',
+    end: 'no more conversations had to be restarted.',
     namesEach: true,
   },
   'history-refused': {
     severity: 'attention',
-    title: 'The model refused conversations',
-    todo: 'Look at the guardrails of the proxy in front of the model, if there is one.',
+    title: 'The model rejected conversations, which were restarted',
+    todo: 'If there is a proxy in front of the model, look at its guardrails.',
     endsBy: 'quiet',
-    end: 'no more conversations are refused.',
+    end: 'no more conversations were rejected.',
     namesEach: true,
   },
   'torn-session': {
     severity: 'attention',
-    title: 'Session logs hold records that cannot be read',
-    todo: 'Check Redis and its disk.',
+    title: 'Parts of stored conversations are unreadable',
+    todo: 'Check the disk of Redis, and whether something else writes to its keys.',
     endsBy: 'quiet',
-    end: 'no more unreadable records are found.',
+    end: 'no more unreadable parts were found.',
     namesEach: true,
   },
   window: {
     severity: 'attention',
-    title: 'The endpoint takes less than CONTEXT_WINDOW_TOKENS',
-    todo: 'Lower CONTEXT_WINDOW_TOKENS, or remove it: until then every message of a longer chat is refused first.',
+    title: 'Long chats are answered late: CONTEXT_WINDOW_TOKENS is too high',
+    todo: 'Lower or remove CONTEXT_WINDOW_TOKENS. Until then the endpoint rejects each message of a long chat once.',
     endsBy: 'quiet',
-    end: 'no more requests are refused below CONTEXT_WINDOW_TOKENS.',
+    end: 'no more requests below CONTEXT_WINDOW_TOKENS were rejected.',
   },
 } satisfies Rules;
 
@@ -46,7 +46,7 @@ export function freshSessionAlert(turn: Turn, records: number, newSession: strin
     cause: 'fresh-session',
     ...whereOf(turn),
     line: `Chat ${turn.chat}: ${counted(records, 'entry', 'entries')} stay in ${turn.session}; now ${newSession}. Trace ${traceIdOf(turn.traceparent)}`,
-    text: 'A conversation did not fit the model, even compacted: its chat goes on in a fresh session, and the message is answered there. The old session stays readable.',
+    text: 'A conversation did not fit the model, even compacted. Its message is answered in a fresh session that begins with a summary. The old session is kept.',
   };
 }
 
@@ -64,7 +64,7 @@ export function historyRefusedAlert(about: {
     cause: 'history-refused',
     ...whereOf(about),
     line: `Chat ${about.chat} (${about.why}): ${counted(about.entries, 'entry', 'entries')} stay in ${about.from}; now ${about.to}. Trace ${traceIdOf(about.traceparent)}`,
-    text: `The model refused a conversation (${about.why}), and takes the message without it: the chat goes on in a fresh session. The old session stays readable.`,
+    text: `The model rejects a conversation (${about.why}), but accepts its newest message alone. The chat continues in a fresh session. The old session is kept.`,
   };
 }
 
@@ -74,7 +74,7 @@ export function tornAlert(turn: Turn, records: number): Alert {
     cause: 'torn-session',
     ...whereOf(turn),
     line: `Chat ${turn.chat}: ${counted(records, 'record')} of ${turn.session}. Trace ${traceIdOf(turn.traceparent)}`,
-    text: `A session log holds ${counted(records, 'record')} that cannot be read; the message is answered without.`,
+    text: `In a conversation, ${counted(records, 'record')} cannot be read. The message is answered without them.`,
   };
 }
 
@@ -84,6 +84,6 @@ export function windowAlert(turn: Turn, model: string, settingTokens: number, en
     cause: 'window',
     key: model,
     ...whereOf(turn),
-    text: `The endpoint says that ${model} takes ${endpointTokens} tokens, but CONTEXT_WINDOW_TOKENS is ${settingTokens}. The setting stays in force; messages are recovered for the smaller window.`,
+    text: `The endpoint says that ${model} takes ${endpointTokens} tokens, but CONTEXT_WINDOW_TOKENS is ${settingTokens}. The setting stays in force, and each rejected message is compacted to fit.`,
   };
 }

@@ -7,46 +7,50 @@ import type { Condition, Rules } from './words.ts';
 export const STORAGE = {
   ledger: {
     severity: 'page',
-    title: 'The ledger does not add up',
-    todo: 'See the runbook: messages may have gone without an outcome.',
+    title: 'Messages may be lost: the ledger does not add up',
+    todo: 'Follow the runbook, section "ledger".',
     endsBy: 'alert',
     end: 'the ledger adds up again.',
     follows: ['lost-data'],
   },
   'lost-data': {
     severity: 'page',
-    title: 'Redis lost data',
-    todo: 'Check how Redis ended, and its settings of persistence and replication.',
+    title: 'Messages may be lost: Redis lost data',
+    todo: 'Find out how Redis ended, and check its persistence and replication.',
     endsBy: 'fact',
     namesEach: true,
   },
   memory: {
     severity: 'page',
-    title: 'Redis evicts data, or is full',
-    todo: 'Full: raise maxmemory, or set LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS. Evicting: set maxmemory-policy to noeviction.',
+    title: 'Redis is full: no message is accepted',
+    todo: 'Raise maxmemory, or lower LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS.',
     endsBy: 'watch',
-    end: 'Redis has room again, and evicts nothing.',
+    end: 'Redis has room again, and deletes nothing.',
     levels: {
+      evicting: {
+        title: 'Messages may be lost: Redis deletes data when it is full',
+        todo: 'Set maxmemory-policy to noeviction.',
+      },
       'nearly full': {
         severity: 'attention',
         title: 'Redis is nearly full',
-        todo: 'Raise maxmemory, or set LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS.',
+        todo: 'Raise maxmemory, or lower LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS.',
       },
     },
   },
   persistence: {
     severity: 'page',
-    title: 'Redis does not keep its data on disk',
-    todo: 'Check the disk of Redis, or its appendonly: what it takes now is gone when it ends.',
+    title: 'Messages are not safe: Redis does not write to disk',
+    todo: 'Check the disk of Redis and its setting appendonly.',
     endsBy: 'watch',
-    end: 'Redis keeps its data on disk again.',
+    end: 'Redis writes to disk again.',
   },
   'blob-store': {
     severity: 'page',
-    title: 'The blob store cannot be used',
-    todo: 'Check BLOB_URL: the disk and the owner of its folder, or its bucket and the keys for it; all workers need the same one.',
+    title: 'Messages with files wait: the blob store cannot be used',
+    todo: 'Check the folder of BLOB_URL (disk, owner), or its bucket and keys. All workers need the same BLOB_URL.',
     endsBy: 'quiet',
-    end: 'the blob store is used again.',
+    end: 'the blob store works again.',
     acts: [],
   },
 } satisfies Rules;
@@ -61,17 +65,17 @@ const FULL_SHARE = 0.95;
  * person or a failover must have changed the policy since. Pure.
  */
 export function memoryConditions({ evicts, usedBytes, maxBytes }: RedisState): Condition[] {
-  if (evicts !== undefined) return [{ cause: 'memory', text: evictionInWords(evicts), level: evicts }];
+  if (evicts !== undefined) return [{ cause: 'memory', text: evictionInWords(evicts), level: 'evicting' }];
   if (maxBytes === 0 || usedBytes <= maxBytes * MEMORY_SHARE) return [];
   const [used, max] = [usedBytes, maxBytes].map((bytes) => Math.round(bytes / 1024 / 1024));
-  const text = `${used} of ${max} MB are used. When it is full, no more messages are accepted.`;
+  const text = `Redis uses ${used} of ${max} MB. When it is full, no message is accepted.`;
   return [{ cause: 'memory', text, level: usedBytes > maxBytes * FULL_SHARE ? 'full' : 'nearly full' }];
 }
 
 /** Conditions for a Redis that cannot write its files, or that has no persistence although the settings require it. Pure. */
 export function fileConditions({ unwritten, isOnDisk }: RedisState, isVolatileAccepted: boolean): Condition[] {
   if (unwritten !== undefined) {
-    const text = `Redis cannot write its files (${unwritten}): what it accepted since is lost if it ends now.`;
+    const text = `Redis cannot write its files (${unwritten}): if it ends now, everything since is lost.`;
     return [{ cause: 'persistence', text, level: unwritten }];
   }
   if (isOnDisk !== false || isVolatileAccepted) return [];
@@ -83,7 +87,7 @@ export function blobStoreAlert(why: string, process: string): Alert {
   return {
     cause: 'blob-store',
     level: why,
-    text: `The blob store (BLOB_URL) cannot be used (${why}), as ${process} sees it. Messages with files wait; all others are answered, and nothing is lost.`,
+    text: `Process ${process} cannot use the blob store (${why}). Messages with files wait; all others are answered. Nothing is lost.`,
   };
 }
 
@@ -92,6 +96,6 @@ export function otherBlobStoreAlert(process: string): Alert {
   return {
     cause: 'blob-store',
     level: 'another store',
-    text: `The blob store (BLOB_URL) of ${process} is not the one that the data in Redis refers to: this process and the others cannot read each other's files.`,
+    text: `Process ${process} uses another blob store than the rest of the installation. They cannot read each other's files.`,
   };
 }

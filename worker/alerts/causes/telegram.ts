@@ -1,4 +1,4 @@
-import { counted, inSeconds } from '../../../shared/base/text.ts';
+import { counted, durationInWords } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
@@ -8,38 +8,38 @@ import type { Condition, Rules } from './words.ts';
 export const TELEGRAM = {
   telegram: {
     severity: 'page',
-    title: 'Telegram does not answer',
-    todo: 'Check the network and TELEGRAM_API_ROOT. Finished answers wait for a day, in order.',
+    title: 'Answers cannot be sent: Telegram does not answer',
+    todo: 'Check the network and TELEGRAM_API_ROOT. Finished answers wait in order, for a day.',
     endsBy: 'watch',
-    end: 'Telegram answers again; what waited is sent in order.',
+    end: 'Telegram answers again, and the waiting answers are sent in order.',
     namesEach: true,
     acts: ['promote', 'deliver'],
   },
   undeliverable: {
     severity: 'info',
-    title: 'Replies could not be delivered',
-    todo: '“Deliver again” delivers the answers without asking the model again.',
+    title: 'Answers could not be delivered',
+    todo: '“Deliver again” sends them without asking the model again.',
     endsBy: 'quiet',
-    end: 'no more replies are undeliverable.',
+    end: 'no more deliveries failed.',
     follows: ['telegram', 'token'],
     namesEach: true,
     acts: ['deliver', 'close'],
   },
   unsure: {
     severity: 'info',
-    title: 'Parts of replies may be missing',
-    todo: 'They were sent twice, and Telegram did not say whether it took them. Their users may have to ask again.',
+    title: 'Parts of answers may be missing',
+    todo: 'Nothing to do: the users may have to ask again.',
     endsBy: 'quiet',
-    end: 'sends are confirmed again.',
+    end: 'Telegram confirms what is sent again.',
     follows: ['telegram'],
     namesEach: true,
   },
   'long-wait': {
     severity: 'attention',
-    title: 'Telegram or the model asks for long waits',
-    todo: 'The model: look at the limits of the account, and at the proxy in front of it. Telegram: look at what else sends with this token.',
+    title: 'Answers are late: Telegram or the model asks for long waits',
+    todo: 'For the model: check the rate limits of the account and of the proxy. For Telegram: check what else sends with the bot token.',
     endsBy: 'quiet',
-    end: 'no more long waits are asked for.',
+    end: 'nobody asks for long waits any more.',
     follows: ['provider', 'telegram'],
   },
 } satisfies Rules;
@@ -49,7 +49,7 @@ export function undeliverableAlert(turn: Turn, why: string): Alert {
   return {
     cause: 'undeliverable',
     ...whereOf(turn),
-    text: `A reply could not be delivered (${why}).`,
+    text: `An answer could not be delivered (${why}).`,
   };
 }
 
@@ -58,27 +58,27 @@ export function undeliveredAlert(turn: Turn, why: string): Alert {
   return {
     cause: 'undeliverable',
     ...whereOf(turn),
-    text: `A finished reply was not delivered (${why}). It is kept as a dead letter, and is delivered without asking the model again.`,
+    text: `A finished answer was not delivered (${why}). It is kept as a dead letter.`,
   };
 }
 
 /** The alert that a finished reply has waited as long as it may for Telegram to answer. */
 export function telegramAwayAlert(turn: Turn, waitedMs: number, { kind, description }: TelegramFailure): Alert {
-  const duration = counted(Math.round(waitedMs / 60_000), 'minute');
+  const duration = durationInWords(waitedMs);
   return {
     cause: 'telegram',
     ...whereOf(turn),
-    text: `A finished reply has waited ${duration} for Telegram: its user knows nothing of it (${kind}: ${description}). It is kept as a dead letter.`,
+    text: `A finished answer waited ${duration} for Telegram (${kind}: ${description}), and its user has not read it. It is kept as a dead letter.`,
   };
 }
 
 /** The alert that Telegram or the model endpoint asks for a wait that users notice. */
 export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', waitMs: number): Alert {
-  const wait = counted(Math.round(waitMs / 60_000), 'minute');
+  const wait = durationInWords(waitMs);
   const text =
     asker === 'telegram'
-      ? `Telegram asks to leave a chat alone for ${wait}. That is obeyed: nothing is sent there until then.`
-      : `The model endpoint asks for a wait of ${wait}. Waits are obeyed up to an hour: this message is tried again by our own growing waits.`;
+      ? `Telegram asks to send nothing to a chat for ${wait}. Its answers wait until then.`
+      : `The model endpoint asks for a wait of ${wait}. Spillway waits an hour at most, so it tries this message earlier.`;
   return {
     cause: 'long-wait',
     key: asker,
@@ -101,7 +101,7 @@ export function telegramAlert(away: {
   const othersInWords = counted(Math.max(0, waiting - answers), 'further message');
   return {
     cause: 'telegram',
-    text: `Telegram has not answered for ${inSeconds(lastsMs)} (${why}). Waiting: ${answersInWords}, and ${othersInWords}, for which the model is not asked meanwhile.`,
+    text: `Telegram has not answered for ${durationInWords(lastsMs)} (${why}). Waiting to be sent: ${answersInWords}. Waiting to be answered: ${othersInWords}.`,
     messages: answers,
     chats,
     sinceMs,
@@ -113,6 +113,6 @@ export function unsureAlert(turn: Turn): Alert {
   return {
     cause: 'unsure',
     ...whereOf(turn),
-    text: `A part of a reply may be missing: it was sent and repeated, and Telegram said neither time whether it took it. The user may have to ask again.`,
+    text: `A part of an answer was sent twice, and Telegram confirmed neither. The user may not have it.`,
   };
 }

@@ -6,19 +6,19 @@ import type { Rules } from './words.ts';
 
 /** Causes about tools and their servers. */
 export const TOOLS = {
-  'tool-refused': { severity: 'attention', title: "The model's API refuses a tool", endsBy: 'fact' },
+  'tool-refused': { severity: 'attention', title: "A tool was turned off: the model's API rejects it", endsBy: 'fact' },
   'tools-omitted': {
     severity: 'attention',
-    title: 'Tools of an MCP server are left out',
+    title: 'Tools of an MCP server cannot be used',
     todo: '"npm run cli -- check" says why.',
     endsBy: 'fact',
   },
   'tool-server': {
     severity: 'attention',
-    title: 'A tool server is down',
-    todo: 'Chats go on without its tools. Check MCP_CONFIG and the server.',
+    title: 'Tools are missing: an MCP server is down',
+    todo: 'Check the server and MCP_CONFIG. Chats continue without its tools.',
     endsBy: 'alert',
-    end: 'the tool server is up again.',
+    end: 'the MCP server is up again.',
   },
 } satisfies Rules;
 
@@ -32,7 +32,7 @@ export function refusedToolAlert(turn: Turn, tool: string): Alert {
     cause: 'tool-refused',
     key: tool,
     ...whereOf(turn),
-    text: `The model's API refuses the tool ${toolLabel(tool)}, so it was removed until the next start; chats go on without it. Correct its definition on its server.`,
+    text: `The model's API rejects the tool ${toolLabel(tool)}. Chats continue without it until the next start. Correct its definition on its server.`,
   };
 }
 
@@ -53,7 +53,7 @@ export function omittedToolsAlert(server: string, tools: readonly { tool: string
     cause: 'tools-omitted',
     key: server,
     level: digest,
-    text: `The MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} has ${counted(tools.length, 'tool')} that chats go on without: ${names.join(', ')}${more}.`,
+    text: `The MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} has ${counted(tools.length, 'tool')} that chats do without: ${names.join(', ')}${more}.`,
   };
 }
 
@@ -66,7 +66,7 @@ export function toolServerAlert(server: string, isUp: boolean, exceededLimit: st
   const about = { cause: 'tool-server' as const, key: server };
   if (isUp) return { ...about, isOver: true, text: `Resolved: the MCP server ${name} is up again.` };
   if (exceededLimit !== undefined) {
-    const text = `The MCP server ${name} was cut off: ${exceededLimit}. It is started again with growing waits; "limits" in MCP_CONFIG sets other bounds.`;
+    const text = `The MCP server ${name} was cut off: ${exceededLimit}. Spillway restarts it after growing waits. "limits" in MCP_CONFIG sets other bounds.`;
     return { ...about, text };
   }
   return { ...about, text: `The MCP server ${name} is down; the log and "npm run cli -- check" say why.` };

@@ -1,4 +1,4 @@
-import { counted, inSeconds } from '../../../shared/base/text.ts';
+import { counted, durationInWords } from '../../../shared/base/text.ts';
 import { type Alert, type Place, whereOf } from '../../../shared/flow/alert.ts';
 import type { FailureReason } from '../../../shared/flow/failure.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
@@ -13,8 +13,8 @@ const OUTAGES = ['provider', 'fixed-parts', 'telegram', 'token', 'memory', 'pers
 export const UNANSWERED = {
   unanswered: {
     severity: 'page',
-    title: 'Messages are unanswered for too long',
-    todo: '/status says what holds them up, /message and the entry below where the oldest one is.',
+    title: 'Messages have waited too long for an answer',
+    todo: '/status says what holds them up. /message with the entry below shows where the oldest one is.',
     endsBy: 'watch',
     end: 'messages are answered again.',
     follows: [...OUTAGES, 'idle'],
@@ -22,52 +22,52 @@ export const UNANSWERED = {
   },
   paused: {
     severity: 'attention',
-    title: 'Messages wait in chats that an operator has paused',
-    todo: '/status says who paused what, and why; “Resume” ends all of it, "npm run cli -- resume <chat>" that of one chat.',
+    title: 'Messages wait in paused chats',
+    todo: '/status says who paused which chat and why. “Resume” ends all pauses; "npm run cli -- resume <chat>" ends one.',
     endsBy: 'watch',
-    end: 'no message waits for a pause any more.',
+    end: 'no message waits in a paused chat.',
     acts: ['resume-all'],
   },
   idle: {
     severity: 'page',
-    title: 'Jobs wait and none is active',
-    todo: 'Restart the worker.',
+    title: 'Nobody is answered: no worker takes up messages',
+    todo: 'Check that a worker runs; restart it.',
     endsBy: 'watch',
-    end: 'waiting jobs are run again.',
+    end: 'a worker takes up messages again.',
     follows: ['memory', 'persistence'],
   },
   'gave-up': {
     severity: 'attention',
     title: 'Messages could not be answered',
-    todo: '/dead names them, “Replay failed” puts them back.',
+    todo: '/dead lists them; “Replay failed” replays them.',
     endsBy: 'quiet',
-    end: 'no more messages are given up.',
+    end: 'no more messages had to be given up.',
     follows: OUTAGES,
     acts: ['replay', 'close'],
   },
   failed: {
     severity: 'attention',
     title: 'Messages failed',
-    todo: '/dead names them, “Replay failed” puts them back.',
+    todo: '/dead lists them; “Replay failed” replays them.',
     endsBy: 'quiet',
-    end: 'no more messages fail.',
+    end: 'no more messages failed.',
     follows: OUTAGES,
     acts: ['replay', 'close'],
   },
   undecodable: {
     severity: 'attention',
-    title: 'Entries of the inbound stream could not be read',
-    todo: 'Find out what writes to this stream beside Spillway.',
+    title: 'Accepted messages could not be read',
+    todo: 'Find out what else writes to the inbound stream.',
     endsBy: 'quiet',
-    end: 'no more entries are unreadable.',
+    end: 'no more unreadable entries were found.',
     namesEach: true,
   },
   'dead-letters': {
     severity: 'attention',
-    title: 'Dead letters pile up',
-    todo: '/dead names them; “Replay failed” puts all of them back, "npm run cli -- dead purge <id>" removes one.',
+    title: 'Failed messages pile up',
+    todo: '/dead lists them. “Replay failed” replays them all; "npm run cli -- dead purge <id>" removes one.',
     endsBy: 'watch',
-    end: 'the pile of dead letters is small again.',
+    end: 'few failed messages are left.',
     follows: [...OUTAGES, 'gave-up', 'failed'],
     acts: ['replay'],
     levels: { 'nearly full': { follows: [] }, full: { severity: 'page', follows: [] } },
@@ -79,9 +79,9 @@ export function gaveUpAlert(turn: Turn, reason: string, fault: 'size' | 'message
   const extent = turn.stage === 'none' || turn.stage === 'compacted' ? '' : ', even in a fresh session';
   const what =
     fault === 'size'
-      ? `the request does not fit the model${extent} (${reason}). Check the size of the system prompt and the model's window`
-      : `the model rejects it${extent} (${reason}). It was removed from its conversation`;
-  const cause = fault === 'output' ? `its thinking used up all the output, three times (${reason})` : what;
+      ? `the request does not fit the model${extent} (${reason}). Compare the system prompt with the model's window`
+      : `the model rejects it${extent} (${reason}). It was removed from the conversation`;
+  const cause = fault === 'output' ? `the model's thinking used up its whole output three times (${reason})` : what;
   return {
     cause: 'gave-up',
     ...whereOf(turn),
@@ -105,7 +105,7 @@ export function unendedAlert(where: Place & { traceparent: string }, detail: str
   return {
     cause: 'failed',
     ...whereOf(where),
-    text: `A message failed (internal_error; ${detail}), and so did each try to end it as usual; it is kept as a dead letter.`,
+    text: `A message failed (internal_error; ${detail}), and could not be ended as usual. It is kept as a dead letter.`,
   };
 }
 
@@ -115,7 +115,7 @@ export function undecodableAlert(entry: EntryId): Alert {
     cause: 'undecodable',
     entry,
     line: entry,
-    text: 'An entry of the inbound stream could not be read, and is kept as a dead letter: nobody could be answered.',
+    text: 'An entry of the inbound stream cannot be read, so nobody can be answered. It is kept as a dead letter.',
   };
 }
 
@@ -130,13 +130,13 @@ export function deadLettersAlert(pile: { letters: number; fullest: number; max: 
   const { letters, fullest, max, dropped } = pile;
   const [level, more] =
     fullest >= max
-      ? [LETTERS_FULL, `The oldest are removed for good from now on, ${dropped} so far.`]
+      ? [LETTERS_FULL, `Each new one removes the oldest for good: ${dropped} so far.`]
       : fullest >= max * LETTERS_SHARE
-        ? ['nearly full', `From ${max} on the oldest are removed for good.`]
+        ? ['nearly full', 'When it is full, each new one removes the oldest for good.']
         : ['', ''];
-  const text = `Dead letters pile up: ${counted(letters, 'failed message')} to replay or purge.`;
+  const text = `${counted(letters, 'failed message')} can be replayed or removed.`;
   if (level === '') return { cause: 'dead-letters', text, messages: letters };
-  const fill = `A shard has ${fullest} of at most ${max}. ${more}`;
+  const fill = `A shard holds ${fullest} of ${max} at most. ${more}`;
   return { cause: 'dead-letters', level, text: `${text} ${fill}`, messages: letters };
 }
 
@@ -156,7 +156,7 @@ export function unansweredAlert(backlog: {
     cause: 'unanswered',
     chat,
     entry,
-    text: `The oldest message has waited ${inSeconds(ageMs)}; waiting in all: ${counted(waiting, 'message')}.`,
+    text: `The oldest message has waited ${durationInWords(ageMs)}. Waiting in all: ${counted(waiting, 'message')}.`,
     traceId,
     messages,
     chats,
@@ -172,7 +172,7 @@ function extentInWords(messages: number, chats: number): string {
 export function pausedAlert(messages: number, chats: number): Condition {
   return {
     cause: 'paused',
-    text: `Waiting because an operator has paused them: ${extentInWords(messages, chats)}.`,
+    text: `An operator has paused chats with waiting messages: ${extentInWords(messages, chats)}.`,
     messages,
     chats,
   };
@@ -182,7 +182,7 @@ export function pausedAlert(messages: number, chats: number): Condition {
 export function idleAlert(jobsWaiting: number, shards: readonly number[]): Condition {
   return {
     cause: 'idle',
-    text: `Jobs wait and none is active: ${counted(jobsWaiting, 'job')} of shard ${shards.join(', ')}. No worker takes them up.`,
+    text: `Waiting: ${counted(jobsWaiting, 'job')} of shard ${shards.join(', ')}. No worker takes them up.`,
     messages: jobsWaiting,
   };
 }

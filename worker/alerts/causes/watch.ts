@@ -1,4 +1,4 @@
-import { clip, counted, inSeconds } from '../../../shared/base/text.ts';
+import { clip, counted, durationInWords } from '../../../shared/base/text.ts';
 import { utcTime } from '../../../shared/base/wall-time.ts';
 import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
@@ -11,37 +11,38 @@ import type { Condition, Rules } from './words.ts';
 export const WATCH = {
   'unclean-end': {
     severity: 'attention',
-    title: 'Processes ended without a goodbye',
-    todo: 'What they were answering runs again by itself. The log around that time says why: killed, out of memory, or an event loop that stood still.',
+    title: 'Worker processes crashed or were killed',
+    todo: 'Their messages are tried again by themselves. The log around that time says why: killed, out of memory, or a blocked event loop.',
     endsBy: 'quiet',
-    end: 'no more processes end that way.',
+    end: 'no more processes crashed.',
     namesEach: true,
   },
   clock: {
     severity: 'attention',
-    title: 'Clocks differ',
-    todo: 'Let NTP set the clocks of all machines.',
+    title: 'The clocks of machines differ',
+    todo: 'Set the clocks of all machines by NTP.',
     endsBy: 'quiet',
-    end: 'all clocks agree.',
+    end: 'the clocks agree again.',
   },
   'alert-channel': {
     severity: 'page',
     title: 'Alerts cannot be sent',
-    todo: 'Check TELEGRAM_ALERT_CHAT_ID, and set ALERT_WEBHOOK_URL or ALERTMANAGER_URL as a second channel.',
+    todo: 'Check TELEGRAM_ALERT_CHAT_ID. Set ALERT_WEBHOOK_URL or ALERTMANAGER_URL as a second channel.',
     endsBy: 'watch',
     end: 'alerts are sent again.',
     follows: ['telegram', 'token'],
   },
   watcher: {
     severity: 'page',
-    title: 'A part of the watch fails',
-    todo: 'The log has the error. What it names goes unnoticed until it works again; everything else is watched.',
+    title: 'Some trouble goes unnoticed: a check of the watchdog fails',
+    todo: 'The log has the error. All other checks work.',
     endsBy: 'watch',
-    end: 'the watch is whole again.',
+    end: 'all checks of the watchdog work again.',
   },
   'other-version': {
     severity: 'attention',
-    title: 'Another version wrote what this one does not know',
+    title: 'Data of another version of Spillway is in Redis',
+    todo: 'Run the same version everywhere.',
     endsBy: 'fact',
   },
 } satisfies Rules;
@@ -54,24 +55,24 @@ export function uncleanEndAlert(end: UncleanEnd): Alert {
   const lastSeen = utcTime(end.seenMs);
   const turns = (JSON.parse(end.turns) as [EntryId, ChatKey][]).map(([entry, chat]) => `chat ${chat}, entry ${entry}`);
   const why = end.where
-    ? `its event loop stood still: ${clip(end.where, WHERE_CHARS_MAX)}`
+    ? `its event loop was blocked: ${clip(end.where, WHERE_CHARS_MAX)}`
     : 'killed, out of memory, or its machine went away';
-  const activity = turns.length === 0 ? 'it answered nothing' : `it answered ${turns.join('; ')}`;
+  const activity = turns.length === 0 ? 'it was answering nothing' : `it was answering ${turns.join('; ')}`;
   return {
     cause: 'unclean-end',
     line: `Process ${pid} on ${host}, last seen ${lastSeen}: ${activity}`,
-    text: `A process ended without a goodbye (${why}). What it was answering runs again.`,
+    text: `A process crashed or was killed (${why}). Its messages are tried again.`,
   };
 }
 
 /** The alert that a process's clock differs from the clock of Redis. A negative `aheadMs` means behind. */
 export function clockAlert(name: string, aheadMs: number): Alert {
   const { host, pid } = hostAndPid(name);
-  const difference = `${inSeconds(Math.abs(aheadMs))} ${aheadMs < 0 ? 'behind' : 'ahead of'}`;
+  const difference = `${durationInWords(Math.abs(aheadMs))} ${aheadMs < 0 ? 'behind' : 'ahead of'}`;
   return {
     cause: 'clock',
     key: host,
-    text: `The clock of process ${pid} on ${host} is ${difference} that of Redis. Messages that are tried again may be tried too early, or some seconds late.`,
+    text: `The clock of process ${pid} on ${host} is ${difference} that of Redis. Retries may come too early or too late.`,
   };
 }
 
@@ -79,7 +80,7 @@ export function clockAlert(name: string, aheadMs: number): Alert {
 export function alertChannelAlert(lastsMs: number, why: string): Condition {
   return {
     cause: 'alert-channel',
-    text: `Alerts cannot be sent: the operator's chat has taken none for ${inSeconds(lastsMs)} (${why}).`,
+    text: `The operators' chat has accepted no alert for ${durationInWords(lastsMs)} (${why}).`,
   };
 }
 
@@ -90,7 +91,7 @@ export function watcherCondition(failures: readonly WatchFailure[]): Condition {
   return {
     cause: 'watcher',
     level: failedParts,
-    text: `A part of the watch fails: "${failedParts}" goes unnoticed (${kinds}).`,
+    text: `The watchdog cannot check "${failedParts}" (${kinds}).`,
   };
 }
 
@@ -99,6 +100,6 @@ export function unreadableLanesAlert(messages: number): Alert {
   return {
     cause: 'other-version',
     key: 'lanes',
-    text: `Lanes that this version does not know hold ${counted(messages, 'message')}. Until the version that filled them runs again, nothing in them is answered.`,
+    text: `Lanes that this version cannot read hold ${counted(messages, 'message')}. Only the version that wrote them can answer.`,
   };
 }

@@ -25,7 +25,7 @@ const SEARCH = html`<form class="search" action="${HOME}/find"><input name="name
 <p class="note">This page refreshes every ${REFRESH_SECONDS} seconds.</p>`;
 
 const CLICK_RESULT_UNKNOWN =
-  ' Whether your click did anything is not known either: look, and click again. Twice does no harm.';
+  ' Your click may or may not have worked: look, and click again. Clicking twice does no harm.';
 /** How long a page waits for the connection to Redis to come back. */
 const READY_MS = 2_000;
 
@@ -84,7 +84,7 @@ function consoleApp(parts: ConsoleParts): Hono<VisitEnv> {
       const text = `Something could not be read or written. The log of this process says more.${click}`;
       return showProblem(visit, 500, 'This page cannot be shown', text);
     }
-    const text = `So nothing is known. The runbook says what to do: redis-writes.${click}`;
+    const text = `The state is unknown. See "redis-writes" in the runbook.${click}`;
     return showProblem(visit, 503, 'Red: Redis does not answer', text);
   });
   return app;

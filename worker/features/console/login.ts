@@ -39,10 +39,9 @@ const COOKIE = 'spillway_console';
 const LOGIN = `${HOME}/login`;
 
 const PATH_CHARS_LOGGED = 100;
-const FOREIGN_FORM = 'This form was not sent by a page of this console. Load the page again.';
-const STALE_FORM =
-  'You have logged in again since this page was loaded. Nothing was done: load the page again, and then do it.';
-const LOGGED_OUT = 'Your login has ended, and nothing was done. Log in, and do it again.';
+const FOREIGN_FORM = 'This form did not come from a page of this console. Load the page again.';
+const STALE_FORM = 'You have logged in again since this page was loaded, so nothing was done. Load the page again.';
+const LOGGED_OUT = 'Your login has ended, so nothing was done. Log in and try again.';
 
 type LoginParts = Pick<ConsoleParts, 'token' | 'log'>;
 

@@ -1,4 +1,4 @@
-import { clip, inSeconds } from '../../../shared/base/text.ts';
+import { clip, durationInWords } from '../../../shared/base/text.ts';
 import { utcTime } from '../../../shared/base/wall-time.ts';
 import { parseChatKey, shardOf } from '../../../shared/redis/keys.ts';
 import { msOf } from '../../../shared/redis/stream.ts';
@@ -36,10 +36,10 @@ const QUESTION_LASTS_MS = 600_000;
 /** After a longer wait, the reply mentions the time of the press. */
 const LATE_MS = 120_000;
 
-const OUTDATED = 'That alert is over or has changed, so nothing was done. /incidents shows how it is now.';
+const OUTDATED = 'That alert is over or has changed, so nothing was done. /incidents shows what is open now.';
 /** For a press that runs again: its first run may have changed something before a crash. */
 const OUTDATED_AFTER_CRASH =
-  'That alert is over or has changed. What you pressed may have been done before that: /incidents and /status show how it is now.';
+  'That alert is over or has changed, perhaps because of your press. /incidents and /status show the present state.';
 const TOO_LATE = 'That question is more than ten minutes old, so nothing was done. Press under the alert again.';
 
 /** `/desk do …`, from buttons of older versions. */
@@ -58,7 +58,7 @@ export const dismissQuestion: DeskHandler = () => ({ text: 'Nothing was done.', 
 export const pressButton: DeskHandler = async (call) => {
   const { attempts, entry } = call.context.turn;
   const [, opening = '', name = '', target = '', questionS] = PRESS_PATTERN.exec(call.words.join(' ')) ?? [];
-  if (!isAct(name)) return { text: 'This version does not know that button. Nothing was done.' };
+  if (!isAct(name)) return { text: 'This version does not know that button, so nothing was done.' };
   const incident = await readOpening(call.source.redis, opening);
   const note = incident?.acts?.[name];
   if (note?.entry === entry) return resultReply(call, `${note.result}.`, note.atMs);
@@ -133,7 +133,7 @@ function resultReply({ context: { turn } }: DeskCall, text: string, doneMs: numb
   turn.env.reach('act noted');
   const pressedMs = turn.message.ok ? turn.message.value.sentAtMs : doneMs;
   if (doneMs - pressedMs < LATE_MS) return { text };
-  const delayText = `You pressed at ${utcTime(pressedMs)}; it was done ${inSeconds(doneMs - pressedMs)} later.`;
+  const delayText = `You pressed at ${utcTime(pressedMs)}; it was done ${durationInWords(doneMs - pressedMs)} later.`;
   return { text: `${text} ${delayText}` };
 }
 

@@ -78,7 +78,7 @@ function movedChat(cause: Cause, chat: number): Alert {
       `Chat ${chat}: 2 records of s-${chat}.`,
     ],
     'fresh-session': [
-      'A conversation did not fit the model, even compacted: its chat goes on in a fresh session, and the message is answered there. The old session stays readable.',
+      'A conversation did not fit the model, even compacted. Its message is answered in a fresh session that begins with a summary. The old session is kept.',
       `Chat ${chat}: 15276 entries stay in s-${chat}; now n-${chat}.`,
     ],
     'history-refused': [

@@ -19,7 +19,7 @@ test('a thousand failures of one cause are one message: it rings when it opens a
     '🟡 Needs attention: Messages failed',
     'Home: 1 message of 1 chat since 2027-01-15 08:00:00 UTC.',
     'A message failed (0).',
-    '/dead names them, “Replay failed” puts them back.',
+    '/dead lists them; “Replay failed” replays them.',
     'Chats: 1',
     'Trace abc',
   ]);
@@ -69,7 +69,7 @@ test('a condition that is back, with the beginning that it had, opens a new mess
   incidents.at(0, { conditions: [waiting] });
   incidents.at(1_000, { conditions: [] });
   expect(incidents.at(2_000, { conditions: [waiting] })).toMatchObject([
-    { isSilent: false, text: expect.stringContaining('It is back within the hour.') },
+    { isSilent: false, text: expect.stringContaining('It had ended less than an hour before.') },
   ]);
   for (let round = 4; round < 20; round += 2) {
     expect(incidents.at(round * 1_000, { conditions: [waiting] })).toEqual([]);
@@ -87,7 +87,7 @@ test('trouble of another kind is new and names its own cure; of the same kind, i
   incidents.at(20_000, { conditions: [] });
   const [message] = incidents.at(40_000, { conditions: [REFUSED] });
   expect(message?.text).toMatch(
-    /^🔴 Page: Every message fails: the API key is refused\nSince .*\n.*\nCorrect ANTHROPIC/,
+    /^🔴 Page: Every message fails: the endpoint rejects the API key\nSince .*\n.*\nCorrect ANTHROPIC/,
   );
   incidents.at(60_000, { conditions: [] });
   expect(incidents.at(80_000, { conditions: [REFUSED] })[0]?.text).toMatch(/It is back/);
@@ -155,7 +155,7 @@ test('a failure waits a few seconds for its cause, and one that was shown before
   expect(incidents.at(SETTLE_MS, {})).toMatchObject([{ incident: 'failed', isSilent: false }]);
   const [cause, consequence] = incidents.at(3 * SETTLE_MS, { conditions: [REFUSED] });
   expect(cause).toMatchObject({ incident: 'provider', isSilent: false });
-  expect(consequence?.text).toContain('\nIt follows from: Every message fails: the API key is refused.');
+  expect(consequence?.text).toContain('\nCaused by: Every message fails: the endpoint rejects the API key.');
   incidents.at(4 * SETTLE_MS + QUIET_MS, { conditions: [REFUSED] });
   expect(incidents.rings()).toHaveLength(2);
 });
