@@ -121,7 +121,7 @@ function scenarioOf(step: Failpoint): Scenario {
 
 function rulesOf(way: Way, step: Failpoint): Partial<Rules> {
   // The second gateway dies of the repeat: whether that arrived, nobody knows.
-  if (step === 'part sent') return { alertsMax: 1, alertLike: /^A part of a reply may be missing/m };
+  if (step === 'part sent') return { alertsMax: 1, alertLike: /^A part of an answer was sent twice/m };
   // Each of two rounds of tools has its own four calls; each overflow is a call that is made again.
   // What is written while a question waits is its answer, and has none of its own.
   if (isOfTools(way)) return { callsMax: 4 * 3 + 5, ...(way === 'questions' && { unansweredMax: 3 }) };

@@ -51,7 +51,7 @@ const sending: Scenario = {
   about: 'for 3 seconds half of the sends and edits fail: 429, a 502 page, a lost reply, slowness',
   traffic: { messages: 120, chats: 20, kinds: 'mixed' },
   // A part whose repeat fails without a known result, while others are confirmed, is told to the operator.
-  rules: { unansweredMax: UNSURE_MAX, alertsMax: UNSURE_MAX, alertLike: /^A part of a reply may be missing/m },
+  rules: { unansweredMax: UNSURE_MAX, alertsMax: UNSURE_MAX, alertLike: /^A part of an answer was sent twice/m },
   isInCut: true,
   play: browningOut({
     name: 'sends fail',

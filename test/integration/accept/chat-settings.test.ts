@@ -138,7 +138,7 @@ test('what every request of one chat holds is refused: only that chat is told, w
   expect([systemOf(proof as ClaudeCall).includes('REFUSED'), proof?.body.model, proof?.body.tools]).toEqual([
     ...[true, HAIKU, undefined],
   ]);
-  await world.telegram.waitForText(ALERT_CHAT, /^The endpoint refuses every request/m);
+  await world.telegram.waitForText(ALERT_CHAT, /^The endpoint rejects every request/m);
   // The incident ends when every kind of chat is well again, not when the others are.
   const refused = () => probes().filter(({ status }) => status === 400).length;
   const before = refused();

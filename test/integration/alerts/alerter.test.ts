@@ -261,8 +261,8 @@ test('sends an alert of another version unchanged, and shows one that is not JSO
   const unreadable = expect.stringMatching(/^An alert is not readable \(\d+-\d+\): no JSON$/m);
   for (const text of [
     unreadable,
-    expect.stringMatching(/\nA leap in time\.$/),
-    expect.stringMatching(/\nA message failed\.$/),
+    expect.stringMatching(/\nA leap in time\.\n/),
+    expect.stringMatching(/\nA message failed\.\n/),
   ])
     expect(operator.taken).toContainEqual(text);
   expect(await redis.xlen(keys.alerts)).toBe(0);

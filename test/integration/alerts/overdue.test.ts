@@ -30,12 +30,12 @@ test('a paused chat with 2,500 messages hides no other, and holds back no ping b
   await givenRead();
   createHeartbeat(redis, keys, keptLog().log, 0).answered();
   watch({ deadManUrl: outside.url });
-  await reported(/^Waiting because an operator has paused them: 2500 messages of 1 chat\./m);
+  await reported(/^An operator has paused chats with waiting messages: 2,500 messages of 1 chat\./m);
   const calm = outside.pings();
   await until('a ping', () => outside.pings() > calm || undefined);
   await given('8', 3, 3_000);
   await givenRead();
-  const text = await reported(/unanswered/);
+  const text = await reported(/waited too long/);
   expect(text).toMatch(
     /\n3 messages of 1 chat since .*\n.*; waiting in all: 2503 messages\.\n(?:.*\n)*Oldest message: .* of chat 8\n/,
   );
@@ -140,5 +140,5 @@ test('a Telegram that was away too briefly for an incident hides no message that
   await given('8', 3);
   await givenRead();
   watch();
-  expect(await reported(/unanswered/)).toContain('3 messages of 1 chat');
+  expect(await reported(/waited too long/)).toContain('3 messages of 1 chat');
 });

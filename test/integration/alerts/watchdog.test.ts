@@ -51,12 +51,12 @@ test('two workers send one alert for an unanswered message, and one when it is a
   produce();
   await Promise.all([work(), work()]);
   world.telegram.say(CHAT, 'is anybody there?');
-  const { text } = await alerted(/unanswered/);
+  const { text } = await alerted(/waited too long/);
   answer();
   const outcome = await nextOutcome(world, CHAT);
   await alerted(/^Resolved/);
   expect(text).toMatch(
-    /\n1 message of 1 chat since .*\nThe oldest message has waited \d+ seconds?; waiting in all: 1 message/,
+    /\n1 message of 1 chat since .*\nThe oldest message has waited \d+ seconds?\. Waiting in all: 1 message/,
   );
   expect(text).toMatch(/\nOldest message: \d+-\d+ of chat 1001\n/);
   expect(text).toContain(outcome.traceId);
@@ -76,7 +76,7 @@ test('alerts when a poller falls silent, and when it returns, but not before one
   produce();
   const { text } = await alerted(/No poll has succeeded for \d+ seconds?.*unknown/);
   world.telegram.say(CHAT, 'hello');
-  await alerted(/^Resolved: Telegram is polled again/);
+  await alerted(/^Resolved: messages arrive again/);
   expect(text).toContain('24 hours');
 });
 
@@ -85,7 +85,7 @@ test('alerts on a conflict of a real poll', async () => {
   world.telegram.fail('getUpdates', { status: 409, description }, 1);
   produce();
   await work();
-  await alerted(/another process polls with the same token/);
+  await alerted(/another program polls with the bot token/);
 });
 
 test('the dead-man is pinged while messages are answered, not before a poll or while an incident is open; no log has its URL', async () => {
@@ -101,7 +101,7 @@ test('the dead-man is pinged while messages are answered, not before a poll or w
   await pinged(0);
   const answer = hold();
   world.telegram.say(CHAT, 'hello again');
-  await alerted(/unanswered/);
+  await alerted(/waited too long/);
   const silentFrom = outside.pings();
   await moreChecks();
   // One may have been on its way when the incident was opened.
@@ -136,7 +136,7 @@ test('an answer that is being written is not overdue, nor is what waits behind i
   await nextOutcome(world, CHAT);
   expect(performance.now() - beganMs).toBeGreaterThan(4_000);
   expect(alerts()).toEqual([]);
-  await alerted(/unanswered/);
+  await alerted(/waited too long/);
 });
 
 test('a poller whose updates cannot be stored is no sign of life: it pages and ends the pings; other chats are answered', async () => {
@@ -151,12 +151,12 @@ test('a poller whose updates cannot be stored is no sign of life: it pages and e
   world.telegram.say(CHAT + 1, 'cannot be stored');
   world.telegram.say(CHAT, 'behind it');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-  await alerted(/^Messages arrive and cannot be stored, for \d+ seconds?/m);
+  await alerted(/^For \d+ seconds?, messages have arrived that cannot be stored/m);
   const before = outside.pings();
   for (let nth = 0; nth < 5; nth += 1) await nextHeartbeat();
   expect(outside.pings() - before).toBeLessThanOrEqual(1);
   await world.peek.del(...ids);
-  await alerted(/^Resolved: Telegram is polled again/);
+  await alerted(/^Resolved: messages arrive again/);
   expect(await nextOutcome(world, CHAT + 1)).toMatchObject({ outcome: 'answered' });
 });
 

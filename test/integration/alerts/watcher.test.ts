@@ -46,8 +46,8 @@ test('the book holds what this version does not know: alerts go on, it is report
   watch();
   await queue(FAILED);
   await reported(/^A message failed/m);
-  await reported(/^The oldest message has waited 3[56]\d\d seconds/m);
-  const message = await reported(/^The book of incidents holds what this version does not know/m);
+  await reported(/^The oldest message has waited (?:59|60) minutes/m);
+  const message = await reported(/^The book of incidents has entries that this version does not know/m);
   expect(message).toContain('budget, from-the-future, from-the-future:7, from-the-future:ended, idle, and 4 more.');
   for (const [name, json] of Object.entries(UNKNOWN)) expect(await bookField(`incident:${name}`)).toBe(json);
 });
@@ -74,15 +74,15 @@ test('what of the state cannot be read is one incident; the rest is watched, and
   await reported(/^The model endpoint does not accept our key/m);
   await redis.del(keys.provider);
   await redis.set(keys.provider, 'no hash');
-  expect(await reported(/^A part of the watch fails/m)).toMatch(/"provider" goes unnoticed \(\w+\)\./);
+  expect(await reported(/^The watchdog cannot check/m)).toMatch(/"provider" \(\w+\)\./);
   await given('7', 1);
-  await reported(/unanswered/);
+  await reported(/waited too long/);
   await queue(FAILED);
   await reported(/^A message failed/m);
   expect((await messages()).filter((text) => /^Resolved/.test(text))).toEqual([]);
   expect(lines.filter(({ msg }) => msg === 'a part of the watch fails')).toHaveLength(1);
   await redis.del(keys.provider);
-  await reported(/^Resolved: the watch is whole again/);
+  await reported(/^Resolved: all checks of the watchdog work again/);
   await reported(/^Resolved: the model endpoint answers again/);
 });
 
@@ -94,8 +94,8 @@ test('times that are none and dead letters that cannot be read blind nobody for 
   watch();
   await queue(FAILED);
   await reported(/^A message failed/m);
-  await reported(/^A part of the watch fails/m);
-  await reported(/unanswered/);
+  await reported(/^The watchdog cannot check/m);
+  await reported(/waited too long/);
 });
 
 test('a refused token, a webhook that blocks polls, a failing alert channel, jobs that nobody runs and a full Redis are reported', async () => {
@@ -111,11 +111,11 @@ test('a refused token, a webhook that blocks polls, a failing alert channel, job
   const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
   await redis.config('SET', 'maxmemory', Math.round(used * 1.1));
   watch();
-  await reported(/Redis is nearly full\n.*\n\d+ of \d+ MB are used/);
+  await reported(/Redis is nearly full\n.*\nRedis uses \d+ of \d+ MB/);
   await reported(/Nothing can be received or sent: Telegram rejects the bot token/);
-  await reported(/^Telegram refuses our polls/m);
-  await reported(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
-  await reported(/Jobs wait and none is active: 1 job of/);
+  await reported(/^Telegram refused our poll/m);
+  await reported(/The operators' chat has accepted no alert for 3 minutes/);
+  await reported(/Waiting: 1 job of/);
   await redis.config('SET', 'maxmemory', '0');
 });
 

@@ -80,7 +80,7 @@ test('the endpoint is asked at once, what waits is tried when it answers, and pr
   const replies = () =>
     world.telegram.shown(ALERT_CHAT).flatMap(({ text }) => /^(?:It answers.*|That alert is over)/.exec(text) ?? []);
   await until('both replies', () => replies().length === 2 || undefined);
-  expect(replies()[0]).toBe('It answers; 2 messages tried now.');
+  expect(replies()[0]).toBe('It answers; 2 messages are being tried now.');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 
@@ -94,7 +94,7 @@ test('what was pressed while no worker ran is done when one does, and the reply 
   const content = { kind: 'text' as const, text: data };
   const message = { v: 1 as const, updateId: 1, ...place, from, sentAtMs: hourAgo, content };
   await createInbox(world.peek, 1).accept(world.telegram.botId, message, TRACEPARENT);
-  await shown(/^Nothing to replay\. You pressed at .* UTC; it was done 360\d seconds later\.$/);
+  await shown(/^Nothing to replay\. You pressed at .* UTC; it was done 60 minutes later\.$/);
 });
 
 type Stored = { opening: string; chats?: number; level?: string; waiting?: { chat: string }; acts?: object };

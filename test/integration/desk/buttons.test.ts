@@ -60,9 +60,9 @@ test('only what an operator did stands in the message of its incident and the tr
   const sent = world.telegram.calls.find(({ params }) => String(params.text) === reply.text);
   expect(sent?.params).toMatchObject({ disable_notification: true });
   await queue({ cause: 'tool-refused', key: 'web', text: 'The API refuses the tool web.' });
-  const other = await alerted(/refuses a tool/);
+  const other = await alerted(/rejects it/);
   other.press('Close');
-  await shown(/^Resolved: closed by (?:.|\n)*refuses a tool/);
+  await shown(/^Resolved: closed by (?:.|\n)*was turned off/);
   expect(other.labels()).toEqual([]);
   expect(await incidentNow('tool-refused:web')).toMatchObject({ isOpen: false });
   const by = expect.stringMatching(new RegExp(`\\(${ANN}\\)$`));
@@ -81,7 +81,7 @@ test('what failed is put back by one press of two, after a question that is neit
   world.telegram.say(1002, 'two');
   await untilSettled(world, 2);
   isRefused = false;
-  const alert = await alerted(/API key is refused/);
+  const alert = await alerted(/rejects the API key/);
   alert.press('Replay failed');
   const question = await shown(STILL_FAILS);
   world.telegram.press(ALERT_CHAT, question.messageId, buttonsUnder(question.messageId).Back ?? '', ANN);
@@ -151,7 +151,7 @@ test('a chat of alerts that became a supergroup has working buttons', async () =
   await alerted(/Messages failed/, group);
   const now = world.telegram.migrate(group);
   await queue({ cause: 'tool-refused', key: 'web', text: 'The API refuses the tool web.' });
-  const alert = await alerted(/refuses a tool/, now);
+  const alert = await alerted(/rejects it/, now);
   alert.press('Close');
   await world.telegram.waitForText(now, /^Resolved: closed by/);
 });

@@ -44,7 +44,7 @@ test('a chosen model that is gone leaves the chat to the usual one, told once', 
     `The model ${CHOSEN} is no longer available, so this chat now uses ${USUAL}. Use /model to choose another one.`,
     expect.stringMatching(/Hello/),
   ]);
-  const alert = await world.telegram.waitForText(ALERT_CHAT, /does not know the model/);
+  const alert = await world.telegram.waitForText(ALERT_CHAT, /no longer offers the model/);
   expect(alert.text).toMatch(new RegExp(`${CHOSEN} any more(?:.|\\n)*Chats: ${CHAT}\\n`));
   await ask('And now?', 3);
   expect(models()).toEqual([CHOSEN, CHOSEN, USUAL, USUAL]);
@@ -60,7 +60,7 @@ test('an endpoint that knows no model at all is at fault itself: the chat keeps 
   expect(await ask('Hello', 2)).toMatchObject({ outcome: 'failed', reason: 'not_found' });
   expect(models()).toEqual([CHOSEN, CHOSEN, USUAL, USUAL]);
   expect(shown().slice(1)).toEqual([expect.stringMatching(/can't answer at the moment/)]);
-  await world.telegram.waitForText(ALERT_CHAT, /does not know the model/);
+  await world.telegram.waitForText(ALERT_CHAT, /no longer offers the model/);
   expect(await choice()).toBe(CHOSEN);
   isAway = false;
   expect(await ask('And now?', 3)).toMatchObject({ outcome: 'answered' });
@@ -139,16 +139,16 @@ test('a model that retires within 30 days is one alert for all workers, which en
   world.claude.lives.set(CHOSEN, retiring(29)).set(OTHER, retiring(31));
   await start({}, FAST);
   await start({}, FAST);
-  const first = await world.telegram.waitForText(ALERT_CHAT, /to be retired/);
+  const first = await world.telegram.waitForText(ALERT_CHAT, /will be retired/);
   expect(first.text).toContain(`The model ${CHOSEN} (MODELS) is to be retired`);
   expect(first.text).toContain(inDays(29).slice(0, 10));
   world.claude.lives.set(CHOSEN, retiring(10));
   await world.telegram.waitForText(ALERT_CHAT, new RegExp(inDays(10).slice(0, 10)));
-  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: no setting names the model any more, or its date has moved/);
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: the settings no longer name the model/);
   // It is only for information: its end stands in its own message, and nobody is rung.
   expect(alerts()).toHaveLength(2);
   world.claude.lives.set(CHOSEN, { ...retiring(10), lifecycle: 'retired' });
-  await world.telegram.waitForText(ALERT_CHAT, /is retired: calls of it fail/);
+  await world.telegram.waitForText(ALERT_CHAT, /is retired\. Calls to it fail/);
   expect(alerts().join('\n')).not.toContain(OTHER);
   const ends = () => alerts().filter((text) => text.startsWith('Resolved'));
   const before = ends().length;
@@ -165,7 +165,7 @@ test('nonsense about a life alerts nobody, and what was known outlives an endpoi
   expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
   expect(alerts()).toEqual([]);
   world.claude.lives.set(CHOSEN, retiring(3));
-  await world.telegram.waitForText(ALERT_CHAT, /to be retired/);
+  await world.telegram.waitForText(ALERT_CHAT, /will be retired/);
   for (const status of [500, 404] as const) {
     world.claude.modelsStatus = status;
     const asked = world.claude.otherRequests.length;

@@ -98,7 +98,7 @@ test('what failed in the time of an incident is put back from its page, and noth
   const visitor = await operator();
   const { text } = await visitor.get('/console/incident/failed');
   const [, path = '', target = ''] =
-    /href="([^"]*\?target=([^"]*))">Put back the 2 that failed in its time</.exec(text) ?? [];
+    /href="([^"]*\?target=([^"]*))">Replay the 2 that failed in its time</.exec(text) ?? [];
   expect((await visitor.get(path)).text).toContain('<h1>Replay 2 dead letters?</h1>');
   await act(visitor, 'replay', { target });
   expect(await keptLetters()).toEqual([before, after]);
@@ -126,7 +126,7 @@ test('a letter is removed after a question that names its message; one that is g
   expect(await act(visitor, 'purge', { target: '5-0' })).toBe('Dead letter 5-0 is removed for good.');
   const form = await visitor.formKey('/console');
   expect(await visitor.post('/console/act/purge', { form, target: '5-0' })).toMatchObject({
-    ...{ status: 404, text: expect.stringMatching(/There is no dead letter 5-0\. It may have been put back/) },
+    ...{ status: 404, text: expect.stringMatching(/There is no dead letter 5-0\. It may have been replayed/) },
   });
   expect(await keptLetters()).toEqual(['6-0']);
 });
@@ -140,11 +140,11 @@ test('the newest letters are shown; all are put back after a question, but for w
   const shown = (page: string) => [...page.matchAll(/name="target" value="(\d+-0)"/g)].map(([, id]) => id);
   const ofOne = (await visitor.get('/console/dead?chat=1002')).text;
   expect(shown(ofOne)).toEqual(['120-0']);
-  expect(ofOne).not.toContain('Put back all');
+  expect(ofOne).not.toContain('Replay all');
   const { text } = await visitor.get('/console/dead');
   expect([shown(text).at(0), shown(text).at(-1)]).toEqual(['500-0', '72-0']);
   expect(text).toContain('and 71 more letters');
-  const [, path = '', target = ''] = /href="([^"]*\?target=([^"]*))">Put back all 120</.exec(text) ?? [];
+  const [, path = '', target = ''] = /href="([^"]*\?target=([^"]*))">Replay all 120</.exec(text) ?? [];
   expect((await visitor.get(path)).text).toMatch(/<h1>Replay 120 dead letters\?<\/h1>/);
   expect(await keptLetters()).toHaveLength(121);
   const fields = { target, why: 'it is <over>', name: 'Ann' };

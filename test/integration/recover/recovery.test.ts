@@ -35,7 +35,7 @@ test('stage 2: a second overflow starts a fresh session from a seed, replays the
   expect(seen).toContain('Recovery note');
   expect(seen.split('Go on, please')).toHaveLength(2);
   expect(shown()).toEqual([expect.stringMatching(/started a new one/), expect.stringContaining('Go on, please')]);
-  const alert = await world.telegram.waitForText(ALERT_CHAT, /refused a conversation/);
+  const alert = await world.telegram.waitForText(ALERT_CHAT, /rejects a conversation/);
   for (const part of ['200 entries', old, outcome.traceId]) expect(alert.text).toContain(part);
   expect(await world.peek.llen(world.keys.log(old))).toBeGreaterThan(200);
   // The chat's pointer follows to the fresh session [openclaw#76424, hermes#1160].

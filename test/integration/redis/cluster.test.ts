@@ -136,7 +136,7 @@ test('on a cluster both recovery stages run once, and the verbs check, session, 
   await untilSettled([CHAT], 1);
   const [outcome] = await outcomesOf(CHAT);
   expect(outcome).toMatchObject({ outcome: 'answered', recoveries: 2 });
-  expect((await world.telegram.waitForText(ALERT_CHAT, /refused a conversation/)).text).toContain(old);
+  expect((await world.telegram.waitForText(ALERT_CHAT, /rejects a conversation/)).text).toContain(old);
   const [check, show, exported, dead] = await Promise.all([
     cli('check'),
     cli('session', 'show', String(CHAT)),

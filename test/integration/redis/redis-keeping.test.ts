@@ -8,8 +8,8 @@ import { until } from '../../fixture/root.ts';
 eachInWorld();
 
 const EVICTING =
-  /Redis evicts data when it is full \(maxmemory-policy allkeys-lru\).*CONFIG SET maxmemory-policy noeviction/;
-const VOLATILE = /Redis shows neither an append-only file nor snapshots.*accept it with REDIS_ACCEPT=volatile/;
+  /Redis deletes data when it is full \(maxmemory-policy allkeys-lru\).*CONFIG SET maxmemory-policy noeviction/;
+const VOLATILE = /Redis has neither an append-only file nor snapshots.*accept it with REDIS_ACCEPT=volatile/;
 const UNLIMITED = /Redis has no memory limit.*CONFIG SET maxmemory .*accept it with REDIS_ACCEPT=unlimited/;
 
 /** What the server runs with from now on. */
@@ -64,12 +64,12 @@ test('status says that Redis writes nothing to disk, and that it has no limit', 
 
 test.each([
   [{ 'maxmemory-policy': 'allkeys-lru', maxmemory: '100mb' }, EVICTING, { 'maxmemory-policy': 'noeviction' }],
-  [{ appendonly: 'no', save: '' }, /Redis shows neither an append-only file nor snapshots/, { appendonly: 'yes' }],
+  [{ appendonly: 'no', save: '' }, /Redis has neither an append-only file nor snapshots/, { appendonly: 'yes' }],
 ])('a running gateway alerts when %j is set, and when it is put right', async (worse, words, better) => {
   await start({}, { watchEveryMs: 100 });
   await given(worse as Record<string, string>);
   await world.telegram.waitForText(ALERT_CHAT, words);
   expect(await status()).toMatch(words);
   await given(better as Record<string, string>);
-  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: Redis (?:has room again, and evicts|keeps its data)/m);
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: Redis (?:has room again|writes to disk again)/m);
 });

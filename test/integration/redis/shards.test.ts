@@ -15,7 +15,7 @@ test('the first start fixes the number of shards, and a later start with another
   expect(await shardsProblem(world.peek, 3)).toBeUndefined();
   expect(await world.peek.exists(world.keys.shards)).toBe(0);
   expect(await Promise.all([noteShards(world.peek, 4), noteShards(world.peek, 4)])).toEqual([undefined, undefined]);
-  expect(await noteShards(world.peek, 2)).toMatch(/^SHARDS is 2, .* begun with SHARDS=4/);
+  expect(await noteShards(world.peek, 2)).toMatch(/^SHARDS is 2, .* written with SHARDS=4/);
   expect(await shardsProblem(world.peek, 1)).toMatch(/Set SHARDS=4\./);
   expect(await noteShards(world.peek, 4)).toBeUndefined();
 });

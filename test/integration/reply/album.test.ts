@@ -142,6 +142,6 @@ test('an album that is lost again counts as unsure, and what follows comes', asy
   world.telegram.say(CHAT, 'Send them');
   const delivery = { parts: 4, confirmed: 2, unsure: 2 };
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', delivery });
-  await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/m);
+  await world.telegram.waitForText(ALERT_CHAT, /^A part of an answer was sent twice/m);
   expect(below()).toEqual([['cities.csv']]);
 });

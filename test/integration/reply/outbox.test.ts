@@ -79,7 +79,7 @@ test('where sends are accepted and not answered, a repeat is not repeated: unsur
   const { entry, ...ended } = await nextOutcome(world, CHAT);
   expect(ended).toMatchObject({ outcome: 'answered', delivery });
   expect(shown()).toEqual(['You said: Hello', REPEATED]);
-  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/m);
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of an answer was sent twice/m);
   expect(text).toContain(`Chat ${CHAT}, entry ${entry}`);
 });
 

@@ -128,7 +128,7 @@ test('a wait of 900 seconds that Telegram asks for is obeyed over a crash, in bo
   expect(shown(CHAT + 1)).toEqual(['You said: First']);
   expect([sends().filter(({ params }) => Number(params.chat_id) === CHAT).length, mainCalls().length]).toEqual([1, 2]);
   expect(await quietMs(CHAT)).toBeGreaterThan(880_000);
-  await world.telegram.waitForText(ALERT_CHAT, /leave a chat alone for 15 minutes/);
+  await world.telegram.waitForText(ALERT_CHAT, /send nothing to a chat for 15 minutes/);
   // The time is over.
   await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'quietUntilMs', Date.now());
   await endDelays();

@@ -33,7 +33,7 @@ variants(EVERY_GUARDRAIL)(
       expect.stringMatching(/got stuck on something in our conversation/),
       expect.stringContaining('Hello?'),
     ]);
-    const alert = await world.telegram.waitForText(ALERT_CHAT, /refused a conversation/);
+    const alert = await world.telegram.waitForText(ALERT_CHAT, /rejects a conversation/);
     expect(alert.text).toContain(old);
     expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
     expect(await world.peek.llen(world.keys.log(old))).toBeGreaterThan(60);
@@ -104,7 +104,7 @@ test('an endpoint that refuses every request changes none of 5 sessions and caus
   }
   expect(asked()).toHaveLength(2 * chats.length);
   expect(mainCalls().filter(isProbe)).toHaveLength(1);
-  await world.telegram.waitForText(ALERT_CHAT, /refuses every request/);
+  await world.telegram.waitForText(ALERT_CHAT, /rejects every request/);
   expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
   delete world.claude.guard.rejectsText;
   expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered' });

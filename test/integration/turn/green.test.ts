@@ -57,7 +57,7 @@ test('a window of 1,000 tokens fails every message: red and not ready, yellow on
   await untilStatus(/^YELLOW {2}3 messages failed and were neither replayed nor closed\./, 45_000);
   expect(await runCli(['status'], world.env)).toMatchObject({ code: 0 });
   await until('ready', async () => (await readyz(port)).code === 200 || undefined);
-  await world.telegram.waitForText(ALERT_CHAT, /Resolved: the endpoint takes requests again\. 3 messages failed/);
+  await world.telegram.waitForText(ALERT_CHAT, /Resolved: the endpoint accepts requests again\. 3 messages failed/);
   expect(await runCli(['dead', 'replay', '--all'], world.env)).toMatchObject({ code: 0 });
   await untilStatus(/^GREEN {2}All is well/);
 });

@@ -146,7 +146,7 @@ test('a tool whose definition the API refuses is removed with one alert, and bot
   world.claude.guard.rejectsTool = /notebook__write/;
   for (const chat of [CHAT, CHAT + 1]) world.telegram.say(chat, 'Hello');
   for (const chat of [CHAT, CHAT + 1]) expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'answered' });
-  const alert = await world.telegram.waitForText(ALERT_CHAT, /refuses the tool notebook: write/);
+  const alert = await world.telegram.waitForText(ALERT_CHAT, /rejects the tool notebook: write/);
   expect(world.telegram.shown(ALERT_CHAT).map(({ text }) => text)).toEqual([alert.text]);
   const names = mainCalls()
     .at(-1)

@@ -28,7 +28,7 @@ test('an answer that waits longer than TELEGRAM_PATIENCE_MS is a dead letter, th
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'telegram_away' });
   await world.telegram.comeBack();
   await until('Telegram is there', async () => !(await isAway()));
-  const { text } = await world.telegram.waitForText(ALERT_CHAT, /has waited/);
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /waited/);
   expect(text).toContain(`Chat ${CHAT}`);
   expect(shown(ALERT_CHAT).join()).not.toContain('blocked');
   world.telegram.say(CHAT, '/retry');

@@ -26,14 +26,14 @@ test('a thousand failures of one cause are one message: it rings when it opens a
   for (let n = 1; n < 1_000; n++) incidents.at(n, { alerts: [failure(1 + (n % 80), n)] });
   expect(incidents.all).toHaveLength(1);
   const [grown] = incidents.at(EDIT_EVERY_MS, {});
-  expect(grown).toMatchObject({ isSilent: true, text: expect.stringContaining('1000 messages of 80 chats since') });
+  expect(grown).toMatchObject({ isSilent: true, text: expect.stringContaining('1,000 messages of 80 chats since') });
   expect(grown?.reply).toBeUndefined();
   const [over] = incidents.at(EDIT_EVERY_MS + QUIET_MS, {});
   expect(over).toMatchObject({ isSilent: false, reply: 'Resolved: no more messages fail.' });
   expect(over?.text?.split('\n').slice(0, 4)).toEqual([
     'Resolved: no more messages fail.',
     '🟡 Needs attention: Messages failed',
-    'Home: 1000 messages of 80 chats from 2027-01-15 08:00:00 UTC to 08:10 UTC.',
+    'Home: 1,000 messages of 80 chats from 2027-01-15 08:00:00 UTC to 08:10 UTC.',
     'A message failed (0).',
   ]);
   expect(incidents.rings()).toHaveLength(2);
@@ -59,7 +59,7 @@ test('trouble that gets worse rings once more, and not again when it gets better
     incidents.at(at * 20_000, { conditions: [memory(level)] });
   expect(incidents.rings()).toEqual([
     '🟡 Needs attention: Redis is nearly full',
-    '🔴 Page: Redis evicts data, or is full. Redis is full.',
+    '🔴 Page: Redis is full: no message is accepted. Redis is full.',
   ]);
 });
 
@@ -90,7 +90,7 @@ test('trouble of another kind is new and names its own cure; of the same kind, i
     /^🔴 Page: Every message fails: the endpoint rejects the API key\nSince .*\n.*\nCorrect ANTHROPIC/,
   );
   incidents.at(60_000, { conditions: [] });
-  expect(incidents.at(80_000, { conditions: [REFUSED] })[0]?.text).toMatch(/It is back/);
+  expect(incidents.at(80_000, { conditions: [REFUSED] })[0]?.text).toMatch(/It had ended/);
 });
 
 test('a failure after the end opens the incident again, and a day after its end it is forgotten', () => {
@@ -139,7 +139,7 @@ test('what follows from an open incident is a line in its message, and rings onl
   expect(others).toEqual([]);
   expect(changed).toMatchObject({ incident: 'provider', isSilent: true });
   expect(changed?.text).toMatch(
-    /^Consequences: Messages failed \(1 message of 1 chat\); Messages are unanswered for too long \(3 messages of 2 chats\)\.$/m,
+    /^Consequences: Messages failed \(1 message of 1 chat\); Messages have waited too long for an answer \(3 messages of 2 chats\)\.$/m,
   );
   incidents.at(30_000, { conditions: [waiting] });
   expect(incidents.at(30_000 + DRAIN_MS - 1, { conditions: [waiting] })).toEqual([]);

@@ -32,14 +32,14 @@ const ONE = ofShard({ jobsWaiting: 1, nextJob: '1-0' });
 const OVERNIGHT = ofPoll({ lastAnswerMs: NOW - 8 * 3600_000 });
 
 const ofHook = (part: Parameters<typeof ofPoll>[0]) => ofPoll({ receiver: 'webhook', ...part });
-const UNREACHED = expect.stringMatching(/121 seconds.*unreached/);
-const SILENT = expect.stringMatching(/webhook shows no sign of life for 121 seconds.*undelivered/);
-const REMOVED = expect.stringMatching(/webhook was removed.*10 seconds/);
-const NOT_FOUND = expect.stringMatching(/120 seconds.*chat not found/);
-const [OF_MOST, DROPPED] = [expect.stringContaining('800 of at most 1000'), expect.stringContaining('3 so far')];
+const UNREACHED = expect.stringMatching(/2 minutes.*unreached/);
+const SILENT = expect.stringMatching(/webhook has received nothing for 2 minutes.*undelivered/);
+const REMOVED = expect.stringMatching(/removed or replaced our webhook 10 seconds ago/);
+const NOT_FOUND = expect.stringMatching(/2 minutes.*chat not found/);
+const [OF_MOST, DROPPED] = [expect.stringContaining('800 of 1000 at most'), expect.stringContaining('3 so far')];
 const IS_AWAY = {
   ...{ cause: 'telegram', messages: 3, chats: 2, sinceMs: AWAY.sinceMs },
-  text: expect.stringMatching(/31 seconds \(unknown: Bad Gateway\)\. Waiting: 3 finished answers of 2 chats, and 2 /),
+  text: expect.stringMatching(/31 seconds \(unknown: Bad Gateway\)\. Waiting to be sent: 3 finished answers of 2 chats\. Waiting to be answered: 2 /),
 };
 
 const CASES: [what: string, found: object[], ...watch: Parameters<typeof watchOf>][] = [
@@ -116,7 +116,7 @@ test('overdue messages of all shards are one condition, which names the oldest a
   expect(others).toEqual([]);
   expect(alert).toMatchObject({
     ...{ cause: 'unanswered', messages: 20, chats: 18, sinceMs: NOW - 135_400, traceId: 'abc123', chat: '-100123.7' },
-    text: expect.stringMatching(/135 seconds; waiting in all: 23 messages/),
+    text: expect.stringMatching(/2 minutes\. Waiting in all: 23 messages/),
   });
   expect(alert).not.toHaveProperty('key');
 });
