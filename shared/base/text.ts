@@ -40,9 +40,11 @@ export function isBlank(text: string): boolean {
   return /^[\s\p{Cc}]*$/u.test(text);
 }
 
+const THOUSANDS = new Intl.NumberFormat('en-US');
+
 /** A number with its noun, for operators: `1 message`, `2,000 messages`, and with another plural `2 processes`. Pure. */
 export function counted(number: number, noun: string, plural = `${noun}s`): string {
-  return `${number.toLocaleString('en-US')} ${number === 1 ? noun : plural}`;
+  return `${THOUSANDS.format(number)} ${number === 1 ? noun : plural}`;
 }
 
 /** A duration for operators, rounded to seconds, or from two minutes, hours or days on to that unit. Pure. */

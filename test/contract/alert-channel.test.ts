@@ -30,7 +30,7 @@ async function shown(runbook: string) {
 test('the message about an incident has its first line in bold, and a button to the runbook, also once it has changed', async () => {
   const { opened, changed } = await shown('https://docs.example/runbook.md');
   const [title = ''] = opened?.text.split('\n') ?? [];
-  expect(title).toBe('🟡 Needs attention: A tool server is down');
+  expect(title).toBe('🟡 Needs attention: Tools are missing: an MCP server is down');
   expect(opened?.text).toContain('\nHome: 1 time since 1970-01-01 00:00:00 UTC');
   const look = {
     entities: [{ type: 'bold', offset: 0, length: title.length }],

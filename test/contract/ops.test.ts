@@ -234,7 +234,9 @@ test('Node is started with the same flag by npm, in the image, under systemd and
 });
 
 test('the unit of systemd hides homes, bounds memory and sockets, and leaves bubblewrap its namespaces', () => {
-  const set = new Map([...read('ops', 'spillway.service').matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value]) => [name, value]));
+  const set = new Map(
+    [...read('ops', 'spillway.service').matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value]) => [name, value]),
+  );
   expect([set.get('ProtectHome'), set.get('UMask'), set.get('RestrictNamespaces')]).toEqual(['yes', '0077', undefined]);
   expect(set.get('MemoryMax')).toMatch(/^\d+G$/);
   expect(set.get('RestrictAddressFamilies')).toBe('AF_UNIX AF_INET AF_INET6 AF_NETLINK');

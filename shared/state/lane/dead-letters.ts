@@ -55,7 +55,7 @@ export async function findLetter(redis: RedisClient, shards: readonly Keys[], na
 }
 
 function unknownLetter(name: string): string {
-  return `There is no dead letter ${name}. It may have been put back or removed: "npm run cli -- message ${name}" says more.`;
+  return `There is no dead letter ${name}. It may have been replayed or removed: "npm run cli -- message ${name}" says more.`;
 }
 
 /** The letters of a failed message. There may be several: a replayed message can fail again. */

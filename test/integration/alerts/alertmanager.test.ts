@@ -44,7 +44,9 @@ test('an open incident is sent again and again with the same labels, and its end
     labels: { alertname: 'tool-server', incident: 'tool-server:web', installation: 'Home', severity: 'warning' },
     annotations: {
       summary: 'The server web is down.',
-      description: expect.stringMatching(/^🟡 Needs attention: A tool server is down\nHome: 1 time since /),
+      description: expect.stringMatching(
+        /^🟡 Needs attention: Tools are missing: an MCP server is down\nHome: 1 time since /,
+      ),
       runbook_url: 'https://r.example#tool-server',
     },
     startsAt: expect.any(String),

@@ -37,7 +37,7 @@ test('a paused chat with 2,500 messages hides no other, and holds back no ping b
   await givenRead();
   const text = await reported(/waited too long/);
   expect(text).toMatch(
-    /\n3 messages of 1 chat since .*\n.*; waiting in all: 2503 messages\.\n(?:.*\n)*Oldest message: .* of chat 8\n/,
+    /\n3 messages of 1 chat since .*\n.*Waiting in all: 2,503 messages\.\n(?:.*\n)*Oldest message: .* of chat 8\n/,
   );
   // One may have been on its way.
   const silentFrom = outside.pings();

@@ -177,7 +177,7 @@ test('beyond the cap the oldest letters go, counted, and none while no alert of 
   expect(await letters()).toHaveLength(9);
   world.telegram.heal();
   await until('the cap', async () => (await letters()).length === 5 || undefined);
-  expect(alerts().some((text) => text.includes('oldest are removed'))).toBe(true);
+  expect(alerts().some((text) => text.includes('removes the oldest'))).toBe(true);
   expect(await letters()).toEqual(['1-5', '1-6', '1-7', '1-8', '1-9']);
   expect(await world.peek.hget(world.keys.counts, 'lettersDropped')).toBe('4');
 });

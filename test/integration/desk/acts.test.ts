@@ -40,7 +40,7 @@ function outage(): () => void {
   };
 }
 
-const UNANSWERED = /unanswered for/;
+const UNANSWERED = /waited too long for/;
 
 test('a message that is stuck is tried at once, and its chat is paused, by the buttons that name them', async () => {
   outage();
@@ -115,7 +115,7 @@ test('a button is about the message that it was drawn for, also when another one
   press(cancel);
   press(await button(/^Cancel the message of chat 1007\?/, 'Yes, cancel'));
   await shown(/^The message of chat 1007 has ended; there is nothing to cancel\.$/);
-  press(await button(/unanswered for(?:.|\n)*Oldest message: .* of chat 1008/, 'Cancel message'));
+  press(await button(/waited too long for(?:.|\n)*Oldest message: .* of chat 1008/, 'Cancel message'));
   press(await button(/^Cancel the message of chat 1008\? Its user reads/, 'Yes, cancel'));
   await shown(/^The message of chat 1008 is cancelled/);
   expect(await nextOutcome(world, 1008)).toMatchObject({ outcome: 'cancelled', reason: 'operator' });

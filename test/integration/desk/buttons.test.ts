@@ -136,7 +136,7 @@ test('the stuck chat is paused, although every chat is paused, and goes on with 
   world.telegram.say(ANN, '/pause all');
   await shown(/^Every chat is paused/);
   await queue({ ...FAILED, cause: 'paused', text: 'Messages wait.' });
-  const alert = await alerted(/has paused/);
+  const alert = await alerted(/paused chats/);
   world.telegram.say(1001, 'hello');
   alert.press('Resume');
   await shown(/^Every chat goes on within seconds; pauses ended: 1\.$/);

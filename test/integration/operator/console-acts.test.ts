@@ -53,7 +53,7 @@ test('a chat is paused and resumed from its page, every chat from the status, af
   for (const place of ['/console', '/console/incidents'])
     expect((await visitor.get(place)).text).toContain('href="/console/act/pause?target=*">Pause all</a>');
   const question = await visitor.get('/console/act/pause?target=*');
-  expect(question.text).toMatch(/<h1>Pause every chat\?<\/h1>[\s\S]*Nobody gets an answer until you resume/);
+  expect(question.text).toMatch(/<h1>Pause every chat\?<\/h1>[\s\S]*nobody gets an answer until you resume/);
   expect(await act(visitor, 'pause', { ...all, why: 'x' })).toBe('Every chat is paused: its messages wait.');
   expect((await visitor.get('/console')).text).toMatch(/Everything is paused by console: x[\s\S]*<button>Resume all/);
   expect(await act(visitor, 'resume', all)).toBe('Every chat goes on within seconds.');
@@ -102,7 +102,7 @@ test('no deed is done without a session, with the key of another one, or from el
     const stale = await visitor.post(path, { ...fields, form: 'x'.repeat(43) });
     expect(stale).toMatchObject(refused(403, 'You have logged in again'));
     const foreign = await visitor.post(path, { ...fields, form }, { origin: 'https://evil.example' });
-    expect(foreign).toMatchObject(refused(403, 'not sent by a page of this console'));
+    expect(foreign).toMatchObject(refused(403, 'did not come from a page of this console'));
   }
   for (const path of ['/console/act/purge?target=5-0', '/console/act/replay?target=0..9', '/console/dead'])
     expect((await stranger.get(path)).status).toBe(401);
@@ -122,6 +122,6 @@ test('while Redis is away the console says so, and answers a deed with a page th
   ] as const) {
     const answer = await visitor.post(path, { form, ...fields });
     expect(answer).toMatchObject({ status: 503, text: expect.stringContaining('Redis does not answer') });
-    expect(answer.text).toContain('Twice does no harm');
+    expect(answer.text).toContain('Clicking twice does no harm');
   }
 });

@@ -9,8 +9,8 @@ eachInWorld();
 
 const EVICTING =
   /Redis deletes data when it is full \(maxmemory-policy allkeys-lru\).*CONFIG SET maxmemory-policy noeviction/;
-const VOLATILE = /Redis has neither an append-only file nor snapshots.*accept it with REDIS_ACCEPT=volatile/;
-const UNLIMITED = /Redis has no memory limit.*CONFIG SET maxmemory .*accept it with REDIS_ACCEPT=unlimited/;
+const VOLATILE = /Redis has neither an append-only file nor snapshots.*accept the risk with REDIS_ACCEPT=volatile/;
+const UNLIMITED = /Redis has no memory limit.*CONFIG SET maxmemory .*accept the risk with REDIS_ACCEPT=unlimited/;
 
 /** What the server runs with from now on. */
 async function given(settings: Record<string, string>): Promise<void> {

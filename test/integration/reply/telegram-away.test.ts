@@ -146,7 +146,9 @@ test('an outage is one incident with what waits and since when, and it is resolv
   await world.telegram.comeBack();
   // The message may well be resolved before it could be sent: it says both in one.
   const { text } = await world.telegram.waitForText(ALERT_CHAT, /^Resolved: Telegram answers again/);
-  expect(text).toMatch(/^Telegram has not answered .* 1 finished answer of 1 chat, and 1 further message,/m);
+  expect(text).toMatch(
+    /^Telegram has not answered .* 1 finished answer of 1 chat\. Waiting to be answered: 1 further message/m,
+  );
   expect(await openIncidents()).toEqual([]);
 });
 

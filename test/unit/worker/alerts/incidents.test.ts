@@ -29,9 +29,9 @@ test('a thousand failures of one cause are one message: it rings when it opens a
   expect(grown).toMatchObject({ isSilent: true, text: expect.stringContaining('1,000 messages of 80 chats since') });
   expect(grown?.reply).toBeUndefined();
   const [over] = incidents.at(EDIT_EVERY_MS + QUIET_MS, {});
-  expect(over).toMatchObject({ isSilent: false, reply: 'Resolved: no more messages fail.' });
+  expect(over).toMatchObject({ isSilent: false, reply: 'Resolved: no more messages failed.' });
   expect(over?.text?.split('\n').slice(0, 4)).toEqual([
-    'Resolved: no more messages fail.',
+    'Resolved: no more messages failed.',
     '🟡 Needs attention: Messages failed',
     'Home: 1,000 messages of 80 chats from 2027-01-15 08:00:00 UTC to 08:10 UTC.',
     'A message failed (0).',

@@ -39,7 +39,9 @@ const NOT_FOUND = expect.stringMatching(/2 minutes.*chat not found/);
 const [OF_MOST, DROPPED] = [expect.stringContaining('800 of 1000 at most'), expect.stringContaining('3 so far')];
 const IS_AWAY = {
   ...{ cause: 'telegram', messages: 3, chats: 2, sinceMs: AWAY.sinceMs },
-  text: expect.stringMatching(/31 seconds \(unknown: Bad Gateway\)\. Waiting to be sent: 3 finished answers of 2 chats\. Waiting to be answered: 2 /),
+  text: expect.stringMatching(
+    /31 seconds \(unknown: Bad Gateway\)\. Waiting to be sent: 3 finished answers of 2 chats\. Waiting to be answered: 2 /,
+  ),
 };
 
 const CASES: [what: string, found: object[], ...watch: Parameters<typeof watchOf>][] = [
