@@ -26,34 +26,34 @@ export interface WireRequest {
 /**
  * The rules of the Messages API that can be checked on a request alone, with their numbers in the stand-in of the API.
  * Omitted are 18 (`HISTORY_BYTES_MAX` is below that limit), 19 and 20, which need a tokenizer, and 29, which needs the
- * original. `docs/context-management.md` explains each rule.
+ * original.
  */
 export const RULES = {
-  'messages-present': 1,
-  'user-first': 2,
-  'roles-alternate': 3,
-  'user-last': 4,
-  'message-not-empty': 5,
-  'text-not-blank': 6,
-  'tool-pairs': 7,
-  'result-has-call': 8,
-  'one-result': 9,
-  'call-id-unique': 10,
-  'results-first': 11,
-  'block-side': 12,
-  'name-legal': 13,
-  'breakpoints-few': 14,
-  'thinking-leads': 15,
-  'thinking-sealed': 16,
-  'unicode-whole': 17,
-  'output-tokens': 21,
-  'media-readable': 22,
-  'image-size': 23,
-  'pdf-pages': 24,
-  'known-shape': 25,
-  'error-in-words': 26,
-  'server-pairs': 27,
-  'citations-given': 28,
+  'messages-present': 1, // There are messages, 100,000 at most
+  'user-first': 2, // Roles are user and assistant, and the user begins
+  'roles-alternate': 3, // No two messages of one role in a row
+  'user-last': 4, // The user has the last word, unless a server tool paused
+  'message-not-empty': 5, // Each message has content
+  'text-not-blank': 6, // No text is empty or only white space
+  'tool-pairs': 7, // Each call has its result in the next message
+  'result-has-call': 8, // Each result answers a call of the message before
+  'one-result': 9, // Each call has one result
+  'call-id-unique': 10, // No two calls have one id
+  'results-first': 11, // Results stand before anything else in their message
+  'block-side': 12, // Calls and thinking are the model's, results the user’s
+  'name-legal': 13, // Legal names and ids, no two tools of one name, inputs are objects
+  'breakpoints-few': 14, // Four cache breakpoints at most
+  'thinking-leads': 15, // Thinking never ends a message
+  'thinking-sealed': 16, // Thinking is sealed
+  'unicode-whole': 17, // A JSON text without half a surrogate pair
+  'output-tokens': 21, // max_tokens is whole, and in the model's range
+  'media-readable': 22, // A picture is what it says, of a known kind, 5 MB at most
+  'image-size': 23, // 8000 px a side, 2000 px among over 20 images, 100 images (600 in a long window)
+  'pdf-pages': 24, // A PDF of 100 pages at most (600 in a long window), not locked
+  'known-shape': 25, // The keys and types that the API knows, and no others
+  'error-in-words': 26, // The result of a call that failed is text alone
+  'server-pairs': 27, // A server's call has its result, unless it still waits for it
+  'citations-given': 28, // Citations have the keys that the API takes
 } as const;
 
 export type RuleName = keyof typeof RULES;

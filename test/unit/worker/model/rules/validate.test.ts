@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
@@ -38,12 +37,6 @@ test('the table has every rule from 1 to 28 once, except 18, which a history obe
   const numbers = Array.from({ length: 28 }, (_, at) => at + 1).filter((number) => ![18, 19, 20].includes(number));
   expect(NAMES.map((rule) => RULES[rule])).toEqual(numbers);
   expect(new Set(REFUSED.map(([rule]) => rule))).toEqual(new Set(numbers));
-});
-
-test('the docs name every rule, with its number', () => {
-  const page = readFileSync('docs/context-management.md', 'utf8');
-  const named = [...page.matchAll(/^\| `([a-z-]+)` +\| (\d+) +\|/gm)].map(([, rule, number]) => [rule, Number(number)]);
-  expect(named).toEqual(NAMES.map((rule) => [rule, RULES[rule]]));
 });
 
 test.each(ACCEPTED)('rule %i accepts %s', (_, __, request) => {
