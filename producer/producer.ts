@@ -27,14 +27,14 @@ interface ProducerLimits {
   lookEveryMs?: number;
 }
 
-/** The age at which Telegram's last answer shows trouble. A poll without updates lasts 50 seconds; webhook checks are shorter. */
+/** An older answer of Telegram shows trouble. A poll without updates lasts 50 seconds, and webhook checks are more frequent. */
 const ANSWER_AGE_MS_MAX = 120_000;
 /** The time that a start has for its first answer. */
 const STARTING_MS = 30_000;
 
 /**
- * Starts the producer, which receives updates from Telegram and stores accepted messages on the stream. The producer polls while
- * it has the lease. With a webhook configured, every producer serves deliveries instead.
+ * Starts the producer, which receives updates from Telegram and stores accepted messages on the stream. The producer polls
+ * while it has the lease. With a webhook configured, every producer serves deliveries instead.
  */
 export function startProducer(
   root: Root,

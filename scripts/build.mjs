@@ -45,7 +45,7 @@ const entryPoints = {
   frozen: 'shared/app/frozen.ts',
 };
 
-/** Rewrites `import.meta.dirname`, by which a source finds files beside itself, such as Lua, and the programs that it starts. */
+/** Rewrites `import.meta.dirname`, by which a source finds files beside itself, such as Lua, and programs to start. */
 const rewriteFolders = {
   name: 'in-place',
   setup({ onLoad }) {
@@ -97,7 +97,7 @@ function copyDataFiles() {
   cpSync(join(import.meta.dirname, 'command.mjs'), join(outdir, 'command.mjs'));
 }
 
-/** Writes package.json with the `external` packages alone, and the project's lock, from which npm removes all other packages. */
+/** Writes package.json with only the `external` packages, and the project's lock, from which npm removes other packages. */
 function writePackage() {
   const { private: _, scripts: __, devDependencies: ___, optionalDependencies: ____, ...own } = project;
   const dependencies = Object.fromEntries(external.map((name) => [name, own.dependencies[name]]));

@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const oldestNodeMajor = 24;
-/** The lock of the install: a link to the id of the installing process. The system creates a link and its target in one step. */
+/** The lock of the install: a link to the installing process's id, because a link and its target appear in one step. */
 const installLock = join(root, '.cache', 'installing');
 const lockPollMs = 200;
 /** The folder of Node's compile cache, which saves about half of a start's CPU time. */

@@ -35,7 +35,7 @@ export async function letIn(values: Values, id: number): Promise<boolean> {
   return (await withRunningRedis(values, letIn)) !== undefined;
 }
 
-/** Works on the Redis that a running gateway would use, and starts none. Returns `undefined` if none answers or `work` fails. */
+/** Works on the Redis that a running gateway would use. Returns `undefined` if no Redis answers or `work` fails. */
 async function withRunningRedis<T>(
   values: Values,
   work: (redis: RedisClient, settings: Settings) => Promise<T>,

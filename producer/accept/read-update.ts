@@ -78,7 +78,7 @@ function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
   return typeof senderChat === 'object' && senderChat !== null;
 }
 
-/** Where a message stands: its chat, and its topic where it has one. */
+/** The chat of a message, and its topic if it has one. */
 export function placeOf(
   { chat, is_topic_message: isTopic, message_thread_id: id }: RawMessage,
   chatId: number,

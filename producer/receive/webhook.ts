@@ -120,8 +120,8 @@ function secretMatcher(secret: string): (candidate: string) => boolean {
 }
 
 /**
- * Returns a function that delays the answer to a wrong secret by a second, so that a connection allows one guess a second. While
- * too many answers wait, the function returns 429 at once.
+ * Returns a function that delays the answer to a wrong secret by a second, so that a connection allows one guess a second.
+ * While too many answers wait, the function returns 429 at once.
  */
 function strangerDelay(): () => Promise<401 | 429> {
   let delayed = 0;

@@ -41,10 +41,10 @@ const EXIT_INTERRUPTED = 130;
 const ASK = 'npm run setup asks for what is missing.';
 
 /**
- * Runs a role as a process. Reads the settings and reports all their problems, including `furtherProblems`, before it connects to
- * anything (exit 2). Refuses a Redis that evicts data, or whose data has another number of shards (exit 2). Starts the services
- * that `assemble` returns, and serves health and their routes. On SIGTERM, SIGINT or an uncaught error (exit 1), stops all
- * services in reverse order. Kills the process when its event loop stands still for `frozenMs`.
+ * Runs a role as a process. Reads the settings and reports all their problems, including `furtherProblems`, before any
+ * connection (exit 2). Refuses a Redis that evicts data, or whose data has another number of shards (exit 2). Starts the
+ * services that `assemble` returns, and serves health and their routes. On SIGTERM, SIGINT or an uncaught error (exit 1), stops
+ * all services in reverse order. Kills the process when its event loop stands still for `frozenMs`.
  */
 export async function runRoot(
   role: Role,
@@ -127,7 +127,7 @@ function endOnSignals(stop: (code: number) => Promise<void>): void {
   });
 }
 
-/** Ends the process when Redis refuses a command for good: with exit code 2 during a start, because a restart would not help. */
+/** Ends the process when Redis refuses a command for good: during a start with exit code 2, because a restart would not help. */
 function endOnRefusal(log: Logger, stop: (code: number) => Promise<void>): { isRunning: boolean } {
   const state = { isRunning: false };
   whenRefused((problem) => {
