@@ -112,9 +112,9 @@ async function removeWebhook(terminal: Terminal, telegram: Telegram, signal: Abo
   );
   const question = 'Remove the webhook? Waiting messages are kept, and a gateway in webhook mode sets it again.';
   if (!(await terminal.confirm(question, false))) return false;
-  const removed = await telegram.deleteWebhook(signal);
-  if (removed.ok) return true;
-  terminal.warn(`The webhook could not be removed: ${removed.failure.description}`);
+  const result = await telegram.deleteWebhook(signal);
+  if (result.ok) return true;
+  terminal.warn(`The webhook could not be removed: ${result.failure.description}`);
   return wantsAnotherLook(terminal);
 }
 

@@ -17,7 +17,7 @@ import {
 } from './raw-message.ts';
 import { type RichContent, readRich } from './read-rich.ts';
 
-/** The content of a message; `undefined` for a service message. Long texts are cut. Pure, never throws. */
+/** The content of a message, with long texts cut; `undefined` for a service message or a blank text. Pure, never throws. */
 export function contentOf(message: RawMessage, textMaxChars: number): InboundMessage['content'] | undefined {
   const text = textOf(message.text);
   if (text !== '') return { kind: 'text', text: cap(text, textMaxChars) };

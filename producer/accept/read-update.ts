@@ -126,7 +126,7 @@ type EditReading =
   | {
       accept: true;
       message: InboundMessage;
-      /** Whether to accept it as a new message if it was never accepted: the edit made it address the bot. */
+      /** Whether to accept the message as new if the inbox does not know it: the edit made the message address the bot. */
       mayBeNew: boolean;
     };
 

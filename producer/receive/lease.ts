@@ -47,7 +47,7 @@ export function openLease(
 ): Lease {
   const hold = openReceiverLease(redis, telegram.botId);
   let holder: string | undefined;
-  /** Takes or renews the lease. Returns the time of its end: 0 if another process has it, `undefined` if Redis did not answer. */
+  /** Takes or renews the lease. Returns the time of its end; 0 if another process has it, `undefined` without an answer. */
   const ask = async (): Promise<number | undefined> => {
     // Count from before the request: Redis starts the lease later than that.
     const askedAtMs = performance.now();

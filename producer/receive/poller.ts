@@ -86,9 +86,9 @@ async function pollDuring(
 /** Returns whether the webhook is gone. Telegram keeps the pending updates for the next poll. */
 async function removeWebhook({ telegram, log }: ProducerEnv, signal: AbortSignal): Promise<boolean> {
   log.warn('a webhook is set for this bot, and we are to poll: it is removed, what waits at Telegram is kept');
-  const removed = await telegram.deleteWebhook(signal);
-  if (!removed.ok) log.warn({ failure: removed.failure }, 'deleteWebhook failed');
-  return removed.ok;
+  const result = await telegram.deleteWebhook(signal);
+  if (!result.ok) log.warn({ failure: result.failure }, 'deleteWebhook failed');
+  return result.ok;
 }
 
 /** The progress of one term: the stored updates, and the offset of the next poll. */
@@ -133,7 +133,7 @@ class Intake {
   /** Returns whether an update is stored, or was ignored on purpose. */
   async #store(update: unknown, blocked: BlockedChats): Promise<boolean> {
     const chats = chatsIn(update);
-    if (blocked.block(chats)) return false;
+    if (blocked.mustWait(chats)) return false;
     try {
       await this.#accept(update);
       return true;
@@ -155,10 +155,10 @@ class BlockedChats {
   }
 
   /** Whether an update of these chats has to wait. If so, blocks all of these chats, too. */
-  block(chats: readonly number[]): boolean {
-    const mustWait = chats.some((chat) => this.#chats.has(chat) || this.#countIn(shardOf(chat, this.#shards)) > 1);
-    if (mustWait) this.add(chats);
-    return mustWait;
+  mustWait(chats: readonly number[]): boolean {
+    const isBlocked = chats.some((chat) => this.#chats.has(chat) || this.#countIn(shardOf(chat, this.#shards)) > 1);
+    if (isBlocked) this.add(chats);
+    return isBlocked;
   }
 
   add(chats: readonly number[]): void {

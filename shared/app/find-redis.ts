@@ -98,11 +98,11 @@ type PrivateServer =
  */
 export async function lookForOwnServer(): Promise<PrivateServer> {
   try {
-    const found = await findRedisServer({ root: OWN.root, path: programPath() });
-    if (!found.ok) return found;
+    const server = await findRedisServer({ root: OWN.root, path: programPath() });
+    if (!server.ok) return server;
     const pid = await findRunning(OWN.dir);
     const hasData = DATA.some((name) => existsSync(join(OWN.dir, name)));
-    return { ok: true, command: found.command, hasData, ...(pid !== undefined && { pid }) };
+    return { ok: true, command: server.command, hasData, ...(pid !== undefined && { pid }) };
   } catch (error) {
     return { ok: false, problem: (error as Error).message };
   }

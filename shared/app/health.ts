@@ -93,14 +93,14 @@ export async function serveHealth(options: HealthOptions): Promise<Service & { p
 
 function readinessRoute(parts: readonly ReadinessPart[]): Route {
   return onlyGet('/readyz', async () => {
-    const checked = await Promise.all(parts.map(async (part) => [part.name, await part.check()] as const));
-    const ready = checked.every(([, part]) => part.ready);
-    const isDegraded = checked.some(([, part]) => part.isDegraded);
-    const isStarting = checked.every(([, part]) => part.ready || part.isStarting);
+    const results = await Promise.all(parts.map(async (part) => [part.name, await part.check()] as const));
+    const ready = results.every(([, part]) => part.ready);
+    const isDegraded = results.some(([, part]) => part.isDegraded);
+    const isStarting = results.every(([, part]) => part.ready || part.isStarting);
     const readyStatus = isDegraded ? 'degraded' : 'ready';
     const unreadyStatus = isStarting ? 'starting' : 'not ready';
     const status = ready ? readyStatus : unreadyStatus;
-    return { ready, body: { status, parts: Object.fromEntries(checked) } };
+    return { ready, body: { status, parts: Object.fromEntries(results) } };
   });
 }
 

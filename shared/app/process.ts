@@ -54,9 +54,9 @@ export async function runRoot(
   frozenMs = FROZEN_MS,
 ): Promise<void> {
   const reading = readOwnSettings(role);
-  const further = await furtherProblems(reading);
-  if (!reading.ok || further.length > 0) {
-    const problems = [...(reading.ok ? [] : reading.problems), ...further];
+  const roleProblems = await furtherProblems(reading);
+  if (!reading.ok || roleProblems.length > 0) {
+    const problems = [...(reading.ok ? [] : reading.problems), ...roleProblems];
     return refuse(problems.some((each) => each.includes(' is required: ')) ? [...problems, ASK] : problems);
   }
   const { settings } = reading;
@@ -127,7 +127,7 @@ function endOnSignals(stop: (code: number) => Promise<void>): void {
   });
 }
 
-/** Ends the process when Redis refuses a command for good: during a start with exit code 2, because a restart would not help. */
+/** Ends the process when Redis refuses a command for good; with exit code 2 at a start, because a restart would not help. */
 function endOnRefusal(log: Logger, stop: (code: number) => Promise<void>): { isRunning: boolean } {
   const state = { isRunning: false };
   whenRefused((problem) => {
@@ -157,7 +157,7 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
 
 /**
  * Checks, before any use of the data, that Redis can hold the data and has the same number of shards. Then stores that a worker
- * starts. Waits for Redis.
+ * starts, unless the role has none. Waits for Redis.
  */
 async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Settings, role: Role): Promise<Keeping> {
   const redis = connectRedis(address, 'patient');

@@ -20,8 +20,8 @@ export type RedisServerOptions = {
 const LOCK_WAIT_MS = 400_000;
 
 /**
- * Finds a Redis (or Valkey) server of version 6.2 or later: on the PATH, else a private copy under the root, which the system's
- * package manager fetches when it is missing, without a change of the system. Returns a problem in one sentence when there is no
+ * Finds a Redis (or Valkey) server of version 6.2 or later: on the PATH, else a private copy under the root. The system's
+ * package manager fetches a missing copy, without a change of the system. Returns a problem in one sentence when there is no
  * server. Never throws.
  */
 export async function findRedisServer(options: RedisServerOptions): Promise<FoundRedisServer | NoRedisServer> {

@@ -24,8 +24,8 @@ export function urlOf(dir: string): string {
 /** The process id of the server that runs for `dir`. Throws when one holds `dir` but does not answer. */
 export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise<number | undefined> {
   for (const giveUpAt = Date.now() + waitMs; ; await pause(HOLDER_POLL_MS)) {
-    const found = await serverAt(urlOf(dir));
-    if (found !== undefined) return found.pid;
+    const server = await serverAt(urlOf(dir));
+    if (server !== undefined) return server.pid;
     const holder = await holderOf(dir);
     if (holder === undefined) return undefined;
     if (Date.now() > giveUpAt) {
@@ -34,7 +34,7 @@ export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise
   }
 }
 
-/** The process id of the server that works in `dir`, even if it does not answer. Without `/proc`, reads the server's pid file. */
+/** The process id of the server that works in `dir`, even if it does not answer. Without `/proc`, reads its pid file. */
 export async function holderOf(dir: string): Promise<number | undefined> {
   const place = await realpath(dir).catch(() => dir);
   if (!existsSync('/proc/self')) {
@@ -59,7 +59,7 @@ export function serverAt(url: string): Promise<{ pid: number; clients: number } 
   }).catch(() => undefined);
 }
 
-/** Whether others are connected. Looks several times, because the server notices the end of our own connection a moment later. */
+/** Whether others are connected. Looks several times, because the server notices the end of our own connection late. */
 export async function staysInUse(url: string): Promise<boolean> {
   for (let look = 1; look <= CLIENT_LOOKS; look += 1) {
     if (((await serverAt(url))?.clients ?? 0) === 0) return false;

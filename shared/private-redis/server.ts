@@ -30,8 +30,8 @@ export type PrivateRedis = {
   readonly url: string;
   readonly pid: number;
   /**
-   * Leaves the server running while other clients are connected, so close your own clients first. Otherwise the server has
-   * written its data and is gone when this resolves. Safe to call twice.
+   * Ends the server and waits until it has written its data. Leaves the server running while other clients are connected, so
+   * close your own clients first. Safe to call twice.
    */
   stop(): Promise<void>;
 };
@@ -125,15 +125,15 @@ function argumentsFor({ fsync, settings: more }: PrivateRedisOptions): string[] 
 
 async function untilReady(child: ChildProcess, url: string): Promise<number> {
   for (const giveUpAt = Date.now() + ANSWER_TIMEOUT_MS; ; await pause(POLL_MS)) {
-    const found = await serverAt(url);
-    if (found !== undefined) return found.pid;
+    const server = await serverAt(url);
+    if (server !== undefined) return server.pid;
     const end = child.signalCode ?? (child.exitCode === null ? undefined : `exit code ${child.exitCode}`);
     if (end !== undefined) throw new Error(`it ended at once (${end}).`);
     if (Date.now() > giveUpAt) throw new Error(`it did not answer within ${ANSWER_TIMEOUT_MS} ms.`);
   }
 }
 
-/** Ends the server of a folder and waits for its end. The server writes its data at SIGTERM; SIGKILL follows ten seconds later. */
+/** Ends the server of a folder and waits. The server writes its data at SIGTERM; SIGKILL follows ten seconds later. */
 async function endServer(dir: string): Promise<void> {
   const pid = await holderOf(dir);
   if (pid === undefined || !isRunning(pid)) return;
