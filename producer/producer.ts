@@ -27,17 +27,14 @@ interface ProducerLimits {
   lookEveryMs?: number;
 }
 
-/**
- * A poll returns within 50 seconds even in silence, and webhook checks are more frequent; an older answer means
- * trouble.
- */
+/** An older answer of Telegram shows trouble. A poll without updates lasts 50 seconds, and webhook checks are more frequent. */
 const ANSWER_AGE_MS_MAX = 120_000;
-/** Until then a start has had no time for a first answer. */
+/** The time that a start has for its first answer. */
 const STARTING_MS = 30_000;
 
 /**
- * The producer of a process: receives from Telegram and puts accepted messages on the stream. It polls, unless another
- * process does. With a webhook configured, it takes deliveries instead, alongside any other producers.
+ * Starts the producer, which receives updates from Telegram and stores accepted messages on the stream. The producer polls
+ * while it has the lease. With a webhook configured, every producer serves deliveries instead.
  */
 export function startProducer(
   root: Root,
@@ -93,9 +90,9 @@ function menusOf(settings: Settings): readonly Menu[] {
 type Reading = Awaited<ReturnType<ReadinessPart['check']>>;
 
 /**
- * A producer is ready when it receives, or when it would take over from another that does. Every producer takes deliveries of
- * a webhook; one process looks after it. Missing deliveries are reported but do not make it unready: a load balancer that
- * routes only to ready instances would then keep deliveries away for good.
+ * A producer is ready when it receives, or when it stands by for the process that does. With a webhook, every producer serves
+ * deliveries, and one process looks after the webhook. Missing deliveries do not make a producer unready: a load balancer that
+ * routes only to ready instances would then keep all further deliveries away. The detail reports them.
  */
 function receivingOf(
   receiver: Poller | WebhookKeeper,

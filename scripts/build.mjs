@@ -1,7 +1,7 @@
 /**
- * `npm run build`: makes of the gateway's programs a package, in `dist`. About 800 modules become a few files, which Node loads
- * in half the time and with 20 MB less memory (docs/decisions.md, 16). The image runs it, `npm pack ./dist` packs it for an
- * installation without a clone. From a clone the sources run. An argument names another folder of the project.
+ * `npm run build`: bundles the gateway's programs into a package in `dist`. About 800 modules become a few files, which Node
+ * loads in half the time and with 20 MB less memory (docs/decisions.md, 16). The image runs the package, and `npm pack ./dist`
+ * packs it for an installation without a clone. A clone runs the sources. An argument names another folder of the project.
  */
 import { execSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,9 +13,9 @@ const root = dirname(import.meta.dirname);
 const outdir = resolve(root, process.argv[2] ?? 'dist');
 
 /**
- * What many installations never use is loaded from node_modules when it is first needed: buckets, the console, MCP,
- * exporters, the limiter of several processes. So is what reads files of people, with code of the machine. And Telegraf,
- * which uses what Node deprecates: Node says so of every file that is not in node_modules.
+ * Packages that the bundle leaves in node_modules, from which a program loads them at the first use. Many installations never
+ * use buckets, the console, MCP, exporters, the limiter of several processes, or `sharp` (native code) and `unpdf`, which read
+ * people's files. Telegraf uses deprecated APIs of Node, and Node warns of those in each file outside node_modules.
  */
 const external = [
   '@aws-sdk/client-s3',
@@ -32,8 +32,8 @@ const external = [
 ];
 
 /**
- * All in one folder: what a program finds beside itself is the same for each. The decoder is a process and `frozen` a module
- * of a thread: others name their files.
+ * The programs, all in one folder, so that each finds the same files beside itself. Other programs start `decoder` as a process
+ * and load `frozen` in a thread, by the names of these files.
  */
 const entryPoints = {
   spillway: 'spillway.ts',
@@ -45,8 +45,8 @@ const entryPoints = {
   frozen: 'shared/app/frozen.ts',
 };
 
-/** A source knows its own folder, from which it reads what lies beside it, such as Lua; and programs, by the names of their files. */
-const inPlace = {
+/** Rewrites `import.meta.dirname`, by which a source finds files beside itself, such as Lua, and programs to start. */
+const rewriteFolders = {
   name: 'in-place',
   setup({ onLoad }) {
     onLoad({ filter: /\.ts$/ }, ({ path }) => {
@@ -54,13 +54,13 @@ const inPlace = {
       const placed = readFileSync(path, 'utf8').replace(/import\.meta\.dirname(?:, '(\w+)\.ts')?/g, (_, program) =>
         program === undefined ? own : `import.meta.dirname, '${program}.js'`,
       );
-      return { loader: 'ts', contents: inOwnWords(placed) };
+      return { loader: 'ts', contents: useCommand(placed) };
     });
   },
 };
 
-/** What people are told to type: of a package there is the command alone, and no npm script. */
-function inOwnWords(text) {
+/** Replaces npm scripts in texts for people by the package's command, because the package has no npm scripts. */
+function useCommand(text) {
   return text
     .replace(/npm run cli --/g, 'spillway')
     .replace(/npm (?:run )?(?=(?:start|setup|producer|worker)\b)/g, 'spillway ');
@@ -83,21 +83,21 @@ await build({
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
   },
-  plugins: [inPlace],
+  plugins: [rewriteFolders],
 });
-copyWhatIsRead();
+copyDataFiles();
 writePackage();
 
-function copyWhatIsRead() {
-  const read = globSync('{producer,shared,worker}/**/*.{lua,json,css}', { cwd: root });
-  for (const file of [...read, 'LICENSE', 'README.md']) cpSync(join(root, file), join(outdir, file));
+function copyDataFiles() {
+  const files = globSync('{producer,shared,worker}/**/*.{lua,json,css}', { cwd: root });
+  for (const file of [...files, 'LICENSE', 'README.md']) cpSync(join(root, file), join(outdir, file));
   mkdirSync(join(outdir, 'docs'));
   for (const file of ['.env.example', join('docs', 'runbook.md')])
-    writeFileSync(join(outdir, file), inOwnWords(readFileSync(join(root, file), 'utf8')));
+    writeFileSync(join(outdir, file), useCommand(readFileSync(join(root, file), 'utf8')));
   cpSync(join(import.meta.dirname, 'command.mjs'), join(outdir, 'command.mjs'));
 }
 
-/** The package depends on what the bundle leaves out, in the versions of the project's lock: npm takes all others out of it. */
+/** Writes package.json with only the `external` packages, and the project's lock, from which npm removes other packages. */
 function writePackage() {
   const { private: _, scripts: __, devDependencies: ___, optionalDependencies: ____, ...own } = project;
   const dependencies = Object.fromEntries(external.map((name) => [name, own.dependencies[name]]));
@@ -105,7 +105,7 @@ function writePackage() {
     ...own,
     keywords: ['telegram', 'claude', 'gateway', 'bot', 'redis', 'bullmq', 'opentelemetry'],
     bin: { [own.name]: 'command.mjs' },
-    // It is a program: nothing of it is to be imported.
+    // The package is a program, so nobody may import its modules.
     exports: { './package.json': './package.json' },
     publishConfig: { access: 'public', provenance: true },
     dependencies,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command `spillway` of the package that `npm run build` makes: starts the program that the first word names. It is plain
- * JavaScript that an old Node can read, too, since it is what says that the Node is too old.
+ * The command `spillway` of the package that `npm run build` makes: starts the program that the first word names. An old Node
+ * must be able to run this file, which reports that the Node is too old.
  */
 import { readFileSync } from 'node:fs';
 
@@ -35,7 +35,7 @@ if (Number(process.versions.node.split('.')[0]) < oldestNodeMajor) {
   await import(`./${isProgram ? programs[word] : 'cli'}.js`);
 }
 
-/** The exit code is that for a wrong configuration, as everywhere. */
+/** Prints a problem, and ends with the exit code for a wrong configuration. */
 function refuse(problem) {
   process.stderr.write(`${problem}\n`);
   process.exitCode = 2;

@@ -1,21 +1,21 @@
 /**
- * Prints worker/model/price-list.json: the list prices that a gateway without MODEL_PRICES_FILE knows, in dollars by
- * canonical name, from the list that @pydantic/genai-prices keeps. Only this script loads that package: in a gateway it would
- * take 17 MB for the prices of some dozen models.
+ * Prints worker/model/price-list.json: the list prices that a gateway without MODEL_PRICES_FILE uses, in dollars by
+ * canonical name, from the package @pydantic/genai-prices. Only this script loads that package, which would take 17 MB of a
+ * gateway's memory for the prices of some dozen models.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { calcPrice, findProvider } from '@pydantic/genai-prices';
 import { canonicalName } from '../worker/model/catalog.ts';
 
-/** Who offers an endpoint that speaks Anthropic's Messages API, and who turns speech into text. */
+/** The providers of an endpoint with Anthropic's Messages API, and those of speech recognition. */
 const CHAT_PROVIDERS = ['anthropic', 'deepseek', 'moonshotai', 'zai', 'minimax'];
 const SPEECH_PROVIDERS = ['openai', 'groq'];
-/** Some cost more at some hours; the dearest price is listed. */
+/** The hours at which to compare prices. Some models cost more at some hours, and the list has the highest price. */
 const TIMES = [3, 9, 15, 21].map((hour) => new Date(Date.UTC(2026, 10, 25, hour)));
 
 /**
- * What the package does not have yet, or has otherwise, as platform.claude.com stated it in November 2026; and OpenAI's
- * own estimates for models of speech that it bills by tokens. An entry must go once the package says the same.
+ * Prices that the package lacks or has otherwise: those of platform.claude.com in November 2026, and OpenAI's own estimates
+ * for speech models that it bills by tokens. The script fails once the package has the same price; then remove the entry.
  */
 const OWN = {
   'claude-haiku-5-5': { ...claude(0.1, 0.5, 0.01), longPrompt: { overTokens: 100_000, ...claude(0.5, 2.5, 0.05) } },
@@ -49,17 +49,17 @@ function pricesOf(providerId) {
   );
 }
 
-/** The names by which a model is asked, as far as they are whole ones. */
+/** The names in a rule of the package that matches models. Leaves out names of Claude models that do not end in a version. */
 function namesIn({ or = [], equals, starts_with: start }, id) {
   const names = [id, equals, start, ...or.flatMap((each) => namesIn(each, undefined))];
   return names.filter((name) => name !== undefined && !/^claude(?:-.*\D)?$/.test(canonicalName(name)));
 }
 
-/** One price, or none. Where a rate is not stated, its tokens are plain input. */
-function priceOf({ audio_hours: hour, input_mtok: input, output_mtok: output, ...stated } = {}) {
+/** A list of one price, or of none. Tokens without a rate of their own cost as plain input. */
+function priceOf({ audio_hours: hour, input_mtok: input, output_mtok: output, ...cacheRates } = {}) {
   if (hour !== undefined) return [{ minute: Number((hour / 60).toFixed(6)) }];
   if (input === undefined || output === undefined) return [];
-  const { cache_read_mtok: read, cache_write_mtok: write = input, cache_write_1h_mtok: hourly = write } = stated;
+  const { cache_read_mtok: read, cache_write_mtok: write = input, cache_write_1h_mtok: hourly = write } = cacheRates;
   const rates = { input, output, cacheRead: read ?? input, cacheWrite5m: write, cacheWrite1h: hourly };
   const each = (of) => Object.fromEntries(Object.entries(rates).map(([name, rate]) => [name, of(rate)]));
   const base = each((rate) => rate.base ?? rate);

@@ -3,10 +3,10 @@
  *
  * A fresh clone on a machine with only Node and npm must work, so this installs the dependencies when they are missing
  * or differ from the lock, and runs the file with the Node that comes with them. It uses no dependency and runs on
- * Node 18, because it is what runs before there is anything else. Exit codes: those of the file; 1 when the install
- * fails; 2 when there is no Node that is new enough.
+ * Node 18, because it runs before an install. Exit codes: those of the file; 1 when the install fails; 2 when there is no
+ * Node that is new enough.
  *
- * With `--as-shell` it prints the last step, as one command for a POSIX shell, instead of taking it. A shell that runs
+ * With `--as-shell` it prints the last step as one command for a POSIX shell, and does not run it. A shell that runs
  * the command becomes the file's process: nothing stays in memory beside a service, and its signals reach it directly.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -17,17 +17,17 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const oldestNodeMajor = 24;
-/** A link, to the id of the process that installs: a link is made at once, with what it says. */
+/** The lock of the install: a link to the installing process's id, because a link and its target appear in one step. */
 const installLock = join(root, '.cache', 'installing');
 const lockPollMs = 200;
-/** Where Node keeps what it compiled and stripped of types: a start with it costs about half the CPU. */
+/** The folder of Node's compile cache, which saves about half of a start's CPU time. */
 const compileCache = join(root, '.cache', 'compiled');
 
 const asShell = process.argv[2] === '--as-shell';
-const given = process.argv.slice(asShell ? 3 : 2);
+const nodeArgs = process.argv.slice(asShell ? 3 : 2);
 if (!isInstalled()) await installOnce();
 const node = pickNode();
-const flags = ['--disable-warning=ExperimentalWarning', ...given];
+const flags = ['--disable-warning=ExperimentalWarning', ...nodeArgs];
 const own = {
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? compileCache,
   PATH: [dirname(node), process.env.PATH ?? ''].join(delimiter),
@@ -38,10 +38,10 @@ if (asShell) {
   process.stdout.write(`exec env ${[...set, ...[node, ...flags].map(quoted)].join(' ')}\n`);
 } else process.exitCode = await runToEnd(node, flags, { stdio: 'inherit', env: { ...process.env, ...own } });
 
-/** Whether node_modules holds what the lock says, however it was installed. npm writes its record of it last. */
+/** Whether node_modules has the packages of the lock, by npm's record, which npm writes at the end of an install. */
 function isInstalled() {
   const present = packagesIn(join('node_modules', '.package-lock.json'));
-  // Packages for other platforms are not installed, and in production those for development are not either.
+  // npm does not install packages for other platforms, nor in production those for development.
   const mayBeMissing = ({ optional, devOptional, dev }) =>
     optional || devOptional || (dev && process.env.NODE_ENV === 'production');
   return Object.entries(packagesIn('package-lock.json')).every(([place, entry]) => {
@@ -83,13 +83,13 @@ function takeInstallLock() {
 
 function install() {
   process.stderr.write('Installing the dependencies with npm ci (once; about half a minute)...\n');
-  // The summary on standard output is dropped: what the started file prints must be all there is.
+  // Drop npm's summary, because only the started file may write to standard output.
   return runToEnd('npm', ['ci', '--loglevel=error'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 function pickNode() {
   const bundled = join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
-  // It may be missing, and does not run on a system with another C library.
+  // This Node may be missing, or unable to run on a system with another C library.
   if (spawnSync(bundled, ['--version']).status === 0) return bundled;
   if (Number(process.versions.node.split('.')[0]) >= oldestNodeMajor) return process.execPath;
   return stopWith(

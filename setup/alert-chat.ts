@@ -9,18 +9,18 @@ const TEST = 'Spillway is being set up. Alerts for its operator will come to thi
 
 type Choice = 'own' | 'group' | 'type' | 'none';
 
-/** Finds out where alerts go, and sends a message there. */
+/** Asks where alerts go, and sends a test message there. */
 export const askAlertChat: RunStep = async (ports, progress) => {
   const telegram = ports.connect(progress.values);
-  const given = progress.values[ALERTS] || undefined;
-  if (given !== undefined && (await ports.terminal.confirm(`${ALERTS} is set: ${given}. Keep it?`))) {
-    const kept = await reach(ports.terminal, telegram, given);
-    if (kept !== undefined) return { answers: { [ALERTS]: kept } };
+  const current = progress.values[ALERTS] || undefined;
+  if (current !== undefined && (await ports.terminal.confirm(`${ALERTS} is set: ${current}. Keep it?`))) {
+    const id = await testChat(ports.terminal, telegram, current);
+    if (id !== undefined) return { answers: { [ALERTS]: id } };
   }
   for (;;) {
-    const chosen = await chooseChat(ports, progress);
-    const reached = chosen === undefined ? undefined : await reach(ports.terminal, telegram, chosen);
-    if (reached !== undefined) return { answers: { [ALERTS]: reached } };
+    const choice = await chooseChat(ports, progress);
+    const id = choice === undefined ? undefined : await testChat(ports.terminal, telegram, choice);
+    if (id !== undefined) return { answers: { [ALERTS]: id } };
   }
 };
 
@@ -40,16 +40,16 @@ async function chooseChat(ports: SetupPorts, progress: Progress): Promise<string
   return ports.terminal.ask({ message: 'The numeric id of that chat', faultOf: (value) => faultOf(ALERTS, value) });
 }
 
-/** The chat's id when a message arrives there; undefined when none does. A group may have become a supergroup. */
-async function reach(terminal: Terminal, telegram: Telegram, id: string): Promise<string | undefined> {
+/** Sends a test message. Returns the chat's id, or the new id of a group that moved; `undefined` if no message arrived. */
+async function testChat(terminal: Terminal, telegram: Telegram, id: string): Promise<string | undefined> {
   if (id === 'none') return id;
-  const sent = await telegram.sendMessage({ chatId: Number(id) }, TEST);
-  if (sent.ok) {
+  const result = await telegram.sendMessage({ chatId: Number(id) }, TEST);
+  if (result.ok) {
     terminal.good('The test message has arrived.');
     return id;
   }
-  const { kind, migratedTo, description } = sent.failure;
-  if (kind === 'migrated' && migratedTo !== undefined) return reach(terminal, telegram, String(migratedTo));
+  const { kind, migratedTo, description } = result.failure;
+  if (kind === 'migrated' && migratedTo !== undefined) return testChat(terminal, telegram, String(migratedTo));
   const advice = kind === 'gone' ? ' A bot cannot start a chat: write to it first, or add it to the group.' : '';
   terminal.warn(`The test message did not arrive: ${description}.${advice}`);
   return undefined;

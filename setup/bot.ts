@@ -10,9 +10,9 @@ const SERVER = 'TELEGRAM_API_ROOT';
 /** Asks for the bot's token until Telegram accepts one. */
 export const askBot: RunStep = async (ports, { values }) => {
   const { terminal } = ports;
-  const given = values[TOKEN] ?? '';
-  const isKept = given !== '' && (await terminal.confirm(`${TOKEN} is set. Keep it?`));
-  let token = isKept ? given : await askToken(ports);
+  const current = values[TOKEN] ?? '';
+  const isKept = current !== '' && (await terminal.confirm(`${TOKEN} is set. Keep it?`));
+  let token = isKept ? current : await askToken(ports);
   for (;;) {
     const me = await ports.connect({ ...values, [TOKEN]: token }).getMe();
     if (me.ok) {
@@ -24,7 +24,7 @@ export const askBot: RunStep = async (ports, { values }) => {
   }
 };
 
-/** A server that only this terminal's environment names would be forgotten. */
+/** The Bot API server, which may be set only in the environment of this terminal. The answer puts it into the file. */
 function serverOf({ [SERVER]: server }: Values): Values {
   return server ? { [SERVER]: server } : {};
 }

@@ -5,9 +5,8 @@ import { basename, dirname, join } from 'node:path';
 const OWNER_ONLY = 0o600;
 
 /**
- * Sets values in a settings file; a missing file begins as a copy of `template`. The file is read anew, so that what
- * somebody else wrote meanwhile stays. It is replaced as a whole, readable by its owner alone: killed at any point,
- * either the old or the new text is there.
+ * Sets values in a settings file that only its owner can read; a missing file begins as a copy of `template`. Reads the file
+ * anew, so that other changes stay. Replaces the file in one step: if the process dies, the old or the new text is there.
  */
 export async function writeEnv(file: string, template: string, changes: ReadonlyMap<string, string>): Promise<void> {
   const place = await realpath(file).catch(() => file);
@@ -39,7 +38,7 @@ async function textOf(file: string): Promise<string | undefined> {
   }
 }
 
-/** An administrator who changes the file of a service must not lock the service out. */
+/** Keeps the owner of the file, so that an administrator who runs the setup does not lock the service out. */
 async function keepOwner(handle: FileHandle, place: string): Promise<void> {
   const before = await stat(place).catch(() => undefined);
   const own = await handle.stat();
@@ -48,14 +47,14 @@ async function keepOwner(handle: FileHandle, place: string): Promise<void> {
   }
 }
 
-/** Without it the new name may be gone after a power cut. Some systems cannot open a folder. */
+/** Writes the folder to disk, so that the new file survives a power cut. Some systems cannot open a folder. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => {});
   await handle?.close();
 }
 
-/** The form that shells, Compose, systemd and Node read alike without quotes. */
+/** Values that shells, Compose, systemd and Node read alike without quotes. */
 const PLAIN = /^[\w./:@,+=%*-]*$/;
 const UNWRITABLE = /['\r\n\0]/;
 /** The value of a line behind the equals sign, and a comment behind that. */
@@ -67,33 +66,33 @@ export function isWritable(value: string): boolean {
 }
 
 /**
- * Sets values in the text of a settings file and keeps everything else, comments and unknown lines included. A name
- * that is there keeps its place; one that is there as a comment gets the next line; others come last. Pure. Throws for
- * a value that is not writable.
+ * Sets values in the text of a settings file and keeps everything else, comments and unknown lines included. A present name
+ * keeps its line; a name in a comment gets the line after the comment; other names come last. Pure. Throws for a value that
+ * is not writable.
  */
 export function editEnv(text: string, changes: ReadonlyMap<string, string>): string {
   const end = text.includes('\r\n') ? '\r\n' : '\n';
   const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/);
-  for (const [name, value] of changes) setLine(lines, name, quoted(value));
+  for (const [name, value] of changes) setLine(lines, name, quote(value));
   return lines.length === 0 ? '' : `${lines.join(end)}${end}`;
 }
 
 function setLine(lines: string[], name: string, value: string): void {
-  const given = new RegExp(`^(\\s*(?:export\\s+)?${name}\\s*=\\s*)(.*)$`);
-  // Of a repeated name the last one counts.
-  const at = lines.findLastIndex((line) => given.test(line));
-  const [, before = '', after = ''] = given.exec(lines[at] ?? '') ?? [];
+  const assignment = new RegExp(`^(\\s*(?:export\\s+)?${name}\\s*=\\s*)(.*)$`);
+  // The last line of a repeated name counts.
+  const at = lines.findLastIndex((line) => assignment.test(line));
+  const [, before = '', after = ''] = assignment.exec(lines[at] ?? '') ?? [];
   if (at >= 0) lines[at] = `${before}${value}${VALUE.exec(after)?.[2] ?? ''}`;
   else insert(lines, name, `${name}=${value}`);
 }
 
 function insert(lines: string[], name: string, line: string): void {
-  const offered = new RegExp(`^#\\s*${name}=`);
-  const at = lines.findLastIndex((each) => offered.test(each));
+  const comment = new RegExp(`^#\\s*${name}=`);
+  const at = lines.findLastIndex((each) => comment.test(each));
   lines.splice(at >= 0 ? at + 1 : lines.length, 0, line);
 }
 
-function quoted(value: string): string {
+function quote(value: string): string {
   if (!isWritable(value)) throw new Error('a value with a quote or a line end cannot be written');
   return PLAIN.test(value) ? value : `'${value}'`;
 }

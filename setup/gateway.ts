@@ -15,8 +15,8 @@ const PLACE = [
 ];
 
 /**
- * Whether a gateway receives the messages of this bot: its lease in Redis says so. Where no Redis answers, a gateway at our
- * port is taken for that of a bot that was set up here before. Never rejects.
+ * Whether a gateway receives the messages of this bot, by the bot's lease in Redis. If no Redis answers, a gateway at our port
+ * counts as this bot's if `isKnownBot`: this bot was set up here before. Never rejects.
  */
 export async function isReceived(values: Values, isKnownBot: boolean): Promise<boolean> {
   const lease = await withRunningRedis(values, async (redis, { TELEGRAM_BOT_TOKEN: token }) => ({
@@ -27,7 +27,7 @@ export async function isReceived(values: Values, isKnownBot: boolean): Promise<b
   return isKnownBot && settings !== undefined && isGateway(settings.HTTP_HOST, settings.HTTP_PORT);
 }
 
-/** Lets a person in at once, as `cli allow` does. Returns false where no Redis answers. Never rejects. */
+/** Lets a person use the bot at once, as `cli allow` does. Returns false if that fails. Never rejects. */
 export async function letIn(values: Values, id: number): Promise<boolean> {
   const attribution = { by: userOfMachine(), why: 'npm run setup' };
   const subject = { id: String(id), title: String(id), isSet: false };
@@ -35,7 +35,7 @@ export async function letIn(values: Values, id: number): Promise<boolean> {
   return (await withRunningRedis(values, letIn)) !== undefined;
 }
 
-/** Works on the Redis that a running gateway would use; starts none. Returns `undefined` where none answers. */
+/** Works on the Redis that a running gateway would use. Returns `undefined` if no Redis answers or `work` fails. */
 async function withRunningRedis<T>(
   values: Values,
   work: (redis: RedisClient, settings: Settings) => Promise<T>,
@@ -50,7 +50,7 @@ async function withRunningRedis<T>(
   }
 }
 
-/** The settings that say where a gateway is, and for which bot; `undefined` where one of them is wrong. */
+/** The settings of a gateway's bot, Redis and port; `undefined` if one of them is wrong. */
 function placeOf(values: Values): Settings | undefined {
   const reading = readSettings(Object.fromEntries(PLACE.map((name) => [name, values[name]])), 'tool');
   return reading.ok ? reading.settings : undefined;

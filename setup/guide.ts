@@ -10,27 +10,27 @@ import { faultOf, firstPerson, withId } from './value.ts';
 
 const ALLOWED = 'TELEGRAM_ALLOWED_IDS';
 
-/** Finds out who may use the bot. */
+/** Asks who may use the bot. */
 const askOwner: RunStep = async (ports, { values, bot }) => {
   const { terminal } = ports;
-  const given = values[ALLOWED] || undefined;
-  const choice = given === undefined ? 'replace' : await chooseWhatHappens(given);
-  if (choice === 'keep') return { answers: { [ALLOWED]: given }, ownerId: firstPerson(given) };
+  const current = values[ALLOWED] || undefined;
+  const choice = current === undefined ? 'replace' : await chooseChange(current);
+  if (choice === 'keep') return { answers: { [ALLOWED]: current }, ownerId: firstPerson(current) };
   const isAnother = choice === 'add';
   const title = isAnother ? 'Who is to be added?' : undefined;
-  const learnt = await listen(ports, values, 'private', bot?.username ?? '', title);
-  const id = learnt?.chatId ?? (await typeId());
-  if (isAnother && learnt === undefined && (await isLetIn(id))) {
+  const sender = await listen(ports, values, 'private', bot?.username ?? '', title);
+  const id = sender?.chatId ?? (await typeId());
+  if (isAnother && sender === undefined && (await offerToLetIn(id))) {
     terminal.good(`${id} is let in within a second; npm run cli -- allow --remove ${id} takes that back.`);
-    return { answers: { [ALLOWED]: given }, ownerId: firstPerson(given) };
+    return { answers: { [ALLOWED]: current }, ownerId: firstPerson(current) };
   }
   terminal.good(
     isAnother ? `${id} is added.` : `Your id is ${id}. The bot will answer you, and ignore everybody else.`,
   );
-  const answers = { [ALLOWED]: withId(isAnother ? given : undefined, id) };
-  return isAnother ? { answers, ownerId: firstPerson(given) } : { answers, ownerId: id, language: learnt?.language };
+  const answers = { [ALLOWED]: withId(isAnother ? current : undefined, id) };
+  return isAnother ? { answers, ownerId: firstPerson(current) } : { answers, ownerId: id, language: sender?.language };
 
-  function chooseWhatHappens(ids: string): Promise<'keep' | 'add' | 'replace'> {
+  function chooseChange(ids: string): Promise<'keep' | 'add' | 'replace'> {
     return terminal.choose(`${ALLOWED} is set: ${ids}`, [
       { value: 'keep', label: 'Keep it' },
       { value: 'add', label: 'Add somebody' },
@@ -38,8 +38,8 @@ const askOwner: RunStep = async (ports, { values, bot }) => {
     ]);
   }
 
-  /** As `cli allow` does; nothing is written then. */
-  async function isLetIn(id: number): Promise<boolean> {
+  /** Offers to allow the person in the running gateway, without a change of the file. Returns whether that happened. */
+  async function offerToLetIn(id: number): Promise<boolean> {
     if (!(await ports.isReceived(values))) return false;
     const question = `Let ${id} in now, without a restart, as npm run cli -- allow ${id} does?`;
     return (await terminal.confirm(question)) && ports.letIn(values, id);
@@ -66,19 +66,19 @@ const WHY = [
   'an incoming webhook of Slack, Mattermost or Discord.',
 ].join('\n');
 
-/** Asks for the two addresses by which somebody hears of a dead gateway, or of a Telegram that is away. */
+/** Asks for two addresses: of a service that notices a dead gateway, and for alerts while Telegram is down. */
 const askWatchers: RunStep = async (ports, { file, values }) => {
   ports.terminal.explain('Who notices when everything is down?', WHY);
   const deadMan = await askAddress(ports, SWITCH, values[SWITCH]);
   const second = await askAddress(ports, SECOND, values[SECOND]);
   const answers = { [SWITCH]: deadMan, [SECOND]: second };
-  // An empty answer is written only where it takes something away.
+  // Write an empty answer only if it removes a value.
   return { answers: Object.fromEntries(Object.entries(answers).filter(([name, value]) => value !== '' || file[name])) };
 };
 
-/** An address is not shown that somebody has given: whoever has it can keep the alarm silent. */
-async function askAddress({ terminal }: SetupPorts, name: string, given = ''): Promise<string> {
-  if (given !== '' && (await terminal.confirm(`${name} is set. Keep it?`))) return given;
+/** Does not print the current address, because anybody who has it can keep the alarm silent. */
+async function askAddress({ terminal }: SetupPorts, name: string, current = ''): Promise<string> {
+  if (current !== '' && (await terminal.confirm(`${name} is set. Keep it?`))) return current;
   return terminal.ask({
     message: `${name} (Enter for none)`,
     faultOf: (value) => (value === '' ? undefined : faultOf(name, value)),
@@ -98,10 +98,10 @@ const askTimeZone: RunStep = async ({ terminal }, { file, values }) => {
   return zone === USUAL && file[ZONE] === undefined ? {} : { answers: { [ZONE]: zone } };
 };
 
-/** Whoever reads over a shoulder, or a recording of the terminal, learns none of these. */
+/** Whether a value must not appear in the terminal, which somebody else may see or record. */
 const isHidden = (name: string): boolean => isSecretName(name) || name === SWITCH || name === SECOND;
 
-/** Writes the settings file, after it showed what will be there. */
+/** Shows the changes of the settings file, and writes them after a confirmation. */
 const saveAnswers: RunStep = async ({ terminal, save, file }, progress) => {
   const changes = changesOf(progress);
   const lines = [...changes].map(([name, value]) => {
@@ -116,12 +116,12 @@ const saveAnswers: RunStep = async ({ terminal, save, file }, progress) => {
   return {};
 };
 
-/** The bot introduces itself to the person who set it up, once for an installation. */
+/** Sends the bot's greeting to the person who set it up, once for an installation. */
 const greet: RunStep = async ({ terminal, connect }, { values, ownerId = 0, language }) => {
-  const sent = await connect(values).sendMessage({ chatId: ownerId }, GREETING[languageOf(language)]);
-  if (sent.ok) terminal.good('Your bot has sent you three things to try once it runs.');
+  const result = await connect(values).sendMessage({ chatId: ownerId }, GREETING[languageOf(language)]);
+  if (result.ok) terminal.good('Your bot has sent you three things to try once it runs.');
   else
-    terminal.warn(`Your bot could not send you its greeting: ${sent.failure.description}. Write to it once it runs.`);
+    terminal.warn(`Your bot could not send you its greeting: ${result.failure.description}. Write to it once it runs.`);
   return {};
 };
 
@@ -136,9 +136,9 @@ const RUN: Readonly<Record<Step, RunStep>> = {
   greeting: greet,
 };
 
-/** Goes through every step that is left. `onStep` gets the progress after each. Throws `CancelledError`. */
-export async function guide(ports: SetupPorts, begun: Progress, onStep: (progress: Progress) => void): Promise<void> {
-  let progress = begun;
+/** Runs every remaining step. `onStep` gets the progress after each step. Throws `CancelledError`. */
+export async function guide(ports: SetupPorts, start: Progress, onStep: (progress: Progress) => void): Promise<void> {
+  let progress = start;
   for (let step = nextStep(progress); step !== undefined; step = nextStep(progress)) {
     progress = advance(progress, step, await RUN[step](ports, progress));
     onStep(progress);

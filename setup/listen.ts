@@ -7,14 +7,14 @@ import type { TelegramFailure } from '../shared/telegram/failure.ts';
 import type { SetupPorts, Values } from './progress.ts';
 import { CancelledError, type Terminal } from './terminal.ts';
 
-/** Updates that wait stay until a gateway reads them, and are the answer to every look at once. */
+/** The pause between polls. While unconfirmed updates wait, Telegram answers every poll at once. */
 const LOOK_EVERY_MS = 1_000;
-/** A look shows no more than these. */
+/** The most updates that one poll returns. */
 const UPDATES_MAX = 100;
 
 /**
- * Learns a chat's id from a message with a one-time code that somebody writes there; undefined when the person would
- * rather type the id. Messages of others stay for the gateway, as does what waited before.
+ * Waits for a message with a one-time code and returns its chat; `undefined` if the person prefers to type the id. Leaves
+ * other people's messages unconfirmed, so that the gateway gets them.
  */
 export async function listen(
   { terminal, signal, connect, isReceived }: SetupPorts,
@@ -24,41 +24,41 @@ export async function listen(
   title = place === 'private' ? 'Who are you?' : 'Which group?',
 ): Promise<Found | undefined> {
   const telegram = connect(values);
-  // Reading beside a gateway would cut off its own reading, which pages its operator.
+  // A poll here would end the poll of a running gateway, which then pages its operator.
   while (await isReceived(values)) if (!(await wantsLookBesideGateway(terminal))) return undefined;
   const code = randomCode();
   terminal.explain(title, invitation(place, username, code));
   terminal.say('Waiting for the message …');
   let older: ReadonlySet<unknown> | undefined;
   const reported = new Set<string>();
-  const once = (words: string) => {
+  const warnOnce = (words: string) => {
     if (!reported.has(words)) terminal.warn(words);
     reported.add(words);
   };
   for (;;) {
-    const got = await telegram.getUpdates(undefined, signal, older === undefined ? 'at once' : undefined);
-    if (!got.ok) {
-      if (await settle(terminal, telegram, got.failure, signal)) continue;
+    const polled = await telegram.getUpdates(undefined, signal, older === undefined ? 'at once' : undefined);
+    if (!polled.ok) {
+      if (await handleFailure(terminal, telegram, polled.failure, signal)) continue;
       return undefined;
     }
-    older ??= olderIn(terminal, got.value);
-    const sighting = sightCode(got.value, code, place, older);
-    if (sighting.kind === 'found') {
-      if (sighting.isFirst) await telegram.getUpdates(sighting.updateId + 1, signal, 'at once');
-      return sighting;
+    older ??= reportOlder(terminal, polled.value);
+    const search = findCode(polled.value, code, place, older);
+    if (search.kind === 'found') {
+      if (search.isFirst) await telegram.getUpdates(search.updateId + 1, signal, 'at once');
+      return search;
     }
-    for (const id of sighting.strangers) once(`Ignored a message from the id ${id}: it is not the code.`);
-    if (sighting.isMisplaced) once(`The code has arrived, but not in a ${place} chat.`);
-    if (got.value.length >= UPDATES_MAX) {
+    for (const id of search.strangers) warnOnce(`Ignored a message from the id ${id}: it is not the code.`);
+    if (search.isMisplaced) warnOnce(`The code has arrived, but not in a ${place} chat.`);
+    if (polled.value.length >= UPDATES_MAX) {
       terminal.warn(`${UPDATES_MAX} messages are already waiting for the bot, so a new one cannot be seen.`);
       return undefined;
     }
-    if (got.value.length > 0) await pause(LOOK_EVERY_MS, undefined, { signal }).catch(cancel);
+    if (polled.value.length > 0) await pause(LOOK_EVERY_MS, undefined, { signal }).catch(cancel);
   }
 }
 
-/** What waited before anybody could know the code. It is not for the setup, and says nothing of who writes now. */
-function olderIn(terminal: Terminal, updates: readonly unknown[]): ReadonlySet<unknown> {
+/** Reports the updates that waited before anybody could know the code, and returns their ids. */
+function reportOlder(terminal: Terminal, updates: readonly unknown[]): ReadonlySet<unknown> {
   const count = counted(updates.length, 'older message');
   if (updates.length > 0)
     terminal.say(`Already waiting for the bot: ${count}. Once it runs, it answers those from people who may use it.`);
@@ -78,8 +78,8 @@ function invitation(place: Place, username: string, code: string): string {
   ].join('\n');
 }
 
-/** Whether to look again. False when the person types the id instead. Throws `CancelledError`. */
-async function settle(
+/** Returns whether to poll again; false if the person types the id instead. Throws `CancelledError`. */
+async function handleFailure(
   terminal: Terminal,
   telegram: Telegram,
   { kind, description, retryAfterMs }: TelegramFailure,
@@ -112,9 +112,9 @@ async function removeWebhook(terminal: Terminal, telegram: Telegram, signal: Abo
   );
   const question = 'Remove the webhook? Waiting messages are kept, and a gateway in webhook mode sets it again.';
   if (!(await terminal.confirm(question, false))) return false;
-  const removed = await telegram.deleteWebhook(signal);
-  if (removed.ok) return true;
-  terminal.warn(`The webhook could not be removed: ${removed.failure.description}`);
+  const result = await telegram.deleteWebhook(signal);
+  if (result.ok) return true;
+  terminal.warn(`The webhook could not be removed: ${result.failure.description}`);
   return wantsAnotherLook(terminal);
 }
 
@@ -132,7 +132,7 @@ function cancel(): never {
   throw new CancelledError();
 }
 
-/** Where a code is expected: in the private chat of a person, or in a group. */
+/** The kind of chat in which the code must arrive. */
 export type Place = 'private' | 'group';
 
 /** The chat in which a code was written, and the language of the writer's app. */
@@ -141,12 +141,12 @@ export interface Found {
   readonly language: string | undefined;
 }
 
-/** The result of a look at the waiting updates. */
-type Sighting =
+/** The result of a search for the code in the waiting updates. */
+type CodeSearch =
   | (Found & { readonly kind: 'found'; readonly updateId: number; readonly isFirst: boolean })
   | { readonly kind: 'none'; readonly strangers: readonly number[]; readonly isMisplaced: boolean };
 
-interface Seen extends Found {
+interface TextMessage extends Found {
   updateId: number;
   isPrivate: boolean;
   text: string;
@@ -156,42 +156,43 @@ const DIGITS = 8;
 /** The text that an app sends when somebody opens a bot, or one of its links with a parameter. */
 const START = /^\/start(?:@\w+)?\s*/;
 
-/** A code that a stranger does not guess: of the hundred waiting updates that are read, one in a million sets hits. */
+/** A code that a stranger does not guess: the hundred updates of one poll hit the code once in a million times. */
 export function randomCode(): string {
   return String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0');
 }
 
 /**
- * Looks for the code in the right kind of chat. A stranger is whoever wrote something else that is not `older`, and
- * `isFirst` says that no message of anybody else waits before the code. Pure; updates of any shape are taken.
+ * Looks for the code in the right kind of chat. `strangers` are private chats with a message that is neither the code nor
+ * `older`. `isFirst` says that no message of anybody else waits before the code. Pure, never throws.
  */
-export function sightCode(
+export function findCode(
   updates: readonly unknown[],
   code: string,
   place: Place,
   older: ReadonlySet<unknown> = new Set(),
-): Sighting {
-  const seen = updates.flatMap(seenIn);
-  const right = (each: Seen) => codeIn(each.text) === code;
-  const fits = (each: Seen) => each.isPrivate === (place === 'private');
-  const found = seen.find((each) => right(each) && fits(each));
-  if (found === undefined) {
-    const isNew = ({ updateId }: Seen) => !older.has(updateId);
-    const strangers = seen.filter((each) => isNew(each) && each.isPrivate && !right(each) && codeIn(each.text) !== '');
+): CodeSearch {
+  const messages = updates.flatMap(textMessageIn);
+  const hasCode = (each: TextMessage) => codeIn(each.text) === code;
+  const isInPlace = (each: TextMessage) => each.isPrivate === (place === 'private');
+  const match = messages.find((each) => hasCode(each) && isInPlace(each));
+  if (match === undefined) {
+    const isOther = (each: TextMessage) => !older.has(each.updateId) && !hasCode(each) && codeIn(each.text) !== '';
+    const strangers = messages.filter((each) => each.isPrivate && isOther(each));
     return {
       kind: 'none',
       strangers: [...new Set(strangers.map(({ chatId }) => chatId))],
-      isMisplaced: seen.some(right),
+      isMisplaced: messages.some(hasCode),
     };
   }
-  const isHello = (each: Seen) => each.chatId === found.chatId && ['', code].includes(codeIn(each.text));
-  const before = seen.filter(({ updateId }) => updateId < found.updateId);
-  const isFirst = before.every(isHello) && before.length === updates.findIndex((each) => idOf(each) === found.updateId);
-  const { chatId, updateId, language } = found;
+  const isHello = (each: TextMessage) => each.chatId === match.chatId && ['', code].includes(codeIn(each.text));
+  const earlier = messages.filter(({ updateId }) => updateId < match.updateId);
+  const isFirst =
+    earlier.every(isHello) && earlier.length === updates.findIndex((each) => idOf(each) === match.updateId);
+  const { chatId, updateId, language } = match;
   return { kind: 'found', chatId, updateId, isFirst, language };
 }
 
-function seenIn(update: unknown): Seen[] {
+function textMessageIn(update: unknown): TextMessage[] {
   const updateId = idOf(update);
   const message = isFields(update) ? update.message : undefined;
   if (updateId === undefined || !isFields(message) || !isFields(message.chat)) return [];
@@ -207,7 +208,7 @@ function idOf(update: unknown): number | undefined {
   return typeof id === 'number' ? id : undefined;
 }
 
-/** A text without the command of a link and without the gaps that people type. */
+/** A text without a leading `/start`, spaces and hyphens. */
 function codeIn(text: string): string {
   return text.replace(START, '').replace(/[\s-]/g, '');
 }

@@ -8,7 +8,7 @@ import { askWindow, checkModel } from '../worker/cli/check-model.ts';
 import { writeEnv } from './env-write.ts';
 import { isReceived, letIn } from './gateway.ts';
 import { guide } from './guide.ts';
-import { begin, overruled, type SetupPorts, type Values } from './progress.ts';
+import { begin, findOverrides, type SetupPorts, type Values } from './progress.ts';
 import { CancelledError, openTerminal, type Terminal } from './terminal.ts';
 
 const NO_TERMINAL =
@@ -41,7 +41,7 @@ async function talk(file: string, values: Values, terminal: Terminal): Promise<v
     await guide(portsOf(file, terminal), progress, (now) => {
       progress = now;
     });
-    for (const name of overruled(progress, environment)) {
+    for (const name of findOverrides(progress, environment)) {
       terminal.warn(`${name} is also set in the environment of this terminal, which wins over the file.`);
     }
     terminal.close('Next: npm run cli -- check tries every connection, and npm start starts the gateway.');
@@ -73,7 +73,7 @@ function portsOf(file: string, terminal: Terminal): SetupPorts {
   };
 }
 
-/** The settings of that name, checked; other settings of the file may be wrong without being in the way here. */
+/** Reads and checks the named settings alone, so that a mistake in another setting does not stop the setup. */
 function settingsIn(values: Values, names: readonly string[]): Settings {
   const reading = readSettings(Object.fromEntries(names.map((name) => [name, values[name]])), 'tool');
   if (!reading.ok) throw new Error(reading.problems.join('\n'));

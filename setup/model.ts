@@ -7,15 +7,13 @@ const KEY = 'ANTHROPIC_API_KEY';
 const ADDRESS = 'ANTHROPIC_BASE_URL';
 const MODEL = 'MODEL';
 
-/**
- * Asks for the model's key, address and name, until a small call goes through or the person keeps them all the same.
- */
+/** Asks for the model's key, address and name, until a small call succeeds or the person keeps them anyway. */
 export const askModel: RunStep = async (ports, { file, values }) => {
   const { terminal } = ports;
-  const given = values[KEY] ?? '';
-  const isKept = given !== '' && (await terminal.confirm(`${KEY} is set. Keep it?`));
+  const current = values[KEY] ?? '';
+  const isKept = current !== '' && (await terminal.confirm(`${KEY} is set. Keep it?`));
   let answers: Values = {
-    [KEY]: isKept ? given : await askKey(ports),
+    [KEY]: isKept ? current : await askKey(ports),
     ...(await askPlace(ports, values)),
   };
   for (;;) {
@@ -57,7 +55,7 @@ function chooseNext({ terminal }: SetupPorts): Promise<'key' | 'place' | 'again'
   ]);
 }
 
-/** A default is written only where the file has that line already, so that a later default takes effect. */
+/** Drops answers that equal the default, so that a later version's default takes effect, unless the file has that line. */
 function withoutDefaults(answers: Values, file: Values): Values {
   const usual = usualPlace();
   return Object.fromEntries(

@@ -9,11 +9,11 @@ export type Values = Readonly<Record<string, string | undefined>>;
 export const STEPS = ['bot', 'owner', 'alerts', 'watchers', 'model', 'zone', 'save', 'greeting'] as const;
 export type Step = (typeof STEPS)[number];
 
-/** How far a setup has come. */
+/** The state of a setup. */
 export interface Progress {
   /** The content of the settings file. */
   readonly file: Values;
-  /** The same with what this process's environment says instead, and with the answers. */
+  /** The values of the file, of this process's environment, and of the answers; a later one of these wins. */
   readonly values: Values;
   readonly answers: Values;
   readonly done: readonly Step[];
@@ -27,15 +27,15 @@ export interface Progress {
 /** The findings of a step. */
 type Findings = { readonly answers?: Values } & Partial<Pick<Progress, 'bot' | 'ownerId' | 'language'>>;
 
-/** The beginning, from the settings file and the environment. Pure. */
+/** The state at the start, from the settings file and the environment. Pure. */
 export function begin(file: Values, environment: Values): Progress {
-  const given = Object.entries(environment).filter(([, value]) => value?.trim());
-  return { file, values: { ...file, ...Object.fromEntries(given) }, answers: {}, done: [] };
+  const overrides = Object.entries(environment).filter(([, value]) => value?.trim());
+  return { file, values: { ...file, ...Object.fromEntries(overrides) }, answers: {}, done: [] };
 }
 
 /**
- * The step that comes next; undefined when all is done. A file that would stay as it is needs no saving, and one that was
- * set up before no greeting. Pure.
+ * The next step; `undefined` after the last one. Skips `save` if nothing changes, and the greeting if the file was set up
+ * before. Pure.
  */
 export function nextStep(progress: Progress): Step | undefined {
   return STEPS.find((step) => {
@@ -45,11 +45,11 @@ export function nextStep(progress: Progress): Step | undefined {
   });
 }
 
-/** Adds what a step found out. Pure. */
-export function advance(progress: Progress, step: Step, { answers = {}, ...found }: Findings): Progress {
+/** Adds the findings of a step. Pure. */
+export function advance(progress: Progress, step: Step, { answers = {}, ...facts }: Findings): Progress {
   return {
     ...progress,
-    ...found,
+    ...facts,
     values: { ...progress.values, ...answers },
     answers: { ...progress.answers, ...answers },
     done: [...progress.done, step],
@@ -65,8 +65,8 @@ export function changesOf({ file, answers }: Progress): ReadonlyMap<string, stri
   );
 }
 
-/** The names for which the environment of this terminal says something else than the file will say, and wins. Pure. */
-export function overruled(progress: Progress, environment: Values): string[] {
+/** The names of answers that a different value in this terminal's environment overrides. Pure. */
+export function findOverrides(progress: Progress, environment: Values): string[] {
   const later: Values = { ...progress.file, ...progress.answers };
   return Object.keys(progress.answers).filter((name) => (environment[name] ?? later[name]) !== later[name]);
 }
@@ -78,12 +78,12 @@ export interface SetupPorts {
   connect(values: Values): Telegram;
   /** Makes one small call of the model of these settings. Contract: never throws. */
   tryModel(values: Values): Promise<Finding>;
-  /** Whether a gateway that runs receives the messages of the bot of these settings. Contract: never throws. */
+  /** Whether a running gateway receives the messages of the bot of these settings. Contract: never throws. */
   isReceived(values: Values): Promise<boolean>;
-  /** Lets a person use that gateway at once; false where its Redis does not answer. Contract: never throws. */
+  /** Lets a person use the running gateway at once; false if that fails. Contract: never throws. */
   letIn(values: Values, id: number): Promise<boolean>;
   save(changes: ReadonlyMap<string, string>): Promise<void>;
-  /** Aborts when the setup is to end. */
+  /** Aborts when a signal ends the setup. */
   signal: AbortSignal;
   /** The settings file. */
   file: string;

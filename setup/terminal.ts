@@ -1,18 +1,18 @@
 import { confirm, intro, isCancel, log, note, outro, password, select, text } from '@clack/prompts';
 
-/** Somebody ended the setup. */
+/** The person ended the setup. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError';
 }
 
-/** One of some answers. */
+/** One answer to choose. */
 export interface Option<T extends string> {
   value: T;
   label: string;
   hint?: string;
 }
 
-/** A question whose answer is typed. `faultOf` says what is wrong with an answer, which is then asked for again. */
+/** A question with a typed answer. If `faultOf` returns a fault, the terminal shows the fault and waits for another answer. */
 export interface Question {
   message: string;
   initial?: string | undefined;
@@ -22,8 +22,7 @@ export interface Question {
 /**
  * The person at the terminal.
  *
- * Contract: a question that is cancelled throws `CancelledError`. Texts may hold anything: what could steer a terminal
- * is removed.
+ * Contract: a cancelled question throws `CancelledError`. Texts may hold anything; the terminal removes control characters.
  */
 export interface Terminal {
   open(title: string): void;
@@ -33,7 +32,7 @@ export interface Terminal {
   good(text: string): void;
   warn(text: string): void;
   ask(question: Question): Promise<string>;
-  /** Asks for a secret: it is not shown, and no initial value is offered. */
+  /** Asks for a secret, without printing the answer. */
   askSecret(question: Omit<Question, 'initial'>): Promise<string>;
   confirm(message: string, isYes?: boolean): Promise<boolean>;
   choose<T extends string>(message: string, options: readonly Option<T>[]): Promise<T>;
@@ -41,7 +40,7 @@ export interface Terminal {
 
 /** A terminal on this process's own streams. When `signal` aborts, the open question is cancelled. */
 export function openTerminal(signal: AbortSignal): Terminal {
-  const typed = ({ message, faultOf }: Question) => ({
+  const promptOf = ({ message, faultOf }: Question) => ({
     message: printable(message),
     signal,
     validate: (value: string | undefined) => faultOf((value ?? '').trim()),
@@ -55,17 +54,17 @@ export function openTerminal(signal: AbortSignal): Terminal {
     warn: (words) => log.warn(printable(words)),
     ask: async (question) => {
       const initialValue = question.initial ?? '';
-      return answered(await text({ ...typed(question), initialValue })).trim();
+      return answerOf(await text({ ...promptOf(question), initialValue })).trim();
     },
-    askSecret: async (question) => answered(await password({ ...typed(question), clearOnError: true })).trim(),
+    askSecret: async (question) => answerOf(await password({ ...promptOf(question), clearOnError: true })).trim(),
     confirm: async (message, isYes = true) =>
-      answered(await confirm({ message: printable(message), initialValue: isYes, signal })),
+      answerOf(await confirm({ message: printable(message), initialValue: isYes, signal })),
     choose: async <T extends string>(message: string, options: readonly Option<T>[]) =>
-      answered(await select<string>({ message: printable(message), options: [...options], signal })) as T,
+      answerOf(await select<string>({ message: printable(message), options: [...options], signal })) as T,
   };
 }
 
-function answered<T>(answer: T): Exclude<T, symbol> {
+function answerOf<T>(answer: T): Exclude<T, symbol> {
   if (isCancel(answer)) throw new CancelledError();
   return answer as Exclude<T, symbol>;
 }

@@ -1,7 +1,7 @@
 import { readSettings } from '../shared/base/settings.ts';
 import { isWritable } from './env-write.ts';
 
-/** The fault in a value of a setting, in words that do not quote it; undefined when there is none. Pure. */
+/** The fault in a value of a setting, in words that do not quote the value; `undefined` for a good value. Pure. */
 export function faultOf(name: string, value: string): string | undefined {
   if (value === '') return 'This cannot be empty.';
   if (!isWritable(value)) return 'A value cannot contain a quote or a line break.';

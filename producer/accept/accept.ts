@@ -25,11 +25,11 @@ import {
 } from './read-update.ts';
 
 /**
- * Takes in one update, from a poll or a delivery: puts it on the stream, applies it to a message there, or ignores it
- * on purpose and counts that.
+ * Accepts one update from a poll or a webhook: stores its message on the stream, applies an edit to a stored message, or
+ * ignores the update and counts that.
  *
- * Contract: when it resolves, the update is dealt with and may be confirmed to Telegram; a second call has the same
- * result. Rejects when the update could not be stored; it must then come again. Idempotent per update id.
+ * Contract: idempotent per update id. When it resolves, the caller may confirm the update to Telegram. Rejects when Redis could
+ * not store the update; the caller must then leave the update unconfirmed, so that Telegram sends it again.
  */
 export type AcceptUpdate = (update: unknown) => Promise<void>;
 
@@ -41,10 +41,10 @@ type Task =
   | { kind: 'ignore'; reason: string; overheard?: InboundMessage }
   | { kind: 'store'; message: InboundMessage; isEdit?: boolean; mayBeNew?: boolean };
 
-/** Accepts the updates of one bot into an inbox, beside any number of others. Without a summoner nobody begins an answer. */
+/** Any number of processes may accept the updates of one bot. Without a summoner, a summons gets no first message here. */
 export function createAccept(env: ProducerEnv, summoner?: Pick<Summoner, 'begin'>): AcceptUpdate {
   const { settings, telegram, inbox, telemetry, log, reach } = env;
-  const open = openPlaces(env);
+  const places = createPlaces(env);
   const overheard = new Overheard(settings.GROUP_CONTEXT_MESSAGES);
   const ignore = (reason: string) => {
     telemetry.count(METRIC.ignored, { reason });
@@ -52,12 +52,12 @@ export function createAccept(env: ProducerEnv, summoner?: Pick<Summoner, 'begin'
   };
   return async (update) => {
     reach('update received');
-    const lists = await open.listsFor(groupIn(update));
+    const lists = await places.listsFor(groupIn(update));
     const gate = { ...lists, bot: { id: telegram.botId, name: env.botName() } };
     const move = moveOf(update, gate);
     if (move !== undefined) {
       await inbox.reportMove(move);
-      open.follow(move);
+      places.follow(move);
     }
     const presence = presenceOf(update, gate);
     if (presence !== undefined) return inbox.notePresence(presence);
@@ -65,22 +65,22 @@ export function createAccept(env: ProducerEnv, summoner?: Pick<Summoner, 'begin'
     const pressId = pressIdOf(update);
     if (task.kind === 'ignore') {
       const words = task.reason === 'not_an_operator' ? OPERATORS_ONLY : undefined;
-      // Also for a button that names no command, such as one of an earlier bot: until then its app waits. Strangers get none.
+      // The app of a person who pressed waits for an answer, also for a button without a command. Strangers get no answer.
       if (pressId !== undefined && task.reason !== 'not_allowed') void telegram.answerPress(pressId, words);
       if (task.overheard) overheard.note(task.overheard, Date.now());
       return ignore(task.reason);
     }
     const { mayBeNew = false } = task;
-    const message = overheard.before(task.message, Date.now());
+    const message = overheard.addTo(task.message, Date.now());
     try {
       const result = task.isEdit ? await storeEdit(env, message, mayBeNew) : await store(env, summoner, message);
-      // Only now: a press whose app goes on waiting is pressed again.
+      // Answer after the write: if the write fails, the app keeps waiting, and the person presses again.
       if (pressId !== undefined) void telegram.answerPress(pressId);
       if (result !== 'accepted') return result === 'replaced' ? undefined : ignore(result);
       overheard.clear(message);
     } catch (error) {
       if (!(error instanceof UnreadableMessageError)) throw error;
-      // A retry would fail again, and hold up every chat behind it.
+      // A retry would fail again and block the chat.
       telemetry.count(METRIC.ignored, { reason: 'malformed' });
       log.error({ err: error, update: message.updateId }, 'an update that cannot be encoded was skipped');
       return;
@@ -104,7 +104,7 @@ async function taskOf(env: ProducerEnv, update: unknown, gate: Gate): Promise<Ta
   return { kind: 'ignore', reason: reading.reason, ...('message' in reading && { overheard: reading.message }) };
 }
 
-/** Decides about one update that is no edit, by its kind. */
+/** Reads one update that is no edit, by its kind. */
 function read({ settings }: ProducerEnv, update: unknown, gate: Gate): UpdateReading {
   const { TELEGRAM_GUESTS: guests, INBOUND_TEXT_MAX_CHARS: textMaxChars } = settings;
   const atDesk = readDesk(update, gate, Date.now());
@@ -115,41 +115,41 @@ function read({ settings }: ProducerEnv, update: unknown, gate: Gate): UpdateRea
   return readUpdate(update, gate, textMaxChars);
 }
 
-/** Whether a chat may become a supergroup with another id: a group that is none yet. */
-function mayMove(chatId: number): boolean {
+/** Whether an id is that of a basic group, which may become a supergroup with another id. */
+function isBasicGroup(chatId: number): boolean {
   return chatId < 0 && chatId > -1_000_000_000_000;
 }
 
-/** The places that are open now; a group also under the id to which it moved. */
-function openPlaces({ settings, allowed, inbox }: ProducerEnv) {
+/** The lists of allowed places, which have a group also under the id to which it moved. */
+function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
   const answersAll = settings.TELEGRAM_ANSWER_ALL_IDS;
   const desk = deskOf(settings);
   const former = new Map<number, number>();
-  const followed = (ids: AllowedIds): Gate['allowed'] =>
+  const includeMoved = (ids: AllowedIds): Gate['allowed'] =>
     ids === 'everyone' ? ids : { has: (id) => ids.has(id) || ids.has(former.get(id) ?? id) };
   return {
     follow: ({ from, to }: GroupMove): void => void former.set(to, from),
-    /** Contract: rejects when Redis cannot be reached. */
+    /** The lists for an update from `group`. Contract: rejects when Redis cannot be reached. */
     async listsFor(group: number | undefined): Promise<Pick<Gate, 'allowed' | 'answersAll' | 'desk'>> {
-      const desks = new Set(desk !== undefined && mayMove(desk.chatId) ? [desk.chatId] : []);
+      const desks = new Set(desk !== undefined && isBasicGroup(desk.chatId) ? [desk.chatId] : []);
       const lists = { allowed: await allowed(), answersAll, desks };
-      const isNews = (ids: AllowedIds, id: number) => ids !== 'everyone' && ids.size > 0 && !ids.has(id);
-      if (group !== undefined && !former.has(group) && Object.values(lists).some((ids) => isNews(ids, group))) {
-        // Another process may have seen the move of a group that is not named.
+      const isMissing = (ids: AllowedIds, id: number) => ids !== 'everyone' && ids.size > 0 && !ids.has(id);
+      if (group !== undefined && !former.has(group) && Object.values(lists).some((ids) => isMissing(ids, group))) {
+        // An unlisted group may be a listed one that moved, and another process may have seen the move.
         const from = await inbox.movedFrom(group);
         if (from !== undefined) former.set(group, from);
       }
       const isDesk = group !== undefined && former.get(group) === desk?.chatId;
       return {
-        allowed: followed(lists.allowed),
-        answersAll: followed(answersAll),
+        allowed: includeMoved(lists.allowed),
+        answersAll: includeMoved(answersAll),
         desk: desk && isDesk ? { ...desk, chatId: group } : desk,
       };
     },
   };
 }
 
-/** Why an edit changed nothing, as it is counted. */
+/** The metric's reasons for edits that changed nothing. */
 const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replaced'>, string>> = {
   unchanged: 'edit_unchanged',
   'too late': 'edit_too_late',
@@ -157,26 +157,26 @@ const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replace
   unknown: 'edit_unknown',
 };
 
-/** Puts a message on the stream, once. Contract: as `Inbox.accept`. */
+/** Stores a message on the stream. Contract: as `Inbox.accept`. */
 async function store(
   env: ProducerEnv,
   summoner: Pick<Summoner, 'begin'> | undefined,
   message: InboundMessage,
 ): Promise<'accepted'> {
   const { inbox, telegram } = env;
-  const stored = await traced(env, message, () => inbox.accept(telegram.botId, message, traceparent()));
-  // One that came before was begun then, or waits for the worker that answers it.
+  const stored = await traceWrite(env, message, () => inbox.accept(telegram.botId, message, traceparent()));
+  // For a repeated update, a producer has sent the first message already, or the worker sends it.
   if (message.summons && !stored.duplicate) summoner?.begin(stored.entry, message);
   return 'accepted';
 }
 
 /**
- * Applies an edit. Returns `accepted` where it became a message of its own, `replaced` where it changed one that waits,
- * or else why it is ignored. Contract: as `Inbox.edit`.
+ * Applies an edit. Returns `accepted` if the edit became a new message, `replaced` if it changed a waiting message, or else the
+ * reason to ignore it. Contract: as `Inbox.edit`.
  */
 async function storeEdit(env: ProducerEnv, message: InboundMessage, mayBeNew: boolean): Promise<string> {
   const { inbox, telegram } = env;
-  const { result } = await traced(env, message, async () => {
+  const { result } = await traceWrite(env, message, async () => {
     const edited = await inbox.edit(telegram.botId, message, traceparent(), mayBeNew);
     return { ...edited, duplicate: edited.result !== 'new' };
   });
@@ -184,7 +184,7 @@ async function storeEdit(env: ProducerEnv, message: InboundMessage, mayBeNew: bo
   return result === 'replaced' ? result : IGNORED[result];
 }
 
-async function traced<Stored extends { entry: EntryId | ''; duplicate: boolean }>(
+async function traceWrite<Stored extends { entry: EntryId | ''; duplicate: boolean }>(
   { telemetry }: ProducerEnv,
   message: InboundMessage,
   put: () => Promise<Stored>,

@@ -7,20 +7,20 @@ import { type Desk, type Gate, isForAnother } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { personOf, placeOf, type RawUpdate, type UpdateReading } from './read-update.ts';
 
-/** The data of our buttons: behind `/desk ` it is opaque to everybody but the worker that made it. */
+/** The data of our buttons: `/desk ` and words whose meaning only the worker knows. */
 const PRESS = /^\/desk [\w.@/-]+(?: [\w.@/-]+)*$/;
 const WORDS_CHARS_MAX = 300;
 
-/** Where operators work; nowhere without a chat of alerts. */
+/** The chat of alerts and its operators; `undefined` without such a chat. */
 export function deskOf(settings: Settings): Desk | undefined {
   const { TELEGRAM_ALERT_CHAT_ID: chatId } = settings;
   return chatId === undefined ? undefined : { chatId, operators: operatorsOf(settings) };
 }
 
 /**
- * Reads what an operator does in the chat of alerts as the command `desk`, so that it is as durable and as orderly as any
- * message: the press of a button under an alert, or one of the operators' commands. All else is `undefined`, and is read as
- * in any chat. Pure, never throws.
+ * Reads an operator's command in the chat of alerts, or the press of a button under an alert, as the command `desk`. So the
+ * stream stores and orders it like any message. Returns `undefined` for other updates, which the caller reads as in any chat.
+ * Pure, never throws.
  */
 export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateReading | undefined {
   const { desk } = gate;
@@ -31,19 +31,18 @@ export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateRead
     if (typeof data !== 'string' || !PRESS.test(data) || !isInteger(under?.message_id)) return undefined;
     if (under.chat?.id !== desk.chatId || !isInteger(from?.id)) return undefined;
     if (!desk.operators.has(from.id)) return { accept: false, reason: 'not_an_operator' };
-    return acceptedCommand(updateId, under, from, { text: data, sentAtMs: nowMs, pressed: under.message_id });
+    return acceptCommand(updateId, under, from, { text: data, sentAtMs: nowMs, pressed: under.message_id });
   }
   if (!isFields(message) || message.chat?.id !== desk.chatId) return undefined;
   const { from } = message as RawMessage;
-  // First: what others write there is not read at all.
   if (!isInteger(from?.id) || !desk.operators.has(from.id)) return undefined;
   const text = wordsOf(message, gate.bot);
   if (text === undefined) return undefined;
   const sentAtMs = isInteger(message.date) ? message.date * 1000 : nowMs;
-  return acceptedCommand(updateId, message, from, { text, sentAtMs });
+  return acceptCommand(updateId, message, from, { text, sentAtMs });
 }
 
-/** A message as the command that it is at the desk, such as `/desk status`. */
+/** The text of the command `desk` for an operator's command: `/desk status` for `/status`. `undefined` for other messages. */
 function wordsOf(message: RawMessage, bot: Gate['bot']): string | undefined {
   const { text, forward_origin: origin } = message;
   if (typeof text !== 'string' || origin !== undefined || isForAnother(message, bot)) return undefined;
@@ -52,7 +51,7 @@ function wordsOf(message: RawMessage, bot: Gate['bot']): string | undefined {
   return graphemePrefix(`/desk ${command.name} ${command.words}`.trim().replace(/\s+/g, ' '), WORDS_CHARS_MAX);
 }
 
-function acceptedCommand(
+function acceptCommand(
   updateId: number,
   message: RawMessage,
   from: NonNullable<RawMessage['from']>,

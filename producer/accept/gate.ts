@@ -4,23 +4,23 @@ import type { Unchecked } from '../../shared/telegram/method.ts';
 import type { RawMessage } from './raw-message.ts';
 import { mentionsInRich, readRich } from './read-rich.ts';
 
-/** The chat of alerts, by its id now, and the people who may act there as operators. */
+/** The chat of alerts, by its current id, and the operators: the people who may give commands there. */
 export interface Desk {
   chatId: number;
   operators: ReadonlySet<number>;
 }
 
-/** Who may talk to the bot, and what counts as talking to it. */
+/** The rules by which the producer accepts messages. */
 export interface Gate {
-  /** People, for their private chats, and groups. */
+  /** The ids of people, for their private chats, and of groups. */
   allowed: Pick<ReadonlySet<number>, 'has'> | 'everyone';
-  /** Groups in which every message is for the bot. In all others it must be addressed. */
+  /** Groups whose every message is for the bot. In other groups, a message must address the bot. */
   answersAll: Gate['allowed'];
-  /** Where operators work: in the chat of alerts. Absent where there is none. */
+  /** Absent without a chat of alerts. */
   desk?: Desk | undefined;
   bot: {
     id: number;
-    /** Its name, without the `@`; `undefined` until Telegram has told it. */
+    /** The user name, without the `@`; `undefined` before Telegram's first answer. */
     name: string | undefined;
   };
 }
@@ -29,8 +29,8 @@ export interface Gate {
 type RawEntity = Omit<Unchecked<MessageEntity>, 'user'> & { user?: Unchecked<User> | null };
 
 /**
- * Whether the place is open: a person's id opens the private chat with that person, a group's id opens that group. In a
- * private chat both ids are the same, but for a chat of a channel.
+ * Whether the allow list admits a chat: by a person's id for that person's private chat, by a group's id for that group. In a
+ * private chat both ids are the same, except in a channel's chat.
  */
 export function isOpen({ allowed }: Gate, fromId: number, chatId: number, isPrivate: boolean): boolean {
   if (allowed === 'everyone') return true;
@@ -38,8 +38,8 @@ export function isOpen({ allowed }: Gate, fromId: number, chatId: number, isPriv
 }
 
 /**
- * Whether a sender in a group is not on the allow list as a person. What costs or forgets is not done for a guest. An
- * anonymous admin speaks as the group itself, which is allowed.
+ * Whether the allow list lacks the sender of a group's message. Guests may not give commands that cost money or delete data.
+ * An anonymous admin writes in the name of the group itself, which is allowed, and is no guest.
  */
 export function isGuest(
   { allowed }: Gate,
@@ -52,7 +52,7 @@ export function isGuest(
   return !allowed.has(fromId);
 }
 
-/** Whether a command names another bot. Without a name of our own, every command is ours. */
+/** Whether a command names another bot. Before we know our own name, every command counts as ours. */
 export function isForAnother(message: RawMessage, { name }: Gate['bot']): boolean {
   const addressee = addresseeOf(textOf(message));
   return addressee !== undefined && name !== undefined && addressee.toLowerCase() !== name.toLowerCase();
@@ -60,9 +60,8 @@ export function isForAnother(message: RawMessage, { name }: Gate['bot']): boolea
 
 /**
  * Whether a message of a group is for the bot: a command, a reply to the bot, or a mention in the text, the caption or
- * anywhere in a rich message.
- * Only the server's marks count as mentions: a name inside code or a link is none. Without a name of our own, every
- * mention counts: what we cannot tell apart is answered rather than lost.
+ * anywhere in a rich message. Only Telegram's marks count as mentions, not a name inside code or a link. Before we know our own
+ * name, every mention counts: a needless answer is better than a lost message.
  */
 export function isAddressed(message: RawMessage, chatId: number, { answersAll, bot }: Gate): boolean {
   if (answersAll === 'everyone' || answersAll.has(chatId)) return true;
@@ -90,7 +89,7 @@ function isOurName(
 
 function isReplyTo({ reply_to_message: replied }: RawMessage, botId: number): boolean {
   const { from, forum_topic_created: topic } = (replied ?? {}) as RawMessage;
-  // Each message of a topic is a reply to the service message that opened it, which the bot may have done.
+  // Each message of a topic is a reply to the service message that opened the topic, and the bot may have opened the topic.
   return topic === undefined && from?.id === botId;
 }
 
@@ -100,7 +99,7 @@ function mentions(text: unknown, entities: unknown, { id, name }: Gate['bot']): 
     if (entity?.type === 'text_mention') return entity.user?.id === id;
     if (entity?.type !== 'mention' || typeof entity.offset !== 'number' || typeof entity.length !== 'number')
       return false;
-    const named = text.slice(entity.offset + 1, entity.offset + entity.length);
-    return name === undefined || named.toLowerCase() === name.toLowerCase();
+    const mention = text.slice(entity.offset + 1, entity.offset + entity.length);
+    return name === undefined || mention.toLowerCase() === name.toLowerCase();
   });
 }

@@ -13,8 +13,8 @@ import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { readUpdate, type UpdateReading } from './read-update.ts';
 
 /**
- * Reads a summons as a message of the person who calls: only `guests` may, by the number of their account, and never a bot
- * or a chat that speaks for somebody. What stands around it in the chat is not seen. Pure, never throws.
+ * Reads a summons as a message of its sender. Accepts only people whose user id is in `guests`, and neither a bot nor a chat
+ * in whose name somebody writes. Pure, never throws.
  */
 export function readSummons(
   update: unknown,
@@ -28,7 +28,7 @@ export function readSummons(
   if (!isInteger(from?.id) || typeof queryId !== 'string' || queryId !== wellFormed(queryId))
     return { accept: false, reason: 'malformed' };
   if (!guests.has(from.id) || isFields(senderChat)) return { accept: false, reason: 'not_allowed' };
-  // Telegram has seen to it that the message is for this bot.
+  // Telegram delivers a summons only to the bot that it names, in any chat, so the other checks of a gate do not apply.
   const open: Gate = { ...gate, allowed: 'everyone', answersAll: 'everyone' };
   const reading = readUpdate({ update_id, message }, open, textMaxChars);
   return reading.accept ? { accept: true, message: asSummons(reading.message, queryId) } : reading;
@@ -39,48 +39,48 @@ function asSummons({ topicId: _, album: __, chatId, from, ...read }: InboundMess
   return { ...read, ...own, summons: { chatId, queryId } };
 }
 
-/** Answers summonses as soon as they are accepted. */
+/** Sends the first message of the answer to a summons. */
 export interface Summoner extends Service {
-  /** Puts the beginning of the answer into the chat. Contract: returns at once and never throws; the worker sees to what fails. */
+  /** Sends the first message. Contract: returns at once and never throws; after a failure, the worker sends that message. */
   begin(entry: EntryId, message: InboundMessage): void;
 }
 
 /**
- * A summons expires within seconds, and its message may wait for longer: behind others of its lane, or for a free worker.
- * So the process that accepts it answers it with a few words, and the answer itself is edited in. Telegram takes that once,
- * so only its own word is noted; where there is none, the worker that delivers the answer tries again.
+ * A summons expires within seconds, and its job may wait longer, behind others of its lane or for a free worker. So the
+ * producer sends a short first message at once, and the worker edits the answer into that message. Telegram accepts one message
+ * per summons. So the producer stores only a definite reply of Telegram: the message's id, or a final refusal.
  */
 export function createSummoner({ telegram, redis, settings, log, reach }: ProducerEnv): Summoner {
   const running = new Set<Promise<void>>();
   const answer = async (book: SummonsBook, entry: EntryId, { summons, from }: InboundMessage): Promise<void> => {
     const { oneMoment } = textsFor(undefined, from.language);
-    const answered = await telegram.answerSummons(summons?.queryId ?? '', oneMoment, FIRST_MESSAGE_WITHIN_MS);
+    const result = await telegram.answerSummons(summons?.queryId ?? '', oneMoment, FIRST_MESSAGE_WITHIN_MS);
     reach('summons answered');
-    if (answered.ok) await keepTrying(() => book.put(entry, answered.value.inlineId));
-    else if (isFinal(answered.failure)) await book.refuse(entry);
+    if (result.ok) await retryWrite(() => book.put(entry, result.value.inlineId));
+    else if (isFinal(result.failure)) await book.refuse(entry);
     reach('summons noted');
   };
   return {
     name: 'summoner',
     begin(entry, message) {
       const book = summonsBook(redis, keysOf(shardOf(message.chatId, settings.SHARDS)));
-      const begun = answer(book, entry, message)
+      const task = answer(book, entry, message)
         .catch((error) => log.warn({ err: error, entry }, 'the beginning of an answer to a summons could not be noted'))
-        .finally(() => running.delete(begun));
-      running.add(begun);
+        .finally(() => running.delete(task));
+      running.add(task);
     },
     stop: async () => void (await Promise.all(running)),
   };
 }
 
-const NOTE_RETRY_MS = 200;
-const NOTE_TRIES = 25;
+const WRITE_RETRY_MS = 200;
+const WRITE_TRIES = 25;
 
-/** Only this process knows the id: a Redis that is away for a moment must not lose it. */
-function keepTrying(note: () => Promise<unknown>, left = NOTE_TRIES): Promise<unknown> {
-  return note().catch(async (error) => {
-    if (left <= 1) throw error;
-    await pause(NOTE_RETRY_MS);
-    return keepTrying(note, left - 1);
+/** Retries a write for about five seconds: only this process knows the message's id, and Redis may be away for a moment. */
+function retryWrite(write: () => Promise<unknown>, triesLeft = WRITE_TRIES): Promise<unknown> {
+  return write().catch(async (error) => {
+    if (triesLeft <= 1) throw error;
+    await pause(WRITE_RETRY_MS);
+    return retryWrite(write, triesLeft - 1);
   });
 }

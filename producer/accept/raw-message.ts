@@ -4,13 +4,13 @@ import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundFile, Sound } from '../../shared/flow/message.ts';
 import type { Unchecked } from '../../shared/telegram/method.ts';
 
-/** A message as Telegram delivers it. Nothing of it is checked yet. */
+/** A message as Telegram delivers it, unchecked. */
 export type RawMessage = Omit<Unchecked<Message>, 'from' | 'chat'> & {
   from?: Unchecked<User>;
   chat?: Unchecked<Chat>;
 };
 
-/** No endpoint accepts a request body with lone surrogates or NUL. */
+/** Replaces lone surrogates and removes NUL, which no model's endpoint accepts in a request body. */
 export function wellFormed(text: string): string {
   return text.toWellFormed().replaceAll('\0', '');
 }
@@ -21,7 +21,7 @@ export function isInteger(value: unknown): value is number {
 
 const LINE_CHARS = 300;
 
-/** A text on one line, of a bounded length; empty for anything else. */
+/** A text on one line of at most 300 characters; empty for other values. */
 export function lineOf(value: unknown): string {
   if (typeof value !== 'string') return '';
   return graphemePrefix(
@@ -39,28 +39,28 @@ const NAME_CHARS = 128;
 const FILE_ID_CHARS = 512;
 /** Control characters, and those that reverse the text direction: `gpj.exe` must not read as `exe.jpg`. */
 const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
-/** Moving pictures, of which the model can see the thumbnail alone. */
+/** Moving pictures. The model can see only their thumbnails. */
 export const MOVING = ['animation', 'video', 'video_note'] as const;
 
 /**
- * The photo or the file of a message; of a video its thumbnail. Only its bytes show what kind of file it is, so a
- * document is accepted whatever type its sender states. Pure, never throws.
+ * The photo or the file of a message, or the thumbnail of its video. Accepts a document of any stated type, because only the
+ * bytes of a file show its real type. Pure, never throws.
  */
 export function fileOf(message: RawMessage): InboundFile | undefined {
   // Telegram also sends an animation as a document, for old bots.
   const moving = MOVING.find((kind) => kind in message);
   if (moving !== undefined) return thumbnailOf(moving, message[moving]);
   const photo = largestPhoto(message.photo);
-  if (photo) return { what: 'photo', fileId: photo.fileId, ...statedSize(photo.bytes) };
+  if (photo) return { what: 'photo', fileId: photo.fileId, ...sizeOf(photo.bytes) };
   const { document } = message;
-  return hasFileId(document) ? { what: 'document', fileId: document.file_id, ...statedOf(document) } : undefined;
+  return hasFileId(document) ? { what: 'document', fileId: document.file_id, ...metadataOf(document) } : undefined;
 }
 
 /** The name, type and size that a sender's app states. */
-function statedOf(file: RawFile): Pick<Sound, 'name' | 'mediaType' | 'bytes'> {
+function metadataOf(file: RawFile): Pick<Sound, 'name' | 'mediaType' | 'bytes'> {
   const { file_size: bytes, mime_type: mediaType } = file as Unchecked<Document>;
   const type = typeof mediaType === 'string' ? graphemePrefix(wellFormed(mediaType), TYPE_CHARS) : '';
-  return { ...nameOf(file), ...(type !== '' && { mediaType: type }), ...statedSize(bytes) };
+  return { ...nameOf(file), ...(type !== '' && { mediaType: type }), ...sizeOf(bytes) };
 }
 
 /** The name that a sender's app gave to a file, on one line and without any folder. */
@@ -71,19 +71,19 @@ export function nameOf({ file_name: fileName }: Unchecked<Document>): { name?: s
   return name === '' ? {} : { name };
 }
 
-/** How long something lasts, where its sender's app says so. */
+/** The duration of a recording or a video, if the sender's app states it. */
 export function lengthOf({ duration }: Unchecked<Video>): { seconds?: number } {
   return isInteger(duration) && duration > 0 ? { seconds: duration } : {};
 }
 
-/** Whether Telegram stores something for us under an id that can be kept. */
+/** Whether a value is a file with an id that we can store. */
 function hasFileId(file: unknown): file is RawFile {
   const { file_id: id } = (file ?? {}) as Partial<RawFile>;
   return typeof id === 'string' && id !== '' && id.length <= FILE_ID_CHARS && id === wellFormed(id);
 }
 
-/** A size that is stated and possible. */
-function statedSize(bytes: unknown): { bytes?: number } {
+/** The size that a sender's app states, if it is possible. */
+function sizeOf(bytes: unknown): { bytes?: number } {
   return isInteger(bytes) && bytes > 0 ? { bytes } : {};
 }
 
@@ -93,12 +93,12 @@ function thumbnailOf(what: string, moving: unknown): InboundFile | undefined {
   return {
     what: 'photo',
     fileId,
-    ...statedSize(bytes),
+    ...sizeOf(bytes),
     thumbnailOf: { what, ...lengthOf(moving), ...nameOf(moving) },
   };
 }
 
-/** Telegram offers a photo in several sizes. */
+/** The largest of the sizes in which Telegram offers a photo. */
 function largestPhoto(sizes: unknown): { fileId: string; bytes: unknown } | undefined {
   if (!Array.isArray(sizes)) return undefined;
   const [largest] = sizes
@@ -125,10 +125,10 @@ export function soundOf(message: RawMessage): { what: string; sound: Sound } | u
   if (what === undefined) return undefined;
   const spoken = message[what];
   if (!hasFileId(spoken)) return undefined;
-  return { what, sound: { fileId: spoken.file_id, ...statedOf(spoken), ...lengthOf(spoken) } };
+  return { what, sound: { fileId: spoken.file_id, ...metadataOf(spoken), ...lengthOf(spoken) } };
 }
 
-/** Words for the fields of a message, by their names. */
+/** Functions that describe the fields of a message in words, by the fields' names. */
 type Describing<Name extends keyof Message> = {
   readonly [Kind in Name]: (of: Unchecked<NonNullable<Message[Kind]>>) => string;
 };
@@ -138,9 +138,8 @@ const coordinates = ({ latitude, longitude }: Unchecked<Location>): string =>
 const number = (value: unknown): string => (typeof value === 'number' ? String(value) : '?');
 const texts = (list: unknown): Fields[] => (Array.isArray(list) ? list.filter(isFields) : []);
 
-/** Kinds of content that are told in words. */
+/** Small kinds of content, which the model gets in words. */
 export type DescribedKind = 'checklist' | 'contact' | 'dice' | 'location' | 'poll' | 'sticker' | 'venue';
-/** Small things that people send, in words for the model. */
 const DESCRIBED: Describing<DescribedKind> = {
   sticker: ({ emoji, set_name: set }) =>
     `(a sticker: ${lineOf(emoji)}${set === undefined ? '' : `, of the set ${lineOf(set)}`})`,
@@ -164,7 +163,7 @@ const DESCRIBED: Describing<DescribedKind> = {
     ].join('\n'),
 };
 
-/** Kinds of content that people send and deserve an answer to, although this version cannot read them. */
+/** Kinds of content that get an answer even if this version cannot read them. */
 export const UNSUPPORTED = [
   'animation',
   'audio',
@@ -183,16 +182,16 @@ export const UNSUPPORTED = [
 ] as const satisfies readonly (keyof Message)[];
 type UnsupportedKind = (typeof UNSUPPORTED)[number];
 
-/** Pictures, files and recordings, as far as their names and lengths tell of them. */
+/** Describes media by their names and lengths. */
 const MEDIA: Describing<UnsupportedKind> = {
-  animation: (of) => `(an animation${length(of)})`,
-  video: (of) => `(a video${length(of)}${named(of)})`,
-  video_note: (of) => `(a video note${length(of)})`,
-  voice: (of) => `(a voice message${length(of)})`,
-  audio: (of) => `(an audio file${length(of)}${titled(of)})`,
+  animation: (of) => `(an animation${lengthSuffix(of)})`,
+  video: (of) => `(a video${lengthSuffix(of)}${nameSuffix(of)})`,
+  video_note: (of) => `(a video note${lengthSuffix(of)})`,
+  voice: (of) => `(a voice message${lengthSuffix(of)})`,
+  audio: (of) => `(an audio file${lengthSuffix(of)}${titleSuffix(of)})`,
   live_photo: () => '(a photo)',
   photo: () => '(a photo)',
-  document: (of) => `(a file${named(of)})`,
+  document: (of) => `(a file${nameSuffix(of)})`,
   paid_media: () => '(something to be paid for)',
   story: () => '(a story)',
   game: () => '(a game)',
@@ -201,26 +200,25 @@ const MEDIA: Describing<UnsupportedKind> = {
   invoice: ({ title }) => `(an invoice: ${lineOf(title)})`,
 };
 
-const length = (of: Unchecked<Video>): string => (typeof of.duration === 'number' ? ` of ${of.duration} s` : '');
-const named = ({ file_name: name }: Unchecked<Document>): string => (lineOf(name) === '' ? '' : `: ${lineOf(name)}`);
-function titled(of: Unchecked<Audio>): string {
+const lengthSuffix = (of: Unchecked<Video>): string => (typeof of.duration === 'number' ? ` of ${of.duration} s` : '');
+const nameSuffix = ({ file_name: name }: Unchecked<Document>): string =>
+  lineOf(name) === '' ? '' : `: ${lineOf(name)}`;
+function titleSuffix(of: Unchecked<Audio>): string {
   const tags = [of.performer, of.title].map(lineOf).filter((tag) => tag !== '');
-  return tags.length === 0 ? named(of) : `: ${tags.join(' – ')}`;
+  return tags.length === 0 ? nameSuffix(of) : `: ${tags.join(' – ')}`;
 }
 
-/** A sticker, a place, a contact, a poll, a throw or a checklist in words; nothing for other messages. Pure, total. */
+/** Describes a sticker, a place, a contact, a poll, dice or a checklist; `undefined` for other messages. Pure, never throws. */
 export function inWords(message: RawMessage | Fields): string | undefined {
-  return described(message, DESCRIBED);
+  return describeFirst(message, DESCRIBED);
 }
 
-/**
- * The media of a message in words, as far as can be told without looking at it; nothing for other messages. Pure.
- */
+/** Describes the media of a message by name and length, without opening a file; `undefined` for other messages. Pure. */
 export function mediaInWords(message: RawMessage | Fields): string | undefined {
-  return described(message, MEDIA);
+  return describeFirst(message, MEDIA);
 }
 
-function described(
+function describeFirst(
   message: RawMessage | Fields,
   kinds: Readonly<Record<string, (of: Fields) => string>>,
 ): string | undefined {

@@ -17,52 +17,50 @@ import {
 } from './raw-message.ts';
 import { type RichContent, readRich } from './read-rich.ts';
 
-/** The content of a message; `undefined` for a service message. Long texts are cut. Pure, never throws. */
+/** The content of a message, with long texts cut; `undefined` for a service message or a blank text. Pure, never throws. */
 export function contentOf(message: RawMessage, textMaxChars: number): InboundMessage['content'] | undefined {
-  const text = writtenText(message.text);
-  if (text !== '') return { kind: 'text', text: capped(text, textMaxChars) };
-  const caption = writtenText(message.caption);
+  const text = textOf(message.text);
+  if (text !== '') return { kind: 'text', text: cap(text, textMaxChars) };
+  const caption = textOf(message.caption);
   const file = fileOf(message);
   const spoken = soundOf(message);
-  const heard = spoken && { sound: spoken.sound };
-  if (file) return { kind: 'file', text: capped(caption, textMaxChars), file, ...heard };
+  const recording = spoken && { sound: spoken.sound };
+  if (file) return { kind: 'file', text: cap(caption, textMaxChars), file, ...recording };
   if (spoken) {
-    const words = caption === '' ? {} : { text: capped(caption, textMaxChars) };
-    return { kind: 'unsupported', what: spoken.what, ...words, ...heard };
+    const words = caption === '' ? {} : { text: cap(caption, textMaxChars) };
+    return { kind: 'unsupported', what: spoken.what, ...words, ...recording };
   }
-  const described = inWords(message) ?? unseen(message, caption);
-  if (described !== undefined) return { kind: 'text', text: capped(described, textMaxChars) };
+  const described = inWords(message) ?? describeVideo(message, caption);
+  if (described !== undefined) return { kind: 'text', text: cap(described, textMaxChars) };
   const rich = readRich(message.rich_message);
   if (rich.text !== '') return { kind: 'text', ...richOf(rich, textMaxChars) };
   const what = UNSUPPORTED.find((kind) => kind in message);
   if (what !== undefined) return { kind: 'unsupported', what };
-  // A blank text is nothing to answer. What is neither that nor a service message is new to us, and somebody wrote it; nobody
-  // can forward a service message.
+  // Blank texts and service messages, which nobody can forward, get no answer. Any other content is of a kind new to us, and
+  // a person wrote it.
   const isService = !('forward_origin' in message) && Object.keys(SERVICE_FIELDS).some((field) => field in message);
-  const isNobodys = 'text' in message || isService;
-  return isNobodys ? undefined : { kind: 'unsupported', what: 'unknown' };
+  const isIgnored = 'text' in message || isService;
+  return isIgnored ? undefined : { kind: 'unsupported', what: 'unknown' };
 }
 
 function richOf({ text, files, sound }: RichContent, textMaxChars: number) {
-  return { text: capped(wellFormed(text), textMaxChars), ...(files.length > 0 && { files }), ...(sound && { sound }) };
+  return { text: cap(wellFormed(text), textMaxChars), ...(files.length > 0 && { files }), ...(sound && { sound }) };
 }
 
-/** A video without a thumbnail: the model learns that there is one. */
-function unseen(message: RawMessage, caption: string): string | undefined {
+/** Describes a video without a thumbnail, so that the model knows that there is one. */
+function describeVideo(message: RawMessage, caption: string): string | undefined {
   const words = MOVING.some((kind) => kind in message) ? mediaInWords(message) : undefined;
   return words && [`${words}\n(it cannot be shown)`, caption].filter((line) => line !== '').join('\n');
 }
 
-/** Blank text counts as absent. */
-function writtenText(text: unknown): string {
+/** The well-formed text; empty for a blank text or another value. */
+function textOf(text: unknown): string {
   const whole = typeof text === 'string' ? wellFormed(text) : '';
   return isBlank(whole) ? '' : whole;
 }
 
-/**
- * Caps a text once, at the first write, with a marker that states the original length. Never cuts inside a character.
- */
-function capped(text: string, maxChars: number): string {
+/** Caps a text, with a marker that states the original length. Never cuts inside a character. */
+function cap(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   return `${graphemePrefix(text, maxChars)}\n[message cut: ${text.length} characters were sent]`;
 }
@@ -70,9 +68,9 @@ function capped(text: string, maxChars: number): string {
 type ReadField = 'text' | 'entities' | 'rich_message' | DescribedKind | (typeof UNSUPPORTED)[number];
 
 /**
- * The fields by which Telegram marks a message that nobody wrote: somebody joined, a title changed. Such a message gets no
- * answer; a message without any of them, and without content that we know, does. A field that is new to Telegram's
- * messages does not compile until it is read, or stands here.
+ * The fields of service messages, which nobody wrote: somebody joined, a title changed. A service message gets no answer; a
+ * message without these fields and without known content does. If Telegram's types get a new field, this list does not compile
+ * until the field is read or listed here.
  */
 const SERVICE_FIELDS: Readonly<Record<Exclude<keyof Message, keyof Message.MediaMessage | ReadField>, true>> = {
   boost_added: true,
@@ -136,8 +134,8 @@ const SERVICE_FIELDS: Readonly<Record<Exclude<keyof Message, keyof Message.Media
 const QUOTED_CHARS = 1_000;
 
 /**
- * The context of a message: the message that it answers with its picture or file, the words that it quotes, where it
- * was forwarded from. Pure.
+ * The context of a message: the message that it answers, with a picture or a file of that one; the quoted words; the origin of
+ * a forwarded message. Pure.
  */
 export function contextOf(message: RawMessage, botId: number): Pick<InboundMessage, 'answers' | 'forwardedFrom'> {
   const answers = answeredBy(message, botId);
@@ -149,8 +147,8 @@ function answeredBy(message: RawMessage, botId: number): InboundMessage['answers
   const replied = [message.reply_to_message, message.external_reply].find(isFields);
   // Each message of a topic is a reply to the service message that opened the topic.
   if (replied === undefined || 'forum_topic_created' in replied) return undefined;
-  const quote = isFields(message.quote) ? written(message.quote.text) : '';
-  const text = quote === '' ? said(replied) : quote;
+  const quote = isFields(message.quote) ? trimmedText(message.quote.text) : '';
+  const text = quote === '' ? wordsOf(replied) : quote;
   const file = fileOf(replied) ?? readRich(replied.rich_message).files[0];
   const from = isFields(replied.from) ? replied.from : undefined;
   const by =
@@ -166,13 +164,13 @@ function answeredBy(message: RawMessage, botId: number): InboundMessage['answers
   };
 }
 
-function said(replied: Unchecked<Message>): string {
+function wordsOf(replied: Unchecked<Message>): string {
   const { text, caption, rich_message: rich } = replied;
-  const words = [written(text), written(caption), readRich(rich).text].find((each) => each !== '');
+  const words = [trimmedText(text), trimmedText(caption), readRich(rich).text].find((each) => each !== '');
   return words ?? inWords(replied) ?? mediaInWords(replied) ?? '';
 }
 
-function written(text: unknown): string {
+function trimmedText(text: unknown): string {
   return typeof text === 'string' ? wellFormed(text).trim() : '';
 }
 
@@ -181,7 +179,7 @@ function nameOf(user: Unchecked<User> | undefined): string | undefined {
   return name === '' ? undefined : name;
 }
 
-/** Who wrote what was forwarded: a person, a person who hides, a chat, a channel. */
+/** The author of a forwarded message: a person, a person who hides their account, a group, a channel. */
 function originOf({
   sender_user: user,
   sender_user_name: hidden,

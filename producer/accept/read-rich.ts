@@ -6,20 +6,20 @@ import { fileOf, inWords, mediaInWords, soundOf } from './raw-message.ts';
 
 type Fields = Record<string, unknown>;
 
-/** The words of a rich message, and its files and sound. */
+/** The text of a rich message, and its files and sound. */
 export interface RichContent {
   /** Empty when there is nothing to read. */
   text: string;
   files: InboundFile[];
-  /** The first recording; any other is only named. */
+  /** The first recording. Others appear only in the text. */
   sound: Sound | undefined;
 }
 
 /** Deeper than Telegram allows. */
 const DEPTH_MAX = 40;
-/** As many as an album has. */
+/** The largest size of an album. */
 const FILES_MAX = 10;
-/** The medium that a block holds, by the block's type, under the name that it has in a message of its own. */
+/** The field of a plain message that would hold a block's medium, by the block's type. */
 const MEDIA: Readonly<Partial<Record<string, keyof Message>>> = {
   photo: 'photo',
   video: 'video',
@@ -30,28 +30,28 @@ const MEDIA: Readonly<Partial<Record<string, keyof Message>>> = {
 };
 
 /**
- * Reads an inbound rich message: Premium users write them, and pasted web pages become one. Blocks are lines, items have
- * bullets, rows of tables have bars, code has fences. Pictures, files and recordings are named where they stand. Of what
- * we do not know its texts are read. Pure, total.
+ * Reads a rich message, which Premium users write and pasted web pages become. Blocks become lines, with bullets for items,
+ * bars for rows of tables and fences for code. Media become words in their place. Of unknown blocks, only the texts are read.
+ * Pure, never throws.
  */
 export function readRich(message: unknown): RichContent {
-  const read: RichContent = { text: '', files: [], sound: undefined };
+  const content: RichContent = { text: '', files: [], sound: undefined };
   const { blocks }: Unchecked<RichMessage> = isFields(message) ? message : {};
-  if (Array.isArray(blocks)) read.text = lines(blocks, 0, read).join('\n').trim();
-  return read;
+  if (Array.isArray(blocks)) content.text = lines(blocks, 0, content).join('\n').trim();
+  return content;
 }
 
-function lines(blocks: readonly unknown[], depth: number, read: RichContent): string[] {
-  return depth > DEPTH_MAX ? [] : blocks.flatMap((block) => (isFields(block) ? linesOf(block, depth, read) : []));
+function lines(blocks: readonly unknown[], depth: number, content: RichContent): string[] {
+  return depth > DEPTH_MAX ? [] : blocks.flatMap((block) => (isFields(block) ? linesOf(block, depth, content) : []));
 }
 
-function linesOf(block: Unchecked<RichBlock>, depth: number, read: RichContent): string[] {
+function linesOf(block: Unchecked<RichBlock>, depth: number, content: RichContent): string[] {
   const { type, text, language, items, cells, summary, blocks, caption, expression } = block;
   switch (type) {
     case 'pre':
       return [`\`\`\`${plain(language)}`, plain(text), '```'];
     case 'list':
-      return list(items, depth, read);
+      return list(items, depth, content);
     case 'table':
       return rows(cells);
     case 'divider':
@@ -60,38 +60,38 @@ function linesOf(block: Unchecked<RichBlock>, depth: number, read: RichContent):
       return [`$$${plain(expression)}$$`];
     default:
       return [
-        ...[mediumIn(block, read), summary, text].map((each) => plain(each)).filter((line) => line !== ''),
-        ...(Array.isArray(blocks) ? lines(blocks, depth + 1, read) : []),
+        ...[mediumIn(block, content), summary, text].map((each) => plain(each)).filter((line) => line !== ''),
+        ...(Array.isArray(blocks) ? lines(blocks, depth + 1, content) : []),
         ...(isFields(caption) ? [plain(caption.text)].filter((line) => line !== '') : []),
       ];
   }
 }
 
-/** The medium of a block in words, which is kept where there is room for it; empty for other blocks. */
-function mediumIn({ type, location, ...block }: Unchecked<RichBlock>, read: RichContent): string {
+/** Describes the medium of a block, and adds it to `content` while there is room; empty for other blocks. */
+function mediumIn({ type, location, ...block }: Unchecked<RichBlock>, content: RichContent): string {
   if (type === 'map' && isFields(location)) return inWords({ location }) ?? '';
   const kind = typeof type === 'string' ? MEDIA[type] : undefined;
   if (kind === undefined) return '';
   const medium = { [kind]: (block as Fields)[String(type)] };
   const words = mediaInWords(medium) ?? '';
   const file = fileOf(medium);
-  const heard = soundOf(medium);
-  if (heard !== undefined && read.sound === undefined) {
-    read.sound = { ...heard.sound, kind: heard.what };
+  const recording = soundOf(medium);
+  if (recording !== undefined && content.sound === undefined) {
+    content.sound = { ...recording.sound, kind: recording.what };
     return words;
   }
-  if (file === undefined || read.files.length >= FILES_MAX) return words && `${words.slice(0, -1)}; left out)`;
-  read.files.push(file);
+  if (file === undefined || content.files.length >= FILES_MAX) return words && `${words.slice(0, -1)}; left out)`;
+  content.files.push(file);
   return words;
 }
 
-function list(items: unknown, depth: number, read: RichContent): string[] {
+function list(items: unknown, depth: number, content: RichContent): string[] {
   if (!Array.isArray(items)) return [];
   return items.flatMap((item: unknown) => {
     if (!isFields(item) || !Array.isArray(item.blocks)) return [];
     const task = item.has_checkbox === true ? `[${item.is_checked === true ? 'x' : ' '}] ` : '';
     const marker = typeof item.label === 'string' && item.label !== '' ? item.label : '-';
-    const [first = '', ...others] = lines(item.blocks, depth + 1, read);
+    const [first = '', ...others] = lines(item.blocks, depth + 1, content);
     return [`${marker} ${task}${first}`, ...others.map((line) => `  ${line}`)];
   });
 }
@@ -112,13 +112,13 @@ function plain(text: unknown, depth = 0): string {
   return plain(text.text ?? text.alternative_text ?? text.expression, depth + 1);
 }
 
-/** Whether anything in a rich message is a mention that fits: the server's marks alone are mentions. Pure, total. */
+/** Whether a rich message has a mention that fits. Only Telegram's marks count as mentions. Pure, never throws. */
 export function mentionsInRich(message: unknown, fits: (mention: Fields) => boolean): boolean {
   return isFields(message) && hasMention(message.blocks, fits, 0);
 }
 
 function hasMention(part: unknown, fits: (mention: Fields) => boolean, depth: number): boolean {
-  // Blocks and texts are nested in each other.
+  // A chain of nested blocks may end in a chain of nested texts.
   if (depth > 2 * DEPTH_MAX || typeof part !== 'object' || part === null) return false;
   const isMention = isFields(part) && (part.type === 'mention' || part.type === 'text_mention');
   return (isMention && fits(part)) || Object.values(part).some((each) => hasMention(each, fits, depth + 1));

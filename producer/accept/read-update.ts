@@ -29,7 +29,7 @@ type IgnoreReason =
   | 'service_message'
   | 'malformed';
 
-/** The decision about one update. A message that is not addressed may still belong to one that was. */
+/** The decision about one update. A message that does not address the bot may still belong to one that did. */
 export type UpdateReading =
   | { accept: true; message: InboundMessage }
   | { accept: false; reason: Exclude<IgnoreReason, 'not_addressed'> }
@@ -41,8 +41,8 @@ const NAME_CHARS = 64;
 const LANGUAGE_CODE = /^[a-z]{2,8}(?:-[a-z0-9]{1,8}){0,3}$/i;
 
 /**
- * Decides about one update: accepts it as a message, or ignores it and says why. Pure, never throws, default deny: the
- * person, or in a group the group, must be on the allow list by numeric id, and a message of a group must be for us.
+ * Decides about one update: accepts it as a message, or ignores it for a stated reason. Pure, never throws. Default deny: the
+ * allow list must have the numeric id of the person, or in a group the group's id, and a group's message must be for the bot.
  * Unknown fields are skipped, because Telegram adds some often.
  */
 export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): UpdateReading {
@@ -57,7 +57,7 @@ export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): U
   if (!isPrivate && isForAnother(message, gate.bot)) return ignore('for_another_bot');
   const content = contentOf(message, textMaxChars);
   if (content === undefined) return ignore('service_message');
-  const read: InboundMessage = {
+  const inboundMessage: InboundMessage = {
     v: 1,
     updateId,
     ...placeOf(message, chat.id),
@@ -69,16 +69,16 @@ export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): U
     ...contextOf(message, gate.bot.id),
     content,
   };
-  if (isPrivate || isAddressed(message, chat.id, gate)) return { accept: true, message: read };
-  return { accept: false, reason: 'not_addressed', message: read };
+  if (isPrivate || isAddressed(message, chat.id, gate)) return { accept: true, message: inboundMessage };
+  return { accept: false, reason: 'not_addressed', message: inboundMessage };
 }
 
-/** Telegram puts a bot that it lends to anonymous admins and channels into `from`; a person wrote the message. */
+/** Whether somebody wrote in the name of a chat. Then Telegram puts a bot of its own into `from`, although a person wrote. */
 function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
   return typeof senderChat === 'object' && senderChat !== null;
 }
 
-/** Where a message stands: its chat, and its topic where it has one. */
+/** The chat of a message, and its topic if it has one. */
 export function placeOf(
   { chat, is_topic_message: isTopic, message_thread_id: id }: RawMessage,
   chatId: number,
@@ -87,7 +87,7 @@ export function placeOf(
   return { chatId, ...topic, chatType: chatType(chat?.type) };
 }
 
-/** Who wrote a message, or pressed a button: the name cut to a line's length, and the language of the person's app. */
+/** The person who wrote a message or pressed a button, with a name of bounded length and the language of their app. */
 export function personOf(
   { first_name: name, language_code: code }: NonNullable<RawMessage['from']>,
   id: number,
@@ -111,7 +111,7 @@ function millisecondsOf(date: unknown): number {
   return isInteger(ms) ? ms : 0;
 }
 
-/** The kind of a chat; a private one where Telegram names none that we know. */
+/** The kind of a chat; `private` for a kind that we do not know. */
 export function chatType(type: unknown): InboundMessage['chatType'] {
   return type === 'group' || type === 'supergroup' || type === 'channel' ? type : 'private';
 }
@@ -120,19 +120,19 @@ function ignore(reason: Exclude<IgnoreReason, 'not_addressed'>): UpdateReading {
   return { accept: false, reason };
 }
 
-/** A message as it reads now, or why its edit is ignored. */
+/** The edited message, or the reason to ignore the edit. */
 type EditReading =
   | { accept: false; reason: IgnoreReason }
   | {
       accept: true;
       message: InboundMessage;
-      /** Whether it becomes a message of its own where it was never accepted: now it addresses us. */
+      /** Whether to accept the message as new if the inbox does not know it: the edit made the message address the bot. */
       mayBeNew: boolean;
     };
 
 /**
- * Telegram reports changes of what a bot cannot see for ever. Whoever addresses the bot by an edit does it soon, and
- * far sooner than we forget what was accepted.
+ * The time after a message in which an edit may make it address the bot. Telegram may report an edit at any later time, even
+ * for changes that a bot cannot see, and after 48 hours the inbox no longer knows which messages it accepted.
  */
 const NEW_WITHIN_S = 3_600;
 
@@ -142,8 +142,8 @@ export function isEdit(update: unknown): boolean {
 }
 
 /**
- * Reads an edit as the message that it makes. In a private chat every message was accepted when it was written, so only
- * in a group one can become ours later. Pure, never throws.
+ * Reads an edit as the message that results from it. Only in a group can an edit make a message new for the bot, which accepts
+ * every message of a private chat when it is written. Pure, never throws.
  */
 export function readEdit(update: unknown, gate: Gate, textMaxChars: number): EditReading {
   const { update_id, edited_message: edited } = update as RawUpdate;
@@ -159,8 +159,8 @@ function isSoon({ date, edit_date: editDate }: RawMessage): boolean {
 }
 
 /**
- * The move of a group that is open to us, or of the chat of alerts; nothing for other updates. Pure, never throws.
- * Telegram announces it in both chats. Only in the new one does it surely come before what people write there.
+ * The move of an allowed group, or of the chat of alerts, to a supergroup; `undefined` for other updates. Pure, never throws.
+ * Telegram announces the move in both chats. Only the announcement in the new chat surely precedes that chat's messages.
  */
 export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
   const { message }: Unchecked<Update> = isFields(update) ? update : {};
@@ -172,7 +172,7 @@ export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
   return isOurs && isInteger(to) ? { from, to } : undefined;
 }
 
-/** What is said of the bot's place in a chat that is open to us; nothing for other updates. Pure, never throws. */
+/** The bot's new membership in an allowed chat; `undefined` for other updates. Pure, never throws. */
 export function presenceOf(update: unknown, gate: Gate): Presence | undefined {
   const { my_chat_member: member }: Unchecked<Update> = isFields(update) ? update : {};
   if (!isFields(member) || !isFields(member.chat) || !isFields(member.new_chat_member)) return undefined;
@@ -184,7 +184,7 @@ export function presenceOf(update: unknown, gate: Gate): Presence | undefined {
   return { chatId, isGone: status === 'kicked' || status === 'left', atMs: date * 1000 };
 }
 
-/** The group in which something was written, edited or pressed; nothing for other updates. Pure, never throws. */
+/** The group in which somebody wrote, edited or pressed; `undefined` for other updates. Pure, never throws. */
 export function groupIn(update: unknown): number | undefined {
   const { message, edited_message: edited, callback_query: press }: Unchecked<Update> = isFields(update) ? update : {};
   const place = message ?? edited ?? (isFields(press) ? press.message : undefined);
@@ -193,34 +193,34 @@ export function groupIn(update: unknown): number | undefined {
 }
 
 /**
- * The chats whose order an update is part of: the one in which it was written or pressed, and the person who called the bot
- * from elsewhere, or whose update names no chat. Pure, never throws.
+ * The chats to whose order an update belongs: the chat that the update names, and the sender's private chat for a summons or an
+ * update without a chat. Pure, never throws.
  */
 export function chatsIn(update: unknown): number[] {
   const parts = isFields(update) ? Object.entries(update).filter(([, part]) => isFields(part)) : [];
   return parts.flatMap(([kind, part]) => {
     const { chat, from, message } = part as { chat?: unknown; from?: unknown; message?: unknown };
     const place = chat ?? (isFields(message) ? message.chat : undefined);
-    const whoCounts = place === undefined || kind === 'guest_message' ? [place, from] : [place];
-    return whoCounts.flatMap((each) => (isFields(each) && isInteger(each.id) ? [each.id] : []));
+    const owners = place === undefined || kind === 'guest_message' ? [place, from] : [place];
+    return owners.flatMap((each) => (isFields(each) && isInteger(each.id) ? [each.id] : []));
   });
 }
 
-/** The press of a button under a message of ours, as Telegram delivers it; an old message comes without its content. */
+/** The press of a button under a message of the bot, unchecked. Telegram sends an old message without its content. */
 type RawPress = Omit<Unchecked<CallbackQuery>, 'from' | 'message'> & {
   from?: RawMessage['from'];
   message?: RawMessage | null;
 };
 
-/** The id of a press, for its answer; `undefined` where an update is none. */
+/** The id by which to answer the press of a button; `undefined` for other updates. */
 export function pressIdOf(update: unknown): string | undefined {
   const { callback_query: press } = (update ?? {}) as RawUpdate;
   return typeof press?.id === 'string' ? press.id : undefined;
 }
 
 /**
- * Reads the press of a button as the command that it names, given by whoever pressed, so that it is as durable and as
- * orderly as any message. What names no command is refused: a changed app can send any data. Pure, never throws.
+ * Reads the press of a button as a message with the button's command, from the person who pressed. So the stream stores and
+ * orders it like any message. Refuses other data, because a modified app can send anything. Pure, never throws.
  */
 export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateReading {
   const { update_id: updateId, callback_query: press } = (update ?? {}) as RawUpdate;
@@ -231,7 +231,7 @@ export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateRea
   const isPrivate = chatType(chat.type) === 'private';
   if (!isOpen(gate, from.id, chat.id, isPrivate)) return { accept: false, reason: 'not_allowed' };
   if (typeof data !== 'string' || commandOf(data) === undefined) return { accept: false, reason: 'malformed' };
-  const read: InboundMessage = {
+  const command: InboundMessage = {
     v: 1,
     updateId,
     ...placeOf(message, chat.id),
@@ -241,13 +241,13 @@ export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateRea
     pressed: message.message_id,
     content: { kind: 'text', text: data },
   };
-  return { accept: true, message: read };
+  return { accept: true, message: command };
 }
 
-/** The press of the stop button of a draft, as Telegram delivers it. It has no sender and no time. */
+/** The press of the stop button of a draft, unchecked. Telegram sends neither a sender nor a time. */
 type RawStop = Omit<Unchecked<MessageGenerationStopped>, 'chat'> & { chat?: Unchecked<Chat> };
 
-/** An update of which nothing is checked yet. */
+/** An update, unchecked. */
 export type RawUpdate = Omit<Unchecked<Update>, 'message' | 'callback_query' | 'stopped_message_generation'> & {
   message?: RawMessage;
   callback_query?: RawPress | null;
@@ -260,8 +260,8 @@ export function isStop(update: unknown): boolean {
 }
 
 /**
- * Reads a press of the stop button as the message `/stop` of that chat and topic, so that it is as durable and as
- * orderly as any message. Drafts are shown in private chats alone, where the chat is the person. Pure, never throws.
+ * Reads a press of the stop button as the message `/stop` of that chat and topic, so that the stream stores and orders it like
+ * any message. Only private chats have drafts, so the chat's id is the person's. Pure, never throws.
  */
 export function readStop(update: unknown, gate: Gate, nowMs: number): UpdateReading {
   const { update_id: updateId, stopped_message_generation: stop } = update as RawUpdate;

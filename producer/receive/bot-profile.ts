@@ -21,14 +21,14 @@ export function introduceBot(
   return {
     name: 'introduction',
     botName: () => name,
-    // A call in flight has no effect any more, so nothing waits for it.
+    // Nobody needs the result of a call in flight, so do not wait for it.
     async stop() {
       stopping.abort();
     },
   };
 }
 
-/** A call that Telegram refuses or does not offer will not do on a retry either. */
+/** Retries a call until Telegram answers; a refusal is an answer. Returns `undefined` after an abort. */
 async function untilAnswered<T>(
   call: () => Promise<TelegramResult<T>>,
   signal: AbortSignal,

@@ -18,28 +18,28 @@ export interface Term {
 }
 
 /**
- * The right to receive: at most one process of a bot has it, as long as the clocks run at the same speed and Redis keeps
- * its writes. After a loss of Redis' data two may poll for a moment. That loses nothing and changes no order: Telegram ends
- * the older poll (409), `accept.lua` stores an update id once, and a poll confirms only what its own process has stored.
+ * The right to receive. At most one process of a bot has the lease, as long as the clocks run at the same speed and Redis keeps
+ * its writes. After a loss of Redis' data two processes may poll for a moment. No update is lost or reordered then: Telegram
+ * ends the older poll (409), `accept.lua` stores an update id once, and a process confirms only the updates that it stored.
  */
 export interface Lease {
   /** Waits until we hold the lease; `undefined` when `signal` aborts first. */
   begin(signal: AbortSignal): Promise<Term | undefined>;
-  /** The name of the process that had it when Redis last answered; `undefined` when Redis did not answer. */
+  /** The name of the process that has the lease; `undefined` when Redis did not answer the last request. */
   holder(): string | undefined;
 }
 
-/** Together with the retry, the time without a receiver after the holder was killed. */
+/** With the retry interval, the time without a receiver after the holder was killed. */
 export const LEASE_LASTS_MS = 5_000;
 const LEASE_RETRY_MS = 500;
 /** A holder stops after this share of its lease, so that it stops before another process can begin. */
 const HELD_SHARE = 0.9;
-/** A stop must not hang on an unreachable Redis: the lease runs out by itself. */
+/** The time for releasing the lease at a stop. If Redis is unreachable, the lease expires by itself. */
 const RELEASE_MS = 1_000;
 
 /**
- * Opens the lease of a bot, which lasts for `leaseLastsMs` after its last renewal; a term renews it three times in that time.
- * A process that waits for it asks every `leaseRetryMs`, and as soon as its connection to Redis opens.
+ * Opens the lease of a bot, which lasts for `leaseLastsMs` after a renewal. A term renews the lease three times in that time. A
+ * process without the lease asks for it every `leaseRetryMs`, and as soon as its connection to Redis opens.
  */
 export function openLease(
   { redis, telegram, processName, log }: Pick<Root, 'telegram' | 'processName' | 'log'> & { redis: RedisClient },
@@ -47,15 +47,15 @@ export function openLease(
 ): Lease {
   const hold = openReceiverLease(redis, telegram.botId);
   let holder: string | undefined;
-  /** Takes or renews the lease. Returns until when it is ours: 0 if another has it, `undefined` if Redis did not answer. */
+  /** Takes or renews the lease. Returns the time of its end; 0 if another process has it, `undefined` without an answer. */
   const ask = async (): Promise<number | undefined> => {
-    // Measured from before the request: Redis cannot count the lease from an earlier time.
+    // Count from before the request: Redis starts the lease later than that.
     const askedAtMs = performance.now();
-    const before = holder;
+    const previous = holder;
     holder = await hold(processName, leaseLastsMs).catch(() => undefined);
     if (holder === undefined) return undefined;
     const isOurs = holder === processName;
-    if (holder !== before) log.info({ holder: isOurs ? 'us' : 'another' }, 'who holds the lease has changed');
+    if (holder !== previous) log.info({ holder: isOurs ? 'us' : 'another' }, 'who holds the lease has changed');
     return isOurs ? askedAtMs + leaseLastsMs * HELD_SHARE : 0;
   };
   const startTerm = (firstUntilMs: number): Term => {
@@ -71,7 +71,7 @@ export function openLease(
     const renew = async (): Promise<boolean> => {
       const nextMs = await ask();
       if (nextMs === undefined) return false;
-      // A renewal after the end of the term is none: another process may have received in between.
+      // A renewal after the end of the term does not continue the term: another process may have received in between.
       if (nextMs === 0 || !isHeld()) lost.abort();
       else keepUntil(nextMs);
       return isHeld();
@@ -102,7 +102,7 @@ export function openLease(
   };
 }
 
-/** Waits for `ms`, or until the connection opens: before that it refuses every command. */
+/** Waits for `ms`, or until the connection opens. A closed connection refuses every command. */
 async function pauseUntilOpen(redis: RedisClient, ms: number, signal: AbortSignal): Promise<void> {
   await within(nextReady(redis, AbortSignal.any([signal, AbortSignal.timeout(ms)])), ms, signal);
 }
@@ -110,10 +110,10 @@ async function pauseUntilOpen(redis: RedisClient, ms: number, signal: AbortSigna
 const RETRY_MS = 1_000;
 
 /**
- * Runs the work in each term, one after the other, until stopped; the work's signal also aborts when its term ends. A
- * failure of the work ends its term.
+ * Runs the work in each term, one after the other, until the service stops. The signal of the work aborts at the stop, and when
+ * the term ends. A failure of the work ends its term.
  */
-export function duringTerms(
+export function runInTerms(
   name: string,
   { lease, log }: { lease: Pick<Lease, 'begin'>; log: Logger },
   work: (term: Term, signal: AbortSignal) => Promise<void>,

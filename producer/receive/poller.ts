@@ -5,7 +5,7 @@ import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { AcceptUpdate } from '../accept/accept.ts';
 import { chatsIn } from '../accept/read-update.ts';
 import type { ProducerEnv } from '../env.ts';
-import { duringTerms, type Term } from './lease.ts';
+import { runInTerms, type Term } from './lease.ts';
 
 /** A running poller. */
 export interface Poller extends Service {
@@ -17,28 +17,28 @@ export interface Poller extends Service {
 const UNSTORED_RETRY_MS = 1_000;
 
 /**
- * Polls Telegram, at least once: an update is confirmed (by asking for the next one) only after it is on the stream or
- * was ignored on purpose. While Redis cannot take messages nothing is confirmed, and Telegram keeps the updates for 24
- * hours. Telegraf's own loop confirms a batch even when a handler failed, hence this one.
+ * Polls Telegram with at-least-once delivery: the poller confirms an update, by asking for the next one, only after the update
+ * is on the stream or was ignored on purpose. While Redis stores nothing, the poller confirms nothing, and Telegram keeps the
+ * updates for 24 hours. Telegraf's own loop confirms a batch even when a handler failed, so the poller has its own.
  *
- * An update that cannot be stored holds up its own chat, and its shard once a second chat fails there. The updates of
- * other chats behind it are stored, as far as one poll shows them (100), and are confirmed with it.
+ * An update that cannot be stored blocks its own chat, and its whole shard once a second chat of the shard fails. Later updates
+ * of other chats are stored, up to the 100 of one poll, and the poller confirms them together with the blocked one.
  *
- * Of all pollers of a bot only the holder of the lease polls; it stops at once when it loses the lease. It removes any
- * webhook that is set, whatever its origin: our configuration says that we poll.
+ * Only the holder of the lease polls, and stops at once when it loses the lease. The poller removes any webhook of the bot,
+ * because the configuration says to poll.
  */
 export function startPoller(env: ProducerEnv, accept: AcceptUpdate): Poller {
   let lastAnswerMs: number | undefined;
   const onAnswer = (): void => {
     lastAnswerMs = performance.now();
   };
-  const polling = duringTerms('poller', env, (term, signal) =>
+  const polling = runInTerms('poller', env, (term, signal) =>
     pollDuring(term, env, new Intake(env, accept), signal, onAnswer),
   );
   return { ...polling, lastAnswerMs: () => lastAnswerMs };
 }
 
-/** Each term begins without an offset: we do not know what another poller has confirmed since. */
+/** Polls during one term, which begins without an offset: another poller may have confirmed updates in between. */
 async function pollDuring(
   term: Term,
   env: ProducerEnv,
@@ -55,7 +55,7 @@ async function pollDuring(
     if (!(await term.renew())) return;
     // The first answer shows that we receive; for a quiet bot a long poll would delay it by 50 seconds.
     const polled = await telegram.getUpdates(intake.offset, signal, isAnswered ? undefined : 'at once');
-    // Updates that arrive too late are not confirmed, and come again to the next poller.
+    // The term is over. Telegram sends these updates to the next poller, because nobody confirms them.
     if (signal.aborted || !term.isHeld()) return;
     if (!polled.ok) {
       const { failure } = polled;
@@ -63,8 +63,7 @@ async function pollDuring(
       log.warn({ failure }, 'getUpdates failed');
       const isLeftOver = failure.kind === 'webhook_set' && !hasRemovedWebhook;
       if (failure.kind === 'webhook_set' && (await removeWebhook(env, signal))) hasRemovedWebhook = true;
-      // The first webhook is left from an earlier configuration. One that comes back belongs to another system that
-      // competes with us.
+      // The first webhook is a remainder of an earlier configuration. One that comes back belongs to a competing system.
       if (signal.aborted || (isLeftOver && hasRemovedWebhook)) continue;
       heartbeat.failed(failure.kind);
       await waitOut(failure, failures, signal);
@@ -74,7 +73,7 @@ async function pollDuring(
     failures = 0;
     if (intake.offset !== undefined) reach('confirmed');
     const { stored, unstored } = await intake.accept(polled.value);
-    // A receiver that gets updates and cannot store them is no sign of life.
+    // An answer counts as a sign of life only if it was empty or Redis stored one of its updates.
     if (unstored === 0 || stored > 0) onAnswer();
     if (unstored === 0) heartbeat.answered();
     else {
@@ -87,19 +86,19 @@ async function pollDuring(
 /** Returns whether the webhook is gone. Telegram keeps the pending updates for the next poll. */
 async function removeWebhook({ telegram, log }: ProducerEnv, signal: AbortSignal): Promise<boolean> {
   log.warn('a webhook is set for this bot, and we are to poll: it is removed, what waits at Telegram is kept');
-  const removed = await telegram.deleteWebhook(signal);
-  if (!removed.ok) log.warn({ failure: removed.failure }, 'deleteWebhook failed');
-  return removed.ok;
+  const result = await telegram.deleteWebhook(signal);
+  if (!result.ok) log.warn({ failure: result.failure }, 'deleteWebhook failed');
+  return result.ok;
 }
 
-/** The updates of one term: which of them are stored, and which one Telegram may send next. */
+/** The progress of one term: the stored updates, and the offset of the next poll. */
 class Intake {
-  /** Every update before this one is stored; `undefined` until one is known to be. */
+  /** The id of the first update that may be unstored; `undefined` before the first stored update. */
   offset: number | undefined;
   readonly #accept: AcceptUpdate;
   readonly #shards: number;
   readonly #noteUnstored: (details: object) => void;
-  /** Stored updates behind one that is not. */
+  /** The ids of stored updates that an earlier unstored one keeps from being confirmed. */
   #stored = new Set<number>();
 
   constructor({ settings, log }: ProducerEnv, accept: AcceptUpdate) {
@@ -112,16 +111,16 @@ class Intake {
   }
 
   /**
-   * Stores updates in the order of each chat: after an update that cannot be stored, later ones of its chats are skipped.
-   * Returns how many were stored now, and how many are not stored.
+   * Stores updates in the order of each chat: after an update that cannot be stored, skips later ones of its chats. Returns the
+   * number of updates that were stored now, and of those that are not stored.
    */
   async accept(updates: readonly unknown[]): Promise<{ stored: number; unstored: number }> {
-    const held: Held = { chats: undefined };
+    const blocked = new BlockedChats(this.#shards);
     let stored = 0;
     let unstored = 0;
     for (const update of updates) {
       const id = updateIdOf(update);
-      if (this.#stored.has(id) || (await this.#take(update, held))) {
+      if (this.#stored.has(id) || (await this.#store(update, blocked))) {
         if (!this.#stored.has(id)) stored += 1;
         this.#stored.add(id);
       } else unstored += 1;
@@ -131,27 +130,23 @@ class Intake {
     return { stored, unstored };
   }
 
-  /** Returns whether an update is dealt with. */
-  async #take(update: unknown, held: Held): Promise<boolean> {
+  /** Returns whether an update is stored, or was ignored on purpose. */
+  async #store(update: unknown, blocked: BlockedChats): Promise<boolean> {
     const chats = chatsIn(update);
-    if (held.chats?.holds(chats)) return false;
+    if (blocked.mustWait(chats)) return false;
     try {
       await this.#accept(update);
       return true;
     } catch (error) {
-      held.chats ??= new HeldChats(this.#shards);
-      held.chats.add(chats);
+      blocked.add(chats);
       this.#noteUnstored({ err: error });
       return false;
     }
   }
 }
 
-/** The chats that wait in one batch; none before an update of it could not be stored. */
-type Held = { chats: HeldChats | undefined };
-
-/** The chats of which an update could not be stored. */
-class HeldChats {
+/** The chats of a batch whose updates have to wait, because an earlier one could not be stored. */
+class BlockedChats {
   readonly #chats = new Set<number>();
   readonly #shards: number;
 
@@ -159,18 +154,18 @@ class HeldChats {
     this.#shards = shards;
   }
 
-  /** Whether an update of these chats has to wait. If so, later updates of each of these chats have to wait too. */
-  holds(chats: readonly number[]): boolean {
-    const isHeld = chats.some((chat) => this.#chats.has(chat) || this.#failedIn(shardOf(chat, this.#shards)) > 1);
-    if (isHeld) this.add(chats);
-    return isHeld;
+  /** Whether an update of these chats has to wait. If so, blocks all of these chats, too. */
+  mustWait(chats: readonly number[]): boolean {
+    const isBlocked = chats.some((chat) => this.#chats.has(chat) || this.#countIn(shardOf(chat, this.#shards)) > 1);
+    if (isBlocked) this.add(chats);
+    return isBlocked;
   }
 
   add(chats: readonly number[]): void {
     for (const chat of chats) this.#chats.add(chat);
   }
 
-  #failedIn(shard: number): number {
+  #countIn(shard: number): number {
     return [...this.#chats].filter((chat) => shardOf(chat, this.#shards) === shard).length;
   }
 }
@@ -182,7 +177,7 @@ function updateIdOf(update: unknown): number {
 
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 30_000;
-/** How long a poll that another one ended waits: without it, two pollers would do nothing but end each other's polls. */
+/** The pause after another poller ended our poll. Without it, two pollers would do nothing but end each other's polls. */
 const CONFLICT_MS = 10_000;
 
 /**

@@ -2,10 +2,10 @@ import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { WebhookInfo } from '../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../shared/telegram/failure.ts';
 import type { ProducerEnv } from '../env.ts';
-import { duringTerms } from './lease.ts';
+import { runInTerms } from './lease.ts';
 import { waitOut } from './poller.ts';
 
-/** Where Telegram is to deliver, and what proves that a delivery is Telegram's. */
+/** The URL for Telegram's deliveries, and the secret that proves that a delivery comes from Telegram. */
 export interface WebhookAddress {
   url: string;
   secret: string;
@@ -13,21 +13,19 @@ export interface WebhookAddress {
 
 /** A running keeper of the webhook. */
 export interface WebhookKeeper extends Service {
-  /** When Telegram last answered, by `performance.now()`. */
+  /** The time (`performance.now()`) of Telegram's last answer. */
   lastAnswerMs(): number | undefined;
-  /**
-   * Why the webhook is not set or its deliveries do not arrive, in Telegram's words; `undefined` when it is healthy.
-   */
+  /** Telegram's words for why the webhook is not set or deliveries do not arrive; `undefined` when the webhook is healthy. */
   trouble(): string | undefined;
 }
 
 const LOOK_EVERY_MS = 30_000;
 
 /**
- * Sets the webhook and looks after it. It regularly asks Telegram whether the webhook is still ours and whether
- * deliveries arrive; this is the sign of life that a poller has in its polls. When either check fails, it sets the
- * webhook again: that changes nothing where all is well, and it fixes a URL or a secret that another process has set.
- * Only the holder of the lease does: it must not cut off a poller while a deploy is still in progress.
+ * Sets the webhook, and regularly asks Telegram whether the webhook is still ours and whether deliveries arrive. Telegram's
+ * answer is the receiver's sign of life. When either check fails, the keeper sets the webhook again, which repairs a URL or a
+ * secret that another process has set. Only the holder of the lease does this: setting a webhook during a deploy would end the
+ * polls of the process that still holds the lease.
  *
  * The webhook stays set when the keeper stops. Telegram keeps undelivered updates for 24 hours.
  */
@@ -38,30 +36,30 @@ export function startWebhookKeeper(
 ): WebhookKeeper {
   let lastAnswerMs: number | undefined;
   let trouble: string | undefined;
-  const keeping = duringTerms('webhook keeper', env, async (term, signal) => {
+  const keeping = runInTerms('webhook keeper', env, async (term, signal) => {
     // Each term begins by setting the webhook: a URL that is ours does not prove that the secret is.
     let isSet = false;
-    let sight: WebhookSight | undefined;
+    let lastCheck: WebhookCheck | undefined;
     let failures = 0;
     while (!signal.aborted) {
       // Setting the webhook ends every poll, which only the holder may do.
       if (!(await term.renew())) return;
-      const looked = await look(env, address, { isSet, sight }, signal);
+      const result = await checkWebhook(env, address, { isSet, lastCheck }, signal);
       if (signal.aborted || !term.isHeld()) return;
-      if (!looked.ok) {
+      if (!result.ok) {
         failures += 1;
-        trouble = looked.failure.description;
-        env.heartbeat.failed(looked.failure.kind);
-        await waitOut(looked.failure, failures, signal);
+        trouble = result.failure.description;
+        env.heartbeat.failed(result.failure.kind);
+        await waitOut(result.failure, failures, signal);
         continue;
       }
       failures = 0;
-      sight = looked.value;
+      lastCheck = result.value;
       lastAnswerMs = performance.now();
-      trouble = sight?.state === 'undelivered' ? sight.info.lastError?.description : undefined;
-      report(env, sight);
+      trouble = lastCheck?.state === 'undelivered' ? lastCheck.info.lastError?.description : undefined;
+      report(env, lastCheck);
       const wasSet = isSet;
-      isSet = sight?.state === 'delivers';
+      isSet = lastCheck?.state === 'delivers';
       if (isSet || !wasSet) await pause(lookEveryMs, signal);
     }
   });
@@ -69,35 +67,35 @@ export function startWebhookKeeper(
 }
 
 /** Sets the webhook if necessary, and checks its state; `undefined` where the server does not report it. */
-async function look(
+async function checkWebhook(
   { telegram, log }: ProducerEnv,
   { url, secret }: WebhookAddress,
-  { isSet, sight }: { isSet: boolean; sight: WebhookSight | undefined },
+  { isSet, lastCheck }: { isSet: boolean; lastCheck: WebhookCheck | undefined },
   signal: AbortSignal,
-): Promise<TelegramResult<WebhookSight | undefined>> {
+): Promise<TelegramResult<WebhookCheck | undefined>> {
   const set = isSet ? undefined : await telegram.setWebhook(url, secret, signal);
   if (set && !set.ok) {
     log.warn({ failure: set.failure }, 'setWebhook failed');
     return set;
   }
   const info = await telegram.getWebhookInfo(signal);
-  if (info.ok) return { ok: true, value: judge(info.value, url, sight) };
-  // The server accepted the webhook, and that is the sign of life; the next round sets it again.
+  if (info.ok) return { ok: true, value: judge(info.value, url, lastCheck) };
+  // This server has no getWebhookInfo. Its answer to setWebhook is the sign of life, so the next round sets the webhook again.
   if (info.failure.kind === 'not_offered') return { ok: true, value: undefined };
   log.warn({ failure: info.failure }, 'getWebhookInfo failed');
   return info;
 }
 
-function report({ heartbeat, log }: ProducerEnv, sight: WebhookSight | undefined): void {
-  if (sight?.state === 'taken') {
+function report({ heartbeat, log }: ProducerEnv, check: WebhookCheck | undefined): void {
+  if (check?.state === 'taken') {
     // The path of a URL may hold a secret, so only the host is logged.
     log.error(
-      { host: URL.parse(sight.info.url)?.host ?? 'none' },
+      { host: URL.parse(check.info.url)?.host ?? 'none' },
       'the webhook was removed or replaced; it is set again',
     );
     heartbeat.failed('conflict');
-  } else if (sight?.state === 'undelivered') {
-    const { pending, lastError } = sight.info;
+  } else if (check?.state === 'undelivered') {
+    const { pending, lastError } = check.info;
     log.warn({ pending, why: lastError?.description }, 'deliveries of Telegram do not arrive');
     heartbeat.failed('undelivered');
   } else heartbeat.answered();
@@ -105,36 +103,36 @@ function report({ heartbeat, log }: ProducerEnv, sight: WebhookSight | undefined
 
 /** The webhook's state according to Telegram. */
 export type WebhookState =
-  /** Updates reach us, or there are none. */
+  /** Updates reach us, or none is pending. */
   | 'delivers'
-  /** Updates wait, and their deliveries fail. */
+  /** Updates are pending, and their deliveries fail. */
   | 'undelivered'
   /** Another URL is set, or none. */
   | 'taken';
 
 /** The result of one webhook check. */
-interface WebhookSight {
+interface WebhookCheck {
   info: WebhookInfo;
   state: WebhookState;
 }
 
 /**
- * Judges Telegram's current report on our webhook against its previous one. Pure. Telegram's timestamps are only
- * compared with each other, never with our clock: an error with a later time is new, and one with the same time is not.
+ * Judges Telegram's current report on our webhook against the previous one. Pure. Compares Telegram's timestamps only with each
+ * other, never with our clock: an error with another time is new.
  */
-export function judge(info: WebhookInfo, url: string, before: WebhookSight | undefined): WebhookSight {
-  return { info, state: stateOf(info, url, before) };
+export function judge(info: WebhookInfo, url: string, previous: WebhookCheck | undefined): WebhookCheck {
+  return { info, state: stateOf(info, url, previous) };
 }
 
-function stateOf(info: WebhookInfo, url: string, before: WebhookSight | undefined): WebhookState {
+function stateOf(info: WebhookInfo, url: string, previous: WebhookCheck | undefined): WebhookState {
   if (!isSame(info.url, url)) return 'taken';
-  // Telegram keeps reporting the last error for a while after it is over.
+  // Telegram keeps reporting the last error after deliveries have recovered.
   if (info.pending === 0 || info.lastError === undefined) return 'delivers';
-  if (before === undefined || before.info.lastError?.atS !== info.lastError.atS) return 'undelivered';
+  if (previous === undefined || previous.info.lastError?.atS !== info.lastError.atS) return 'undelivered';
   // Telegram retries for up to two minutes, so the absence of a new error proves nothing; a lower pending count does.
-  return info.pending < before.info.pending ? 'delivers' : before.state;
+  return info.pending < previous.info.pending ? 'delivers' : previous.state;
 }
 
-function isSame(stated: string, ours: string): boolean {
-  return URL.parse(stated)?.href === ours;
+function isSame(url: string, ours: string): boolean {
+  return URL.parse(url)?.href === ours;
 }

@@ -17,14 +17,14 @@ type RedisSource<Address extends RedisAddress = string> = {
   stop(): Promise<void>;
 };
 
-/** Where servers of each version keep the append-only file. */
+/** The names of the append-only file in all versions of the server. */
 const DATA = ['appendonlydir', 'appendonly.aof'];
 const firstRetryMs = 100;
 const longestRetryMs = 5_000;
 
 /**
- * A private server to work with; one that dies is restarted on the same socket and data, for as long as this process
- * lives. Returns a problem in words when no server is available or it does not start.
+ * Starts a private server or uses the running one, and restarts it on the same socket and data when it dies, as long as this
+ * process lives. Returns a problem in words when no server is available or it does not start.
  */
 export async function provideRedis(options: RedisSourceOptions): Promise<RedisSource | NoRedisServer> {
   const server = await findRedisServer(options);
@@ -38,7 +38,7 @@ export async function provideRedis(options: RedisSourceOptions): Promise<RedisSo
     reviving = revive();
   };
   const start = () => startPrivateRedis({ server, dir, fsync, onLost });
-  // Of several processes on the folder the first one starts the server.
+  // If several processes use the folder, the first one starts the server and the others find that one.
   const revive = async () => {
     onProgress?.('The private Redis server has ended, or its connection was lost.');
     for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
@@ -68,7 +68,7 @@ export async function provideRedis(options: RedisSourceOptions): Promise<RedisSo
 const OWN = { root: HOME, dir: join(HOME, 'data', 'redis'), fsync: 'always' } as const;
 
 /**
- * The Redis of this installation: the one that the settings name, which is not contacted here, or else the private one, as
+ * The Redis of this installation: the one in the settings, without a connection to it, or else the private one, as
  * `provideRedis`.
  */
 export async function provideOwnRedis(
@@ -80,29 +80,29 @@ export async function provideOwnRedis(
   return provideRedis({ ...OWN, path: programPath(), onProgress });
 }
 
-/** The Redis of this installation: the one that the settings name, or else the private one where it runs. Starts none. */
+/** The Redis of this installation: the one in the settings, or else the private one if it runs. Starts none. */
 export async function findRunningRedis(settings: Settings): Promise<RedisAddress | undefined> {
-  const given = redisAddressOf(settings);
-  if (given !== undefined) return given;
+  const address = redisAddressOf(settings);
+  if (address !== undefined) return address;
   return (await findRunning(OWN.dir)) === undefined ? undefined : urlOf(OWN.dir);
 }
 
-/** The traces of a private server: its program, the process of one that runs, and whether an earlier one left data. */
+/** A private server: its program, its process id if it runs, and whether its folder has data. */
 type PrivateServer =
   | NoRedisServer
   | { readonly ok: true; readonly command: string; readonly pid?: number; readonly hasData: boolean };
 
 /**
- * Looks for the private server of this installation and its data, and starts none. Returns a problem in words where none
- * could be started.
+ * Looks for the private server of this installation and its data, and starts none. Returns a problem in words if no server
+ * could start.
  */
 export async function lookForOwnServer(): Promise<PrivateServer> {
   try {
-    const found = await findRedisServer({ root: OWN.root, path: programPath() });
-    if (!found.ok) return found;
+    const server = await findRedisServer({ root: OWN.root, path: programPath() });
+    if (!server.ok) return server;
     const pid = await findRunning(OWN.dir);
     const hasData = DATA.some((name) => existsSync(join(OWN.dir, name)));
-    return { ok: true, command: found.command, hasData, ...(pid !== undefined && { pid }) };
+    return { ok: true, command: server.command, hasData, ...(pid !== undefined && { pid }) };
   } catch (error) {
     return { ok: false, problem: (error as Error).message };
   }

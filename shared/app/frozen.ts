@@ -4,9 +4,9 @@ import { within } from '../base/lifecycle.ts';
 import { createLogger } from '../base/log.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { noteFrozen } from '../state/process/process.ts';
-import type { Frozen } from './loop-watch.ts';
+import type { FrozenProcess } from './loop-watch.ts';
 
-/** Code that never returns to JavaScript, as in a system call, cannot be asked where it is. */
+/** The time for the debugger to stop the main thread. A thread inside native code or a system call does not stop. */
 const STACK_MS = 2_000;
 const NOTE_MS = 3_000;
 const FRAMES_MAX = 8;
@@ -14,17 +14,17 @@ const FRAMES_MAX = 8;
 const EXIT_KILLED = 137;
 
 /**
- * Logs where the event loop stands, notes it for the next start, and ends the process. Each step has its own time limit,
- * and a failed one does not keep the next from being taken.
+ * Logs the place in the code at which the event loop stands still, stores that place for an alert, and ends the process. Each
+ * step has its own time limit, and the next step follows even after a failure.
  */
-export async function endFrozen({ processName, redisAddress, frozenMs }: Frozen): Promise<void> {
+export async function endFrozen({ processName, redisAddress, frozenMs }: FrozenProcess): Promise<void> {
   const session = new Session();
   const stopped = await stopLoop(session).catch(() => undefined);
   const where = stopped === undefined ? 'in code that cannot be interrupted' : stopped.where;
   createLogger('fatal').fatal({ frozenMs, where }, 'the event loop stands still; the process is ended');
   await within(noteFrozen(connectRedis(redisAddress, 'patient'), processName, where), NOTE_MS).catch(() => {});
   process.kill(process.pid, 'SIGKILL');
-  // Process 1 of a container is deaf to its own signals.
+  // The system ignores a signal that process 1 of a container sends to itself.
   const { callFrameId } = stopped?.frame ?? {};
   if (callFrameId)
     await session.post('Debugger.evaluateOnCallFrame', {
@@ -33,15 +33,15 @@ export async function endFrozen({ processName, redisAddress, frozenMs }: Frozen)
     });
 }
 
-/** Stops the main thread where it is. Rejects when it cannot be stopped. */
+/** Stops the main thread in its current place. Rejects when that fails. */
 async function stopLoop(session: Session): Promise<{ where: string; frame: Debugger.CallFrame | undefined }> {
   const scripts = new Map<string, string>();
   const paused = Promise.withResolvers<Debugger.CallFrame[]>();
   session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => scripts.set(scriptId, url));
   session.on('Debugger.paused', ({ params: { callFrames } }) => paused.resolve(callFrames));
   session.connectToMainThread();
-  const asked = session.post('Debugger.enable').then(() => session.post('Debugger.pause'));
-  const frames = await within(Promise.race([paused.promise, asked.then(() => paused.promise)]), STACK_MS);
+  const request = session.post('Debugger.enable').then(() => session.post('Debugger.pause'));
+  const frames = await within(Promise.race([paused.promise, request.then(() => paused.promise)]), STACK_MS);
   if (frames === undefined) throw new Error('it cannot be stopped');
   const lines = frames
     .slice(0, FRAMES_MAX)

@@ -7,17 +7,17 @@ import { type Logger, rareWarning } from '../base/log.ts';
 export interface ReadinessPart {
   readonly name: string;
   /**
-   * `isDegraded`: there is trouble that this process cannot end, and that prevents none of its own work. `isStarting`:
-   * it is not ready because it was started just now.
+   * `isDegraded`: something is wrong that this process cannot repair, and that stops none of its own work. `isStarting`: the
+   * part is not ready because the process has just started.
    * Contract: must not throw; answers within a second.
    */
   check(): Promise<{ ready: boolean; isDegraded?: true; isStarting?: true; detail?: string }>;
 }
 
-/** A path that is served beside health, such as the webhook's. */
+/** A further path of the health server, such as the webhook's. */
 export interface Route {
   readonly path: string;
-  /** Every path below it is served too. */
+  /** The route serves every path below `path`, too. */
   readonly isTree?: true;
   /** Contract: must not throw; answers, unless the sender has gone away. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -26,20 +26,20 @@ export interface Route {
 interface HealthOptions {
   host: string;
   port: number;
-  /** Names by which it is reached, besides loopback and any address. */
+  /** The host names of this server, besides `localhost` and IP addresses. */
   hosts?: readonly string[];
   log: Logger;
   parts: readonly ReadinessPart[];
   routes?: readonly Route[];
-  /** A request that is not complete after this time is cut. */
+  /** The server cuts a request that is not complete after this time. */
   requestTimeoutMs?: number;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const TIMEOUT_CHECK_MS = 1_000;
-/** Longer than Telegram keeps an idle connection, so that no connection is closed while a delivery is sent on it. */
+/** Longer than Telegram keeps an idle connection, so that the server closes none on which Telegram sends a delivery. */
 const KEEP_ALIVE_MS = 75_000;
-/** At the stop, requests in progress are answered within this time, or cut: their senders were promised nothing. */
+/** The time at a stop for the requests in progress. The server cuts those that have no answer then. */
 const STOP_GRACE_MS = 2_000;
 
 const FOREIGN = 'a request named a host that is not ours, and was refused; HTTP_ALLOWED_HOSTS adds one';
@@ -47,17 +47,17 @@ const HOST_SHOWN = 100;
 
 /**
  * Serves `GET /healthz` (200 while the process lives), `GET /readyz` and the given routes. `/readyz` answers 200 when
- * every part is ready, else 503; its JSON lists each part, and says `degraded` in place of `ready` when one has
- * trouble, and `starting` in place of `not ready` while that is all. A request that names another host is answered with
- * 421. Rejects when the port is taken, with a sentence that names `HTTP_PORT`. `stop` accepts no new connection, and lets
- * requests in progress be answered.
+ * every part is ready, else 503. Its JSON lists the parts, with `degraded` instead of `ready` if a part is degraded, and
+ * `starting` instead of `not ready` if all unready parts are starting. A request for another host gets 421. Rejects when
+ * another process uses the port, with a sentence that names `HTTP_PORT`. `stop` refuses new connections and waits for the
+ * requests in progress.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
   const healthRoute = onlyGet('/healthz', async () => ({ ready: true, body: { status: 'ok' } }));
   const routeOf = router([healthRoute, readinessRoute(options.parts), ...(options.routes ?? [])]);
   const hosts = new Set((options.hosts ?? []).map((host) => host.toLowerCase()));
   const noteForeign = rareWarning(options.log, FOREIGN);
-  const inHand = new Set<ServerResponse>();
+  const openResponses = new Set<ServerResponse>();
   const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   const server = createServer({
     requestTimeout,
@@ -66,8 +66,8 @@ export async function serveHealth(options: HealthOptions): Promise<Service & { p
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
   server.on('request', (request, response) => {
-    inHand.add(response);
-    response.once('close', () => inHand.delete(response));
+    openResponses.add(response);
+    response.once('close', () => openResponses.delete(response));
     if (!server.listening) closeAfter(response);
     if (!isOurHost(request.headers.host, hosts)) {
       noteForeign({ host: request.headers.host?.slice(0, HOST_SHOWN) });
@@ -83,7 +83,7 @@ export async function serveHealth(options: HealthOptions): Promise<Service & { p
     port: (server.address() as AddressInfo).port,
     async stop() {
       const closed = new Promise<void>((done) => server.close(() => done()));
-      for (const response of inHand) closeAfter(response);
+      for (const response of openResponses) closeAfter(response);
       await within(closed, STOP_GRACE_MS);
       server.closeAllConnections();
       await closed;
@@ -93,22 +93,23 @@ export async function serveHealth(options: HealthOptions): Promise<Service & { p
 
 function readinessRoute(parts: readonly ReadinessPart[]): Route {
   return onlyGet('/readyz', async () => {
-    const checked = await Promise.all(parts.map(async (part) => [part.name, await part.check()] as const));
-    const ready = checked.every(([, part]) => part.ready);
-    const isDegraded = checked.some(([, part]) => part.isDegraded);
-    const isStarting = checked.every(([, part]) => part.ready || part.isStarting);
-    const unready = isStarting ? 'starting' : 'not ready';
-    const status = !ready ? unready : isDegraded ? 'degraded' : 'ready';
-    return { ready, body: { status, parts: Object.fromEntries(checked) } };
+    const results = await Promise.all(parts.map(async (part) => [part.name, await part.check()] as const));
+    const ready = results.every(([, part]) => part.ready);
+    const isDegraded = results.some(([, part]) => part.isDegraded);
+    const isStarting = results.every(([, part]) => part.ready || part.isStarting);
+    const readyStatus = isDegraded ? 'degraded' : 'ready';
+    const unreadyStatus = isStarting ? 'starting' : 'not ready';
+    const status = ready ? readyStatus : unreadyStatus;
+    return { ready, body: { status, parts: Object.fromEntries(results) } };
   });
 }
 
-function onlyGet(path: string, look: () => Promise<{ ready: boolean; body: object }>): Route {
+function onlyGet(path: string, readState: () => Promise<{ ready: boolean; body: object }>): Route {
   return {
     path,
     async handle(request, response) {
       if (request.method !== 'GET') return void response.writeHead(404).end();
-      const { ready, body } = await look();
+      const { ready, body } = await readState();
       response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
     },
   };
@@ -121,7 +122,7 @@ function router(routes: readonly Route[]): (path: string) => Route | undefined {
   return (path) => exact.get(path) ?? trees.find((tree) => path.startsWith(`${tree.path}/`));
 }
 
-/** A keep-alive connection would outlive the server. */
+/** Closes the connection after a response, because a keep-alive connection would outlive the server. */
 function closeAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close');
 }
@@ -142,9 +143,9 @@ async function listen(server: Server, { host, port }: HealthOptions): Promise<vo
 }
 
 /**
- * Whether a request that names this host may be answered: a page of another site whose name was made to lead here would
- * be of our own origin, and could read all that we serve without a login. Nobody can do that to an address, and a
- * browser always names a host. `names` are in lower case. Pure.
+ * Whether to answer a request for this host. Prevents DNS rebinding: a page of another site, whose name an attacker points at
+ * this server, could read everything that needs no login. Nobody can rebind an IP address, and browsers always send a host.
+ * `names` are in lower case. Pure.
  */
 export function isOurHost(host: string | undefined, names: ReadonlySet<string>): boolean {
   if (host === undefined) return true;

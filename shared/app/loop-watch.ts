@@ -4,67 +4,65 @@ import type { Service } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
 import type { RedisAddress } from '../base/redis-address.ts';
 
-/** Longer than any pause of a sound process on a busy machine; far shorter than anybody waits in silence. */
+/** The standstill after which a process counts as frozen. Longer than any pause of a healthy process on a busy machine. */
 export const FROZEN_MS = 30_000;
 const TICK_MS_MAX = 1_000;
-/** The time that telling of it may take, before the process is ended whatever was told. */
+/** The time for logging and storing a freeze. After it, the thread kills the process in any case. */
 const END_MS = 10_000;
 
-/** A process that stands still, as those are told that outlive it. */
-export interface Frozen {
-  /** As it is named in Redis. */
+/** A process whose event loop stands still. */
+export interface FrozenProcess {
+  /** The name of the process in Redis. */
   processName: string;
   redisAddress: RedisAddress;
   frozenMs: number;
 }
 
-/** The data that the thread is given. */
-interface Watched extends Frozen {
-  /** One number, which the loop changes with each turn that it has. */
+/** The data for the thread. */
+interface ThreadData extends FrozenProcess {
+  /** One counter, which the event loop increments every `tickMs`. */
   beats: Int32Array;
   tickMs: number;
   endMs: number;
-  /** The module that tells of the end and ends the process. */
+  /** The module that reports the freeze and ends the process. */
   program: string;
 }
 
 /**
- * Watches the event loop of this process from a thread of its own: a loop that stands still answers nobody, and hears no
- * signal. After `frozenMs` the thread logs where it stands, notes that in Redis, and ends the process, so that whoever
- * supervises it starts it again.
- *
- * The time that counts is the thread's own: it stands still with a stopped process or a suspended machine.
+ * Watches the event loop of this process from a thread of its own, because a frozen loop handles no request and no signal.
+ * After a standstill of `frozenMs` the thread logs the place in the code, stores that place in Redis, and ends the process, so
+ * that a supervisor restarts it. The thread counts its own ticks, which also stop in a stopped process or a suspended machine.
  */
-export function watchEventLoop(frozen: Frozen, log: Logger): Service {
+export function watchEventLoop(frozen: FrozenProcess, log: Logger): Service {
   const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const tickMs = Math.min(TICK_MS_MAX, Math.ceil(frozen.frozenMs / 5));
   const program = join(import.meta.dirname, 'frozen.ts');
-  const workerData: Watched = { ...frozen, beats, tickMs, endMs: END_MS, program };
+  const workerData: ThreadData = { ...frozen, beats, tickMs, endMs: END_MS, program };
   const thread = new Worker(`(${watchBeats})()`, { eval: true, workerData, env: {}, execArgv: [] });
   thread.on('error', (err) => log.error({ err }, 'the event loop is not watched any more'));
   thread.unref();
-  const beating = setInterval(() => Atomics.add(beats, 0, 1), tickMs);
-  beating.unref();
+  const heartbeat = setInterval(() => Atomics.add(beats, 0, 1), tickMs);
+  heartbeat.unref();
   return {
     name: 'loop watch',
     async stop() {
       await thread.terminate();
-      clearInterval(beating);
+      clearInterval(heartbeat);
     },
   };
 }
 
-/** Runs in the thread, which gets it as a text: it knows nothing of this file. */
+/** Runs in the thread, which gets this function as source text, so the function uses nothing else of this file. */
 function watchBeats(): void {
   const { beats, tickMs, endMs, program, ...frozen } = process.getBuiltinModule('node:worker_threads')
-    .workerData as Watched;
+    .workerData as ThreadData;
   let last = -1;
-  let stoodMs = 0;
+  let standstillMs = 0;
   const timer = setInterval(() => {
     const now = Atomics.load(beats, 0);
-    stoodMs = now === last ? stoodMs + tickMs : 0;
+    standstillMs = now === last ? standstillMs + tickMs : 0;
     last = now;
-    if (stoodMs < frozen.frozenMs) return;
+    if (standstillMs < frozen.frozenMs) return;
     clearInterval(timer);
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), endMs);
     import(program).then(({ endFrozen }) => endFrozen(frozen)).catch(() => process.kill(process.pid, 'SIGKILL'));

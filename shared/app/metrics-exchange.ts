@@ -3,18 +3,18 @@ import { within } from '../base/lifecycle.ts';
 import type { Telemetry } from '../base/telemetry.ts';
 import type { Route } from './health.ts';
 
-/** A process that stands still must not make the others invisible; it is missing in the answer. */
-const TELL_MS = 2_000;
+/** The wait for the metrics of one process. A frozen process is missing in the answer. */
+const PROCESS_MS = 2_000;
 /** Longer than the supervisor waits for a process. */
 const ANSWER_MS = 4_000;
 
 /**
- * Messages of a supervisor and its processes. A process wants the metrics of all (`wanted`); the supervisor asks
- * each one (`asked`), is told (`told`), and sends what they make together (`joined`).
+ * Messages between a supervisor and its processes. A process asks for the metrics of all (`wanted`), the supervisor asks each
+ * process (`asked`), each process answers (`told`), and the supervisor sends the joined text (`joined`).
  */
 interface Message {
   readonly metrics: 'wanted' | 'asked' | 'told' | 'joined';
-  /** Of the question that this belongs to. */
+  /** The id of the question, which its answer repeats. */
   readonly id: number;
   readonly text?: string;
 }
@@ -43,48 +43,48 @@ class Questions {
 }
 
 /**
- * Lets each process of a supervisor show the metrics of all of them. `processes` names those that run. A process that
- * does not answer within two seconds is left out.
+ * Lets each process of a supervisor serve the metrics of all. `processes` returns the running ones by name. The metrics lack a
+ * process that does not answer within two seconds.
  */
 export function superviseMetrics(processes: () => ReadonlyMap<string, Worker>): void {
   const questions = new Questions();
-  const textOf = (worker: Worker) => questions.ask((id) => send(worker, { metrics: 'asked', id }), TELL_MS);
+  const textOf = (worker: Worker) => questions.ask((id) => send(worker, { metrics: 'asked', id }), PROCESS_MS);
   cluster.on('message', async (asking: Worker, message: unknown) => {
     if (!isMessage(message)) return;
     if (message.metrics === 'told') return questions.answer(message);
     if (message.metrics !== 'wanted') return;
-    const told = await Promise.all(
+    const answers = await Promise.all(
       [...processes()].map(async ([name, worker]) => [name, await textOf(worker)] as const),
     );
-    const texts = new Map(told.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])));
+    const texts = new Map(answers.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])));
     send(asking, { metrics: 'joined', id: message.id, text: joinMetrics(texts) });
   });
 }
 
 /**
- * Tells the supervisor of this process its metrics whenever it asks.
+ * Answers the supervisor's questions for the metrics of this process.
  *
- * Contract: what is returned resolves with the metrics of all processes as Prometheus' text, and rejects when the
+ * Contract: the returned function resolves with the metrics of all processes as Prometheus' text, and rejects when the
  * supervisor does not answer.
  */
 function exchangeMetrics(scrape: () => Promise<string>): () => Promise<string> {
   const questions = new Questions();
-  const tell = (message: Message) => void process.send?.(message);
+  const sendUp = (message: Message) => void process.send?.(message);
   process.on('message', async (message: unknown) => {
     if (!isMessage(message)) return;
     if (message.metrics === 'joined') return questions.answer(message);
     // A process that cannot read its metrics does not answer.
     if (message.metrics === 'asked')
-      await scrape().then((text) => tell({ metrics: 'told', id: message.id, text }), noop);
+      await scrape().then((text) => sendUp({ metrics: 'told', id: message.id, text }), noop);
   });
   return async () => {
-    const text = await questions.ask((id) => tell({ metrics: 'wanted', id }), ANSWER_MS);
+    const text = await questions.ask((id) => sendUp({ metrics: 'wanted', id }), ANSWER_MS);
     if (text === undefined) throw new Error('the supervisor does not answer');
     return text;
   };
 }
 
-/** A process that has just ended cannot be asked. */
+/** Sends nothing to a process that has just ended. */
 function send(worker: Worker, message: Message): void {
   if (worker.isConnected()) worker.send(message, noop);
 }
@@ -95,15 +95,15 @@ function isMessage(message: unknown): message is Message {
 
 function noop(): void {}
 
-/** `GET /metrics`: the metrics as Prometheus' text; of all processes where several share the port. */
+/** `GET /metrics`: the metrics as Prometheus' text; those of all processes if several share the port. */
 export function metricsRoute({ scrape }: Pick<Telemetry, 'scrape'>): Route {
-  const shown = cluster.isWorker ? exchangeMetrics(scrape) : scrape;
+  const readText = cluster.isWorker ? exchangeMetrics(scrape) : scrape;
   return {
     path: '/metrics',
     async handle(request, response) {
       if (request.method !== 'GET') return void response.writeHead(404).end();
       try {
-        const text = await shown();
+        const text = await readText();
         response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text);
       } catch {
         response.writeHead(500).end();
@@ -123,8 +123,8 @@ const COMMENT = /^# (HELP|TYPE|UNIT) (\S+)/;
 const SAMPLE = /^([^\s{]+)(\{?)/;
 
 /**
- * Joins Prometheus texts of several processes into one: each metric once, each sample with the label `process`, which
- * names where it comes from. Pure.
+ * Joins Prometheus texts of several processes into one: each metric once, each sample with the name of its process as the
+ * label `process`. Pure.
  */
 export function joinMetrics(texts: ReadonlyMap<string, string>): string {
   const families = new Map<string, Family>();

@@ -32,22 +32,19 @@ export interface Root {
 }
 
 const FLUSH_MS = 2_500;
-/**
- * Draining takes 25 seconds at most; a process still running after this limit is ended, and its jobs are taken over.
- */
+/** Draining takes 25 seconds at most. A process that still runs after this limit ends, and other workers run its jobs again. */
 const STOP_MS_MAX = 35_000;
-/** Nobody presses Ctrl-C twice in this time. */
+/** Two interrupts within this time come from one Ctrl-C. */
 const SAME_CTRL_C_MS = 500;
 /** 128 plus the number of SIGINT, as shells count. */
 const EXIT_INTERRUPTED = 130;
 const ASK = 'npm run setup asks for what is missing.';
 
 /**
- * Runs a role as a process. It reads the settings (all problems at once, those that the role itself finds included; exit 2,
- * nothing connected), finds a Redis, and refuses one that evicts, or whose data was begun with another number of shards
- * (exit 2). It starts what `assemble` builds, and serves
- * health and the routes of what was built. On SIGTERM or SIGINT, or on an uncaught error (exit 1), it stops everything
- * in reverse order. A process whose event loop stands still for `frozenMs` is ended by force.
+ * Runs a role as a process. Reads the settings and reports all their problems, including `furtherProblems`, before any
+ * connection (exit 2). Refuses a Redis that evicts data, or whose data has another number of shards (exit 2). Starts the
+ * services that `assemble` returns, and serves health and their routes. On SIGTERM, SIGINT or an uncaught error (exit 1), stops
+ * all services in reverse order. Kills the process when its event loop stands still for `frozenMs`.
  */
 export async function runRoot(
   role: Role,
@@ -57,16 +54,16 @@ export async function runRoot(
   frozenMs = FROZEN_MS,
 ): Promise<void> {
   const reading = readOwnSettings(role);
-  const further = await furtherProblems(reading);
-  if (!reading.ok || further.length > 0) {
-    const problems = [...(reading.ok ? [] : reading.problems), ...further];
+  const roleProblems = await furtherProblems(reading);
+  if (!reading.ok || roleProblems.length > 0) {
+    const problems = [...(reading.ok ? [] : reading.problems), ...roleProblems];
     return refuse(problems.some((each) => each.includes(' is required: ')) ? [...problems, ASK] : problems);
   }
   const { settings } = reading;
   const log = createLogger(settings.LOG_LEVEL);
   const services: Service[] = [];
   const stop = stopOnce(services, log);
-  endOnSurprise(log, stop);
+  endOnUncaughtError(log, stop);
   for (const warning of reading.warnings) log.warn(warning);
   const redis = await provideOwnRedis(settings, (line) => log.info(line));
   if (!redis.ok) return refuse([redis.problem]);
@@ -103,7 +100,7 @@ export async function runRoot(
     });
     services.push(health);
     state.isRunning = true;
-    log.info({ role, redis: shown(redis.url), healthPort: health.port }, 'running');
+    log.info({ role, redis: withoutPassword(redis.url), healthPort: health.port }, 'running');
   } catch (error) {
     log.fatal({ err: error }, 'could not start');
     await stop(1);
@@ -117,8 +114,8 @@ function openTelegram(settings: Settings, telemetry: Telemetry): Telegram {
 }
 
 /**
- * SIGTERM and Ctrl-C stop the process; a second Ctrl-C ends it at once. Whoever signals a group of processes and one of
- * them that hands signals on, as npm does, sends each twice: repeats of SIGTERM, and of Ctrl-C at once, mean the same.
+ * SIGTERM and Ctrl-C stop the process; a second Ctrl-C ends it at once. npm forwards signals, so a signal to a whole group of
+ * processes reaches this process twice. A repeated SIGTERM, or a SIGINT at nearly the same time, therefore changes nothing.
  */
 function endOnSignals(stop: (code: number) => Promise<void>): void {
   process.on('SIGTERM', () => void stop(0));
@@ -130,7 +127,7 @@ function endOnSignals(stop: (code: number) => Promise<void>): void {
   });
 }
 
-/** A command that Redis refuses for good ends the process; before it runs, another start would end in the same way (exit 2). */
+/** Ends the process when Redis refuses a command for good; with exit code 2 at a start, because a restart would not help. */
 function endOnRefusal(log: Logger, stop: (code: number) => Promise<void>): { isRunning: boolean } {
   const state = { isRunning: false };
   whenRefused((problem) => {
@@ -141,17 +138,17 @@ function endOnRefusal(log: Logger, stop: (code: number) => Promise<void>): { isR
 }
 
 /**
- * An uncaught error leaves the process in an unknown state: it is logged and the process ends, as on SIGTERM but with
- * exit code 1. Node itself would print the whole error, which for a Redis command includes the text of a message.
+ * Logs an uncaught error, which leaves the process in an unknown state, and ends the process as on SIGTERM, with exit code 1.
+ * Node itself would print the whole error, which for a Redis command includes the text of a message.
  */
-function endOnSurprise(log: Logger, stop: (code: number) => Promise<void>): void {
+function endOnUncaughtError(log: Logger, stop: (code: number) => Promise<void>): void {
   process.on('uncaughtException', (error, origin) => {
     log.fatal({ ...placeOf(error), origin }, 'something was thrown that nobody caught');
     void stop(1);
   });
 }
 
-/** The kind of an error and where it came from. Omits its message, which may quote content; Redis' replies do not. */
+/** The name and the stack of an error. Omits the message, which may quote a user's text, except for a reply of Redis. */
 function placeOf(error: Error): { name: string; reply?: string; stack: string } {
   const { name, message, stack } = describeError(error);
   const frames = (stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
@@ -159,8 +156,8 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
 }
 
 /**
- * Whether Redis can hold the data, and holds it in as many shards, before any data is touched; then notes a start. Waits
- * for Redis.
+ * Checks, before any use of the data, that Redis can hold the data and has the same number of shards. Then stores that a worker
+ * starts, unless the role has none. Waits for Redis.
  */
 async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Settings, role: Role): Promise<Keeping> {
   const redis = connectRedis(address, 'patient');
@@ -175,25 +172,24 @@ async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Settings, 
   }
 }
 
-/** Where we listen, and the names by which a proxy, Telegram or Prometheus asks for us. */
+/** The address of the health server, and the host names by which a proxy, Telegram or Prometheus reaches it. */
 function listenerOf({ HTTP_HOST: host, HTTP_PORT: port, HTTP_ALLOWED_HOSTS, TELEGRAM_WEBHOOK_URL: webhook }: Settings) {
   const hosts = [host, ...HTTP_ALLOWED_HOSTS, ...(webhook === undefined ? [] : [new URL(webhook).hostname])];
   return { host, port, hosts };
 }
 
-/** Where Redis is, without the user and the password. */
-function shown(address: RedisAddress): string {
-  const given =
+/** The address of Redis for the log, without user and password. */
+function withoutPassword(address: RedisAddress): string {
+  const urls =
     typeof address === 'object' && 'master' in address ? [...address.sentinels, address.master] : [address].flat();
-  const urls = given.map((url) => url.replace(/\/\/.*@/, '//'));
-  return urls.join(', ');
+  return urls.map((url) => url.replace(/\/\/.*@/, '//')).join(', ');
 }
 
 function stopOnce(services: readonly Service[], log: Logger): (code: number) => Promise<void> {
-  let stopping = false;
+  let isStopping = false;
   return async (code) => {
-    if (stopping) return;
-    stopping = true;
+    if (isStopping) return;
+    isStopping = true;
     log.info('stopping');
     setTimeout(() => process.exit(1), STOP_MS_MAX).unref();
     await stopAll(services, log);

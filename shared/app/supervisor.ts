@@ -12,13 +12,13 @@ const RESTART_MS_MAX = 30_000;
 const STEADY_MS = 60_000;
 
 /**
- * Runs a role in this process, or in as many as `WORKERS` says, which share the ports. Those are supervised: one that
- * crashes is started again, after a pause that grows while it fails at its start; one that refuses its configuration
- * ends all. SIGTERM and SIGINT end all, each as if it ran alone.
+ * Runs a role in this process, or in `WORKERS` processes that share the ports. The supervisor restarts a process that crashes,
+ * after a pause that grows while starts fail. It stops all processes when one refuses its configuration, and forwards SIGTERM
+ * and SIGINT to all.
  */
 export async function runSupervised(role: Role, run: () => Promise<void>): Promise<void> {
   const reading = readOwnSettings(role);
-  // A process alone says itself what is wrong with its configuration.
+  // A single process reports the problems of its configuration itself.
   if (!cluster.isPrimary || !reading.ok || reading.settings.WORKERS === 1) return run();
   supervise(reading.settings, createLogger(reading.settings.LOG_LEVEL));
 }
@@ -26,15 +26,15 @@ export async function runSupervised(role: Role, run: () => Promise<void>): Promi
 function supervise({ WORKERS: count }: Settings, log: Logger): void {
   let exitCode = 0;
   let isStopping = false;
-  /** The processes that run, each in its place. */
+  /** The running processes by their numbers. */
   const live = new Map<string, Worker>();
-  const endOnceAlone = (): void => {
+  const exitOnceEmpty = (): void => {
     if (live.size === 0) process.exit(exitCode);
   };
   const stop = (signal: NodeJS.Signals): void => {
     isStopping = true;
     for (const worker of live.values()) worker.process.kill(signal);
-    endOnceAlone();
+    exitOnceEmpty();
   };
   const start = (place: string, failures: number): void => {
     const startedMs = performance.now();
@@ -46,12 +46,12 @@ function supervise({ WORKERS: count }: Settings, log: Logger): void {
         exitCode = REFUSED;
         stop('SIGTERM');
       }
-      if (isStopping) return endOnceAlone();
-      const failed = performance.now() - startedMs < STEADY_MS ? failures + 1 : 1;
-      const waitMs = Math.min(RESTART_MS * 2 ** (failed - 1), RESTART_MS_MAX);
+      if (isStopping) return exitOnceEmpty();
+      const nextFailures = performance.now() - startedMs < STEADY_MS ? failures + 1 : 1;
+      const waitMs = Math.min(RESTART_MS * 2 ** (nextFailures - 1), RESTART_MS_MAX);
       log.error({ code, signal, waitMs }, 'a process ended; it is started again');
       await pause(waitMs);
-      if (!isStopping) start(place, failed);
+      if (!isStopping) start(place, nextFailures);
     });
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal));

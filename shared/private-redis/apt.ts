@@ -11,14 +11,14 @@ const APT_TIMEOUT_MS = 180_000;
 const UNPACK_TIMEOUT_MS = 30_000;
 
 /**
- * Fetches a server with apt and unpacks it under `home`; the system is not changed, and no root is needed. Throws when none
- * runs. The caller holds the lock of `home`.
+ * Fetches a server with apt and unpacks it under `home`, without root and without a change of the system. Throws when no
+ * unpacked server runs. The caller holds the lock of `home`.
  */
 export async function unpackWithApt(home: string, aptGet: string, dpkgDeb: string): Promise<ServerProgram> {
   const work = `${home}.unpack`;
   const [archives, tree] = [join(work, 'cache', 'archives'), join(work, 'tree')];
   const reasons: string[] = [];
-  // A start that was killed may have left it.
+  // A start that was killed may have left the folder.
   await rm(work, { recursive: true, force: true });
   try {
     const apt = await privateApt(work, aptGet);
@@ -28,8 +28,8 @@ export async function unpackWithApt(home: string, aptGet: string, dpkgDeb: strin
       try {
         await apt('install', '--yes', '--download-only', '--no-install-recommends', '--reinstall', ...packages);
         // A C library other than the system loader's would keep every program from starting.
-        const wanted = (await readdir(archives)).filter((name) => /^(?!libc6_).*\.deb$/.test(name));
-        for (const name of wanted) await run(dpkgDeb, ['-x', join(archives, name), tree], UNPACK_TIMEOUT_MS);
+        const files = (await readdir(archives)).filter((name) => /^(?!libc6_).*\.deb$/.test(name));
+        for (const name of files) await run(dpkgDeb, ['-x', join(archives, name), tree], UNPACK_TIMEOUT_MS);
         await rm(home, { recursive: true, force: true });
         await rename(tree, home);
         const server = await unpackedIn(home);
@@ -47,8 +47,8 @@ export async function unpackWithApt(home: string, aptGet: string, dpkgDeb: strin
 }
 
 /**
- * An apt-get whose lists, caches and locks are all under `work`. It knows what the system has installed, so an install
- * that only downloads fetches exactly the packages that the system lacks.
+ * An apt-get whose lists, caches and locks are all under `work`. It reads the system's list of installed packages, so an
+ * install with `--download-only` fetches exactly the packages that the system lacks.
  */
 async function privateApt(work: string, aptGet: string): Promise<(...args: string[]) => Promise<string>> {
   const settings = join(work, 'apt.conf');

@@ -10,7 +10,7 @@ export type FoundRedisServer = ServerProgram & { readonly ok: true };
 export type NoRedisServer = { readonly ok: false; readonly problem: string };
 
 export type RedisServerOptions = {
-  /** The private copy is kept under `<root>/.cache/redis`. */
+  /** The private copy is under `<root>/.cache/redis`. */
   readonly root: string;
   /** The folders to search, in the form of the PATH variable. */
   readonly path: string;
@@ -20,9 +20,9 @@ export type RedisServerOptions = {
 const LOCK_WAIT_MS = 400_000;
 
 /**
- * Finds a Redis (or Valkey) server of version 6.2 or later: on the PATH, else a private copy under the root. The
- * system's package manager fetches that copy when it is missing. The system itself is never changed. Returns a problem
- * in one sentence when no server can be had; does not throw for that.
+ * Finds a Redis (or Valkey) server of version 6.2 or later: on the PATH, else a private copy under the root. The system's
+ * package manager fetches a missing copy, without a change of the system. Returns a problem in one sentence when there is no
+ * server. Never throws.
  */
 export async function findRedisServer(options: RedisServerOptions): Promise<FoundRedisServer | NoRedisServer> {
   try {
@@ -35,19 +35,19 @@ export async function findRedisServer(options: RedisServerOptions): Promise<Foun
   }
 }
 
-/** Throws where there is none and none can be fetched. */
+/** The private copy, fetched if it is missing. Throws when that fails. */
 async function privateCopy({ root, path, onProgress }: RedisServerOptions): Promise<ServerProgram> {
   const cache = join(root, '.cache');
   const home = join(cache, 'redis');
-  const kept = await unpackedIn(home);
-  if (kept !== undefined) return kept;
+  const cached = await unpackedIn(home);
+  if (cached !== undefined) return cached;
   const [aptGet, dpkgDeb] = [await onPath('apt-get', path), await onPath('dpkg-deb', path)];
   if (aptGet === undefined || dpkgDeb === undefined) throw new Error('no apt to fetch one with');
   await mkdir(cache, { recursive: true });
   return withFolderLock(join(cache, 'unpack.lock'), LOCK_WAIT_MS, async () => {
     // Another start may have done the work while this one waited for the lock.
-    const made = await unpackedIn(home);
-    if (made !== undefined) return made;
+    const server = await unpackedIn(home);
+    if (server !== undefined) return server;
     onProgress?.('Redis: no server on the PATH, so a private copy is fetched with apt (the system is not changed).');
     return unpackWithApt(home, aptGet, dpkgDeb);
   });

@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** The first program of a name in some folders, in the form of the PATH variable. */
+/** The first program of a name in the folders of `path`, which has the form of the PATH variable. */
 export async function onPath(name: string, path: string): Promise<string | undefined> {
   const folders = path.split(delimiter).filter((folder) => folder !== '');
   for (const file of folders.map((folder) => join(folder, name)))
@@ -30,7 +30,7 @@ const VERSION_TIMEOUT_MS = 10_000;
 /** A server program, with the environment variables that it needs. */
 export type ServerProgram = { readonly command: string; readonly env: Record<string, string> };
 
-/** The first server in some folders that starts and is new enough. */
+/** The first server in the folders of `path` that starts and is new enough. */
 export async function findServer(path: string, env: Record<string, string>): Promise<ServerProgram | undefined> {
   for (const name of ['redis-server', 'valkey-server']) {
     const command = await onPath(name, path);
@@ -43,7 +43,7 @@ export async function findServer(path: string, env: Record<string, string>): Pro
   return undefined;
 }
 
-/** The server in a folder into which packages were unpacked; it uses the libraries that were unpacked with it. */
+/** The server in a folder with unpacked packages, whose libraries the server uses. */
 export function unpackedIn(home: string): Promise<ServerProgram | undefined> {
   const libraries = globSync('{usr/,}lib/**/*.so*', { cwd: home }).map((file) => join(home, dirname(file)));
   return findServer(join(home, 'usr', 'bin'), { LD_LIBRARY_PATH: [...new Set(libraries)].sort().join(':') });

@@ -16,7 +16,7 @@ const HOLDER_POLL_MS = 100;
 const CLIENT_LOOKS = 10;
 const CLIENT_LOOK_MS = 30;
 
-/** Where the server of a folder listens. */
+/** The URL of the socket on which the server of a folder listens. */
 export function urlOf(dir: string): string {
   return socketUrl(join(dir, NAMES.unixsocket));
 }
@@ -24,8 +24,8 @@ export function urlOf(dir: string): string {
 /** The process id of the server that runs for `dir`. Throws when one holds `dir` but does not answer. */
 export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise<number | undefined> {
   for (const giveUpAt = Date.now() + waitMs; ; await pause(HOLDER_POLL_MS)) {
-    const found = await serverAt(urlOf(dir));
-    if (found !== undefined) return found.pid;
+    const server = await serverAt(urlOf(dir));
+    if (server !== undefined) return server.pid;
     const holder = await holderOf(dir);
     if (holder === undefined) return undefined;
     if (Date.now() > giveUpAt) {
@@ -34,12 +34,12 @@ export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise
   }
 }
 
-/** The process of a server that works in `dir`, whether it answers or not; where no `/proc` tells, the one that it noted. */
+/** The process id of the server that works in `dir`, even if it does not answer. Without `/proc`, reads its pid file. */
 export async function holderOf(dir: string): Promise<number | undefined> {
   const place = await realpath(dir).catch(() => dir);
   if (!existsSync('/proc/self')) {
-    const noted = Number(await readFile(join(dir, NAMES.pidfile), 'utf8').catch(() => undefined));
-    return noted > 0 && isRunning(noted) ? noted : undefined;
+    const pid = Number(await readFile(join(dir, NAMES.pidfile), 'utf8').catch(() => undefined));
+    return pid > 0 && isRunning(pid) ? pid : undefined;
   }
   for (const pid of (await readdir('/proc')).map(Number).filter(Number.isInteger)) {
     if ((await readlink(`/proc/${pid}/cwd`).catch(() => '')) !== place) continue;
@@ -49,7 +49,7 @@ export async function holderOf(dir: string): Promise<number | undefined> {
   return undefined;
 }
 
-/** The server that answers at `url`, with its data loaded; undefined when none does. */
+/** The process id and the number of other clients of the server at `url`; `undefined` when none answers. Waits for its data. */
 export function serverAt(url: string): Promise<{ pid: number; clients: number } | undefined> {
   return withProbe(url, async (probe) => {
     const info = await probe.info();
@@ -59,7 +59,7 @@ export function serverAt(url: string): Promise<{ pid: number; clients: number } 
   }).catch(() => undefined);
 }
 
-/** Whether somebody is connected. The server notices a closed client a moment later, and our own closed just now. */
+/** Whether others are connected. Looks several times, because the server notices the end of our own connection late. */
 export async function staysInUse(url: string): Promise<boolean> {
   for (let look = 1; look <= CLIENT_LOOKS; look += 1) {
     if (((await serverAt(url))?.clients ?? 0) === 0) return false;
@@ -68,7 +68,7 @@ export async function staysInUse(url: string): Promise<boolean> {
   return true;
 }
 
-/** Asks a server on this machine a few questions. Rejects as `openProbe`, and where `work` does. */
+/** Runs `work` on a connection to a server on this machine. Rejects as `openProbe`, and when `work` does. */
 export async function withProbe<T>(url: string, work: (probe: Redis) => Promise<T>): Promise<T> {
   const probe = await openProbe(url);
   try {

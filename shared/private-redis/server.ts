@@ -26,12 +26,12 @@ export type PrivateRedisOptions = {
 };
 
 export type PrivateRedis = {
-  /** Its socket, in its folder. */
+  /** The URL of the server's socket, in the server's folder. */
   readonly url: string;
   readonly pid: number;
   /**
-   * Leaves the server running while other clients are connected, so close your own clients first. Otherwise the server has
-   * written its data and is gone when this resolves. Safe to call twice.
+   * Ends the server and waits until it has written its data. Leaves the server running while other clients are connected, so
+   * close your own clients first. Safe to call twice.
    */
   stop(): Promise<void>;
 };
@@ -43,9 +43,9 @@ const POLL_MS = 5;
 const LOG_LINES_SHOWN = 8;
 
 /**
- * Starts a Redis server for `dir` on a socket in it, which only its owner can use, with its append-only file on, or uses the
- * one that already runs for `dir`: there is never a second, because two would destroy each other's data. Resolves when the
- * server answers with its data loaded; rejects with the end of its log otherwise.
+ * Starts a Redis server for `dir`, with an append-only file, on a socket in `dir` that only its owner can use. If a server
+ * already runs for `dir`, uses that one, because two would destroy each other's data. Resolves when the server answers with its
+ * data loaded; rejects with the end of its log otherwise.
  */
 export async function startPrivateRedis(options: PrivateRedisOptions): Promise<PrivateRedis> {
   // The data is people's conversations: no other user of the machine may read it.
@@ -53,11 +53,11 @@ export async function startPrivateRedis(options: PrivateRedisOptions): Promise<P
   const dir = await realpath(options.dir);
   await chmod(dir, 0o700);
   const url = urlOf(dir);
-  // Throws where its path is too long.
+  // Throws if the socket's path is too long.
   socketPath(url);
   return withServerLock(dir, async () => {
     const pid = (await findRunning(dir, options.holderWaitMs)) ?? (await launchRedis({ ...options, dir }));
-    // Others see by this connection that the server is in use, and this process sees by it when the server ends.
+    // This connection shows other processes that the server is in use, and shows this process the end of the server.
     const probe = await openProbe(url);
     probe.stream.unref();
     const onLost = () => options.onLost?.();
@@ -65,7 +65,7 @@ export async function startPrivateRedis(options: PrivateRedisOptions): Promise<P
     const stop = async () => {
       probe.off('end', onLost);
       probe.disconnect();
-      // Under the lock, so that no start can find the server between the look at its clients and its end.
+      // The lock keeps other processes from connecting to the server after the check for clients and before the server's end.
       await withServerLock(dir, async () => {
         if (!(await staysInUse(url))) await endServer(dir);
       });
@@ -84,7 +84,7 @@ export async function launchRedis(options: PrivateRedisOptions): Promise<number>
   const { dir, server } = options;
   const log = openSync(join(dir, 'redis.log'), 'a', 0o600);
   const child = spawn(server.command, argumentsFor(options), {
-    // The server keeps its files in its working directory, so its settings need not quote the folder's name.
+    // The server's files are in its working directory, so its settings need not quote the folder's name.
     cwd: dir,
     env: server.env,
     stdio: ['ignore', log, log],
@@ -94,7 +94,7 @@ export async function launchRedis(options: PrivateRedisOptions): Promise<number>
   closeSync(log);
   child.unref();
   try {
-    // Rejects with the error when there is one instead.
+    // Rejects if the program cannot start.
     await once(child, 'spawn');
     return await untilReady(child, urlOf(dir));
   } catch (error) {
@@ -106,7 +106,7 @@ export async function launchRedis(options: PrivateRedisOptions): Promise<number>
 }
 
 function argumentsFor({ fsync, settings: more }: PrivateRedisOptions): string[] {
-  // Half of the memory here: a full server only refuses writes, while the system kills one that takes too much.
+  // Half of this machine's memory: a full server only refuses writes, but the system kills a server that uses too much.
   const memoryBytes = Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2);
   const settings = {
     // No other user of the machine can connect, and nobody can take the place of a server that is down.
@@ -125,15 +125,15 @@ function argumentsFor({ fsync, settings: more }: PrivateRedisOptions): string[] 
 
 async function untilReady(child: ChildProcess, url: string): Promise<number> {
   for (const giveUpAt = Date.now() + ANSWER_TIMEOUT_MS; ; await pause(POLL_MS)) {
-    const found = await serverAt(url);
-    if (found !== undefined) return found.pid;
+    const server = await serverAt(url);
+    if (server !== undefined) return server.pid;
     const end = child.signalCode ?? (child.exitCode === null ? undefined : `exit code ${child.exitCode}`);
     if (end !== undefined) throw new Error(`it ended at once (${end}).`);
     if (Date.now() > giveUpAt) throw new Error(`it did not answer within ${ANSWER_TIMEOUT_MS} ms.`);
   }
 }
 
-/** Resolves when the server of a folder is gone: it writes its data at a SIGTERM, and is killed when that takes too long. */
+/** Ends the server of a folder and waits. The server writes its data at SIGTERM; SIGKILL follows ten seconds later. */
 async function endServer(dir: string): Promise<void> {
   const pid = await holderOf(dir);
   if (pid === undefined || !isRunning(pid)) return;

@@ -77,7 +77,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   ]),
   mutant('I3', 'redis-out-of-memory', 'what comes behind an update that could not be stored is stored before it', [
     'producer/receive/poller.ts',
-    'if (held.chats?.holds(chats)) return false;',
+    'if (blocked.mustWait(chats)) return false;',
     '',
   ]),
   mutant('I8', 'claude-refuses-key', 'the operator hears nothing of what opens', [

@@ -94,8 +94,8 @@ const PROCESS = [
   ]),
   mutant('I12', 'gateway-loop-frozen', 'nobody watches the event loop', [
     'shared/app/loop-watch.ts',
-    'if (stoodMs < frozen.frozenMs) return;',
-    'if (stoodMs >= 0) return;',
+    'if (standstillMs < frozen.frozenMs) return;',
+    'if (standstillMs >= 0) return;',
   ]),
   mutant('I8', 'gateway-loop-frozen', 'an unclean end is not told', [
     'shared/state/process/workers.ts',

@@ -1,5 +1,13 @@
 import { expect, test } from '@jest/globals';
-import { advance, begin, changesOf, nextStep, overruled, type Progress, type Step } from '../../../setup/progress.ts';
+import {
+  advance,
+  begin,
+  changesOf,
+  findOverrides,
+  nextStep,
+  type Progress,
+  type Step,
+} from '../../../setup/progress.ts';
 import { faultOf, firstPerson, withId } from '../../../setup/value.ts';
 
 const after = (progress: Progress, ...steps: Step[]) =>
@@ -28,7 +36,7 @@ test('an answer is a change unless the file says it already; the environment is 
   expect(begun.values).toEqual({ A: '1', B: '3', C: '4' });
   const done = advance(begun, 'bot', { answers: { A: '1', B: '3', C: '4' } });
   expect(Object.fromEntries(changesOf(done))).toEqual({ B: '3', C: '4' });
-  expect(overruled(done, { A: '1', B: 'other', Z: 'x' })).toEqual(['B']);
+  expect(findOverrides(done, { A: '1', B: 'other', Z: 'x' })).toEqual(['B']);
 });
 
 test('a value is judged by the rule of its setting, and the words do not quote it', () => {
