@@ -68,9 +68,7 @@ const EMOJI_OR_INVISIBLE = /\p{RGI_Emoji}|([[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorab
 export function visible(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
-    .replace(EMOJI_OR_INVISIBLE, (found, invisible?: string) =>
-      invisible === undefined ? found : codeOf(invisible, found),
-    );
+    .replace(EMOJI_OR_INVISIBLE, (found, char?: string) => (char === undefined ? found : codeOf(char, found)));
 }
 
 /** Replaces each invisible character as `visible` does, a line break by `⏎`, and a tab by `⇥`. Pure. */
@@ -78,8 +76,8 @@ export function visibleInLine(text: string): string {
   return visible(text.replaceAll(/\r\n|\r|\n/g, '⏎').replaceAll('\t', '⇥'));
 }
 
-function codeOf(invisible: string, run: string): string {
-  const code = (invisible.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-  const times = run.length / invisible.length;
+function codeOf(char: string, run: string): string {
+  const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  const times = run.length / char.length;
   return times === 1 ? `⟨U+${code}⟩` : `⟨U+${code} ×${times}⟩`;
 }
