@@ -54,7 +54,7 @@ export const STORE_MARK = 'store-id';
 /** The form of a store's id. */
 export const STORE_ID = /^[\da-f-]{36}$/;
 
-/** A blob whose bytes are not those that were put. */
+/** The bytes of a blob are not those of its put. */
 export class DamagedBlobError extends Error {
   override readonly name = 'DamagedBlobError';
 }
