@@ -3,16 +3,16 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { HOME } from './project.ts';
 
-/** Where the bytes of files and archives are: in a folder, in a bucket of an S3-compatible store, or in Redis itself. */
+/** The place of the bytes of files and archives: a folder, a bucket of an S3-compatible store, or Redis itself. */
 export type BlobPlace = { readonly kind: 'files'; readonly folder: string } | BucketPlace | { readonly kind: 'redis' };
 
-/** A part of a bucket. Who may use it is not said here: the client finds its keys in the environment. */
+/** A part of a bucket, without credentials: the client reads those from the environment. */
 export interface BucketPlace {
   readonly kind: 's3';
   readonly bucket: string;
   /** The prefix of our objects' names: empty, or with a slash at its end. */
   readonly prefix: string;
-  /** `undefined` for Amazon's own. */
+  /** `undefined` for Amazon S3 itself. */
   readonly endpoint: string | undefined;
   readonly region: string;
 }
@@ -24,12 +24,10 @@ const EXPECTED_S3 =
 const NO_KEYS = 'the keys of s3:// belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY';
 const BUCKET = /^[a-z\d][a-z\d.-]{1,61}[a-z\d]$/;
 const PREFIX = /^(?:[\w.-]+\/)*$/;
-/** The name of the region where a server has only one. */
+/** The region to state to a server that has only one. */
 const ANY_REGION = 'us-east-1';
 
-/**
- * The setting that says where blobs are. A relative folder is one of our own (`HOME`).
- */
+/** The form of `BLOB_URL`. A relative folder is relative to `HOME`. */
 export const blobPlace = z.string().transform((text, context): BlobPlace => {
   const place = placeOf(text.trim());
   if (typeof place !== 'string') return place;
@@ -37,17 +35,17 @@ export const blobPlace = z.string().transform((text, context): BlobPlace => {
   return z.NEVER;
 });
 
-/** The place, or what is wrong with it. */
+/** Parses a place. Returns the text of the problem with a malformed one. */
 function placeOf(text: string): BlobPlace | string {
   if (/^redis:(?:\/\/)?$/.test(text)) return { kind: 'redis' };
   if (text.startsWith('s3:')) return URL.canParse(text) ? bucketOf(new URL(text)) : EXPECTED_S3;
-  if (/^file:\/\//.test(text)) return /^file:\/\/\/[^/]/.test(text) ? absolute(text) : EXPECTED;
+  if (/^file:\/\//.test(text)) return /^file:\/\/\/[^/]/.test(text) ? folderAt(text) : EXPECTED;
   const folder = text.replace(/^file:/, '');
   if (folder === '' || folder.includes('\0') || /^[a-z][a-z\d+.-]*:/i.test(folder)) return EXPECTED;
   return { kind: 'files', folder: resolve(HOME, folder) };
 }
 
-function absolute(url: string): BlobPlace | string {
+function folderAt(url: string): BlobPlace | string {
   try {
     return { kind: 'files', folder: fileURLToPath(url) };
   } catch {
@@ -65,7 +63,7 @@ function bucketOf({ username, password, host, pathname, searchParams, hash }: UR
   return { kind: 's3', bucket: host, prefix, endpoint, region: region ?? ANY_REGION };
 }
 
-/** An address without keys: it is shown to the operator. */
+/** Whether a text is an http or https URL without credentials, because operators see this URL. */
 function isHttp(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search } = new URL(text);

@@ -1,4 +1,4 @@
-/** A map that keeps the entries that were set last, at most so many. */
+/** A map of at most `max` entries. A further entry evicts the one that was set longest ago. */
 export class BoundedMap<Key, Value> {
   readonly #max: number;
   readonly #map = new Map<Key, Value>();
@@ -18,13 +18,13 @@ export class BoundedMap<Key, Value> {
     if (this.#map.size > this.#max && !oldest.done) this.#map.delete(oldest.value);
   }
 
-  /** The value, computed and set where there is none. */
+  /** Returns the value of a key, and computes and sets a missing one. */
   getOrInsertComputed(key: Key, compute: () => Value): Value {
     if (!this.#map.has(key)) this.set(key, compute());
     return this.#map.get(key) as Value;
   }
 
-  /** The value, which is gone from the map. */
+  /** Removes a key and returns its value. */
   take(key: Key): Value | undefined {
     const value = this.#map.get(key);
     this.#map.delete(key);

@@ -1,23 +1,22 @@
 const MB = 1024 * 1024;
-/** What rests for this long leaves the memory, and with it what was erased meanwhile. */
+/** The space drops an entry after so long without a further `hold`. This bounds how long erased data stays in memory. */
 const IDLE_MS = 15 * 60_000;
 
-interface Held {
+interface Entry {
   readonly bytes: number;
   readonly usedAtMs: number;
   readonly drop: () => void;
 }
 
 /**
- * The memory in which a process keeps what it has read of chats, whatever kind it is. Sizes are in bytes, as their
- * owners estimate them.
+ * A limit for the memory of the caches of a process. Each cache holds its entries here and estimates their bytes.
  *
- * Contract: what is held is never more than `maxBytes`; what was used longest ago goes first, and so does all that was
- * not used for a quarter of an hour. Who holds something can lose it at any time, by a call of its `drop`.
+ * Contract: the entries never exceed `maxBytes`. The space drops the entry that was held longest ago first, and each entry
+ * that was not held again for a quarter of an hour. It calls `drop` of an entry at any time.
  */
 export class CacheSpace {
   readonly maxBytes: number;
-  readonly #held = new Map<unknown, Held>();
+  readonly #entries = new Map<unknown, Entry>();
   #usedBytes = 0;
   #sweep: NodeJS.Timeout | undefined;
 
@@ -29,13 +28,13 @@ export class CacheSpace {
     return this.#usedBytes;
   }
 
-  /** Holds something under a key, as the one used last, in place of what the key held. False if it is too large. */
+  /** Holds an entry as the newest one, in place of the key's earlier entry. Returns false if the entry is too large. */
   hold(key: unknown, bytes: number, drop: () => void): boolean {
     this.release(key);
     if (bytes > this.maxBytes) return false;
-    this.#held.set(key, { bytes, drop, usedAtMs: performance.now() });
+    this.#entries.set(key, { bytes, drop, usedAtMs: performance.now() });
     this.#usedBytes += bytes;
-    for (const [oldest] of this.#held) {
+    for (const [oldest] of this.#entries) {
       if (this.#usedBytes <= this.maxBytes) break;
       this.#drop(oldest);
     }
@@ -43,26 +42,26 @@ export class CacheSpace {
     return true;
   }
 
-  /** Its owner has dropped it. */
+  /** Removes an entry that its owner has dropped. */
   release(key: unknown): void {
-    this.#usedBytes -= this.#held.get(key)?.bytes ?? 0;
-    this.#held.delete(key);
+    this.#usedBytes -= this.#entries.get(key)?.bytes ?? 0;
+    this.#entries.delete(key);
   }
 
   #drop(key: unknown): void {
-    const held = this.#held.get(key);
+    const entry = this.#entries.get(key);
     this.release(key);
-    held?.drop();
+    entry?.drop();
   }
 
   #dropIdle(): void {
     const nowMs = performance.now();
-    for (const [key, { usedAtMs }] of this.#held) if (nowMs - usedAtMs >= IDLE_MS) this.#drop(key);
-    this.#sweep = this.#held.size === 0 ? undefined : setTimeout(() => this.#dropIdle(), IDLE_MS).unref();
+    for (const [key, { usedAtMs }] of this.#entries) if (nowMs - usedAtMs >= IDLE_MS) this.#drop(key);
+    this.#sweep = this.#entries.size === 0 ? undefined : setTimeout(() => this.#dropIdle(), IDLE_MS).unref();
   }
 }
 
-/** A space of so many MB. */
+/** Creates a space of `mb` megabytes. */
 export function cacheSpaceOf(mb: number): CacheSpace {
   return new CacheSpace(mb * MB);
 }

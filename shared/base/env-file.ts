@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 /** The contents of a settings file. */
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
-  /** Each with the file and the line. They never quote a line, which may hold a secret. */
+  /** Each names the file, and the line if there is one. None quotes a line, because a line may hold a secret. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -12,19 +12,17 @@ export interface EnvFile {
 const IGNORED = /^\s*(?:#|$)/;
 const NAMED = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)$/;
 const EXPECTED = 'expected NAME=value, or a comment that begins with #';
-/**
- * A quoted value ends with its line, with nothing but a comment behind it. A shell would run what stands in backticks.
- */
+/** A quoted value, and perhaps a comment. Backticks are no quotes here, because a shell would run their content. */
 const QUOTED = /^(["'])(?:(?!\1).)*\1\s*(?:#.*)?$/;
-/** Shells and Compose read such a # as a part of the value, and Node as the beginning of a comment. */
+/** A # without a space before it: a part of the value for shells and Compose, the beginning of a comment for Node. */
 const INNER_HASH = /^[^#]*[^\s#]#/;
-/** Whether a setting of that name is a secret. Pure. */
+/** Whether a setting's name marks its value as a secret. Pure. */
 export const isSecretName = (name: string): boolean => /(?:TOKEN|KEY|SECRET|PASSWORD)$/.test(name);
 const READABLE_BY_ALL = 0o004;
 
 /**
- * Reads the lines `NAME=value`, with an optional `export`, quotes and comments; the last of a repeated name counts.
- * Lines that programs read differently are problems. Pure.
+ * Parses lines of the form `NAME=value`, with an optional `export`, quotes and comments. The last line of a repeated name
+ * counts. A line that shells, Compose and Node read differently is a problem. Pure.
  */
 export function parseEnvFile(text: string, file: string): Pick<EnvFile, 'values' | 'problems'> {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
@@ -34,14 +32,14 @@ export function parseEnvFile(text: string, file: string): Pick<EnvFile, 'values'
   return { values: { ...parseEnv(sound.join('\n')) } as Record<string, string>, problems };
 }
 
-/** Reads a settings file; undefined when there is none. One that cannot be read is a problem; never throws. */
+/** Reads a settings file; `undefined` if there is none. An unreadable file is a problem. Never throws. */
 export function readEnvFile(file: string): EnvFile | undefined {
   try {
     const text = readFileSync(file, 'utf8');
     const parsed = parseEnvFile(text, file);
     return {
       ...parsed,
-      warnings: [...(isExposed(file, parsed.values) ? [exposed(file)] : []), ...repeats(text, file)],
+      warnings: [...(isExposed(file, parsed.values) ? [exposureWarning(file)] : []), ...repeatWarnings(text, file)],
     };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -60,23 +58,23 @@ function faultOf(line: string): string | undefined {
   return INNER_HASH.test(value) ? 'expected quotes around a value that holds a #' : undefined;
 }
 
-/** The names that stand in several lines: whoever changes the first of them wonders why nothing changes. */
-function repeats(text: string, file: string): string[] {
-  const places = new Map<string, number[]>();
+/** Warns of names on several lines, because a change to the first line has no effect. */
+function repeatWarnings(text: string, file: string): string[] {
+  const linesByName = new Map<string, number[]>();
   for (const [at, line] of text.split(/\r?\n/).entries()) {
     const name = IGNORED.test(line) ? undefined : NAMED.exec(line)?.[1];
-    if (name !== undefined) places.set(name, [...(places.get(name) ?? []), at + 1]);
+    if (name !== undefined) linesByName.set(name, [...(linesByName.get(name) ?? []), at + 1]);
   }
-  const several = [...places].filter(([, lines]) => lines.length > 1);
-  return several.map(([name, lines]) => `${file}: ${name} is in lines ${lines.join(' and ')}; the last one counts`);
+  const repeats = [...linesByName].filter(([, lines]) => lines.length > 1);
+  return repeats.map(([name, lines]) => `${file}: ${name} is in lines ${lines.join(' and ')}; the last one counts`);
 }
 
-/** Whether other users of the machine can read secrets in it. Windows has no such bits. */
+/** Whether other users of the machine can read the secrets of a file. Windows has no such permission bits. */
 function isExposed(file: string, values: Readonly<Record<string, string>>): boolean {
   const hasSecrets = Object.entries(values).some(([name, value]) => value !== '' && isSecretName(name));
   return hasSecrets && process.platform !== 'win32' && (statSync(file).mode & READABLE_BY_ALL) !== 0;
 }
 
-function exposed(file: string): string {
+function exposureWarning(file: string): string {
   return `${file} holds secrets and every user of this machine can read it: chmod 600 ${file}`;
 }

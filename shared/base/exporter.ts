@@ -6,12 +6,12 @@ import type { Logger } from './log.ts';
 import type { Signals } from './signals.ts';
 import { IDS, registerIdTracer } from './trace-ids.ts';
 
-/** Sends the spans and metrics of this process. */
+/** The exporter of this process's spans and metrics. */
 export type Exporter = ReturnType<typeof startExporter>;
 
 /**
- * Starts the OpenTelemetry SDK for this process, set by the standard `OTEL_*`. A failed export is logged when its reason is
- * new, or after a while without one.
+ * Starts the OpenTelemetry SDK for this process, which reads the standard `OTEL_*` variables. Logs a failed export, unless it
+ * repeats the last failure of the same signal within five minutes.
  */
 export function startExporter(serviceName: string, signals: Signals, log: Pick<Logger, 'warn'>) {
   const sdk = new NodeSDK({
@@ -22,32 +22,32 @@ export function startExporter(serviceName: string, signals: Signals, log: Pick<L
     ...(signals.traces === undefined && { spanProcessors: [] }),
   });
   const failures = new ExportFailures(signals, log);
-  // The SDK reports failed exports to its diagnostics alone: an error as JSON, or a sentence.
-  const error = (said: string): void => failures.note(jsonFields(said) ?? { message: said });
-  const warn = (said: string): void => log.warn(`telemetry: ${said}`);
+  // The SDK reports failed exports only to its diagnostic logger, as JSON or as a sentence.
+  const error = (message: string): void => failures.note(jsonFields(message) ?? { message });
+  const warn = (message: string): void => log.warn(`telemetry: ${message}`);
   const silent = (): void => {};
   const logger = { error, warn, info: silent, debug: silent, verbose: silent };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   sdk.start();
   if (signals.traces === undefined) registerIdTracer();
   return {
-    /** Contract: sends what is left; it may reject, and may take as long as the collector does. */
+    /** Exports the rest. Contract: may reject, and may take as long as the collector does. */
     shutdown: () => sdk.shutdown(),
-    /** Why spans or metrics could not be exported lately; empty while all is well. */
-    trouble: () => failures.lately(),
+    /** The failures of exports in the last five minutes; empty if there are none. */
+    trouble: () => failures.recent(),
     /** Exports the current spans and metrics. Contract: never rejects; may take as long as the collector does. */
     async flush(): Promise<void> {
       const tracers = trace.getTracerProvider();
       const sender = tracers instanceof ProxyTracerProvider ? tracers.getDelegate() : tracers;
       const providers: (object & { forceFlush?(): Promise<void> })[] = [sender, metrics.getMeterProvider()];
-      const ends = await Promise.allSettled(providers.map((each) => each.forceFlush?.()));
-      const reasons = ends.flatMap((end) => (end.status === 'rejected' ? end.reason : []));
+      const results = await Promise.allSettled(providers.map((each) => each.forceFlush?.()));
+      const reasons = results.flatMap((result) => (result.status === 'rejected' ? result.reason : []));
       for (const reason of reasons) failures.note(reason);
     },
   };
 }
 
-/** Exports one span and one metric of a service. Returns why that fails; empty when it does not. */
+/** Exports one span and one metric of a service as a test. Returns the failures; empty if there are none. */
 export async function tryExport(serviceName: string, signals: Signals, deadlineMs: number): Promise<string> {
   const { flush, trouble } = startExporter(serviceName, signals, { warn: () => {} });
   trace.getTracer(serviceName).startSpan('check').end();
@@ -59,8 +59,8 @@ export async function tryExport(serviceName: string, signals: Signals, deadlineM
   return isOver ? trouble() : `no answer of ${Object.values(signals).join(', ')} in ${deadlineMs} ms`;
 }
 
-/** Several intervals of the SDK's export of metrics, which is a minute by default. */
-const LATELY_MS = 300_000;
+/** The time for which a failure is recent: several intervals of the SDK's exports of metrics, by default a minute each. */
+const RECENT_MS = 300_000;
 const WHY_CHARS = 200;
 const METRICS_FAILED = /^PeriodicExportingMetricReader: /;
 const METRICS_REASON = /metrics export failed \(error (.*)\)$/s;
@@ -76,21 +76,21 @@ class ExportFailures {
     this.#log = log;
   }
 
-  /** Notes an error of the SDK, which names neither its signal nor the address. */
+  /** Notes an error of the SDK. An error of metrics has a prefix; any other counts as one of spans. */
   note({ message, code }: { message?: unknown; code?: unknown }): void {
-    const said = typeof message === 'string' ? message : 'no reason is known';
-    const isOfMetrics = METRICS_FAILED.test(said);
+    const text = typeof message === 'string' ? message : 'no reason is known';
+    const isOfMetrics = METRICS_FAILED.test(text);
     const address = isOfMetrics ? this.#signals.metrics : this.#signals.traces;
-    const reason = (METRICS_REASON.exec(said)?.[1] ?? said).replace(/^\w*Error: /, '');
+    const reason = (METRICS_REASON.exec(text)?.[1] ?? text).replace(/^\w*Error: /, '');
     const why = [code, reason].filter((part) => part !== undefined).join(' ');
-    const words = `${isOfMetrics ? 'metrics' : 'spans'} cannot be exported to ${address} (${why.slice(0, WHY_CHARS)})`;
-    if (!this.lately().includes(words)) this.#log.warn(`telemetry: ${words}`);
+    const failure = `${isOfMetrics ? 'metrics' : 'spans'} cannot be exported to ${address} (${why.slice(0, WHY_CHARS)})`;
+    if (!this.recent().includes(failure)) this.#log.warn(`telemetry: ${failure}`);
     for (const other of this.#last.keys()) if (other.startsWith('metrics') === isOfMetrics) this.#last.delete(other);
-    this.#last.set(words, performance.now());
+    this.#last.set(failure, performance.now());
   }
 
-  lately(): string {
-    const isLate = ([, atMs]: [string, number]): boolean => performance.now() - atMs < LATELY_MS;
-    return [...this.#last].flatMap((each) => (isLate(each) ? each[0] : [])).join('; ');
+  recent(): string {
+    const isRecent = ([, atMs]: [string, number]): boolean => performance.now() - atMs < RECENT_MS;
+    return [...this.#last].flatMap((each) => (isRecent(each) ? each[0] : [])).join('; ');
   }
 }

@@ -1,4 +1,4 @@
-/** The steps of the flow at which a fault-injection test can kill the process; the design's own verbs. */
+/** The steps at which a fault-injection test can kill the process. */
 export type Failpoint =
   | 'update received'
   | 'accepted'
@@ -33,20 +33,20 @@ export type Failpoint =
   | 'settled'
   | 'next added';
 
-/** Called at each named step. In production it does nothing. */
+/** Called when the process reaches a step. Does nothing in production. */
 export type ReachFailpoint = (step: Failpoint) => void;
 
 /**
- * Makes the hook of a process. `spec` is `name:nth` (from `SPILLWAY_FAIL_AT`): the process kills itself with SIGKILL
- * when it reaches that step for the nth time, so that nothing can clean up, as in a real crash.
+ * Creates the hook of a process. `spec` is `name:nth` (`SPILLWAY_FAIL_AT`): the process kills itself by SIGKILL when it
+ * reaches that step for the nth time, so that no cleanup runs, as in a real crash.
  */
 export function createFailpoints(spec: string | undefined): ReachFailpoint {
   if (spec === undefined) return () => {};
   const [name, nth] = spec.split(':');
-  let left = Number(nth);
+  let remaining = Number(nth);
   return (step) => {
     if (step !== name) return;
-    left -= 1;
-    if (left === 0) process.kill(process.pid, 'SIGKILL');
+    remaining -= 1;
+    if (remaining === 0) process.kill(process.pid, 'SIGKILL');
   };
 }

@@ -1,12 +1,12 @@
 import type { Logger } from './log.ts';
 
-/** Something that runs until it is stopped. Contract: `stop` may be called twice, and before the start has finished. */
+/** A component that runs until `stop`. Contract: `stop` may be called twice, and before the start has finished. */
 export interface Service {
   readonly name: string;
   stop(): Promise<void>;
 }
 
-/** Stops services in reverse order, one after the other; one that fails is logged and does not keep the others running. */
+/** Stops services one by one, in reverse order. Logs a service that fails to stop, and stops the others all the same. */
 export async function stopAll(services: readonly Service[], log: Logger): Promise<void> {
   for (const service of services.toReversed()) {
     try {
@@ -17,7 +17,7 @@ export async function stopAll(services: readonly Service[], log: Logger): Promis
   }
 }
 
-/** Waits, or returns early when `signal` is aborted. Never rejects. */
+/** Waits for `ms`, or until `signal` aborts. Never rejects. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -30,16 +30,16 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * What the work resolves or rejects with; `undefined` once `maxMs` have passed or `signal` is aborted, if that is earlier.
- * The work itself goes on, and its error is then nobody's.
+ * Waits for `work`, and returns `undefined` if `maxMs` pass or `signal` aborts first. The work then goes on, and a later error
+ * of it is ignored.
  */
 export async function within<T>(work: Promise<T>, maxMs: number, signal?: AbortSignal): Promise<T | undefined> {
-  const waited = new AbortController();
-  const signals = signal === undefined ? [waited.signal] : [waited.signal, signal];
+  const ended = new AbortController();
+  const signals = signal === undefined ? [ended.signal] : [ended.signal, signal];
   const late = pause(maxMs, AbortSignal.any(signals)).then(() => undefined);
   try {
     return await Promise.race([work, late]);
   } finally {
-    waited.abort();
+    ended.abort();
   }
 }

@@ -5,18 +5,18 @@ export type LocatedJson =
   | {
       ok: true;
       value: unknown;
-      /** The line of a value, by its keys and indexes from the top; of one that is absent, the line of what should hold it. */
+      /** The line of a value, by its path from the root. The line of a missing value is that of the nearest container. */
       lineOf(path: Path): number;
-      /** The paths of keys that stand twice in one object: the later one holds, which whoever wrote them may not know. */
+      /** The paths of keys that repeat within one object. The last value counts, which the author may not expect. */
       twice: readonly Path[];
     }
   | { ok: false; line: number };
 
-/** Nobody writes settings that are nested deeper. */
+/** Deeper JSON is refused. No real settings file nests so deep. */
 const DEPTH_MAX = 32;
 const TOKEN = /\n|[{}[\],:]|"(?:[^"\\\n]|\\.)*"|[^\s{}[\],:"]+|\S/g;
 
-/** Reads JSON that a person wrote, for problems that name their line. Pure; never throws, and nothing of it is quoted. */
+/** Parses JSON and the lines of its values, for error messages that name a line. Pure; never throws. */
 export function readLocatedJson(json: string): LocatedJson {
   const tokens = tokensOf(json);
   const lines = new Map<string, number>();
@@ -27,7 +27,7 @@ export function readLocatedJson(json: string): LocatedJson {
   const refuse = (): never => {
     throw new SyntaxError('this is not JSON');
   };
-  /** What stands between brackets, separated by commas. */
+  /** Reads items with commas between them, up to the closing bracket `end`. */
   const readItems = (end: string, readItem: (index: number) => void): void => {
     for (let index = 0, sign = ','; sign === ','; index++) {
       if (index === 0 && tokens[at]?.text === end) return void at++;

@@ -5,9 +5,9 @@ import { redact } from './redact.ts';
 export type { Logger };
 
 /**
- * A JSON logger on standard error, with credentials removed from every string of a line. Each line of a turn names its
- * trace, chat and entry. An error is described under whatever name it is logged: its own fields may hold a message's text,
- * as the arguments of a Redis command do.
+ * Creates a JSON logger on standard error that redacts credentials in every line. Each line of a turn has its trace, chat and
+ * entry. An error in any field becomes its name, message and stack, because its own fields may hold a user's text, such as the
+ * arguments of a Redis command.
  */
 export function createLogger(
   level: string,
@@ -19,22 +19,20 @@ export function createLogger(
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       mixin: fieldsNow,
-      formatters: { log: withoutBareErrors },
+      formatters: { log: describeErrors },
     },
     { write: (line: string) => destination.write(redact(line)) },
   );
 }
 
-function withoutBareErrors(fields: Record<string, unknown>): Record<string, unknown> {
+function describeErrors(fields: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(fields);
-  if (!entries.some(([name, value]) => name === 'err' || value instanceof Error)) return fields;
-  const described = (name: string, value: unknown) => name === 'err' || value instanceof Error;
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, described(name, value) ? describeError(value) : value]),
-  );
+  const isError = ([name, value]: [string, unknown]) => name === 'err' || value instanceof Error;
+  if (!entries.some(isError)) return fields;
+  return Object.fromEntries(entries.map((entry) => (isError(entry) ? [entry[0], describeError(entry[1])] : entry)));
 }
 
-/** An error as a log line may show it: name, message and place, without credentials or response bodies. */
+/** Reduces an error to its name, message and stack, for logs: without credentials or response bodies. */
 export function describeError(error: unknown): { name: string; message: string; stack?: string } {
   if (!(error instanceof Error)) return { name: 'NonError', message: redact(String(error)).slice(0, 500) };
   return {
@@ -44,26 +42,26 @@ export function describeError(error: unknown): { name: string; message: string; 
   };
 }
 
-const ABOUT = createContextKey('spillway log fields');
+const LOG_FIELDS = createContextKey('spillway log fields');
 
-/** Has every line that is logged within `work`, also after an await, carry these fields. */
-export function loggingAbout<T>(fields: Readonly<Record<string, unknown>>, work: () => Promise<T>): Promise<T> {
-  return context.with(context.active().setValue(ABOUT, fields), work);
+/** Adds fields to every log line within `work`, also after an await. */
+export function withLogFields<T>(fields: Readonly<Record<string, unknown>>, work: () => Promise<T>): Promise<T> {
+  return context.with(context.active().setValue(LOG_FIELDS, fields), work);
 }
 
-/** The fields of a line that is logged now: those of the work that it belongs to, with the id of its trace. */
+/** The fields for a log line of the current context: its trace id and the fields of `withLogFields`. */
 function fieldsNow(): Record<string, unknown> {
   const active = context.active();
   const traceId = trace.getSpanContext(active)?.traceId;
-  return { ...(traceId !== undefined && { traceId }), ...(active.getValue(ABOUT) as object | undefined) };
+  return { ...(traceId !== undefined && { traceId }), ...(active.getValue(LOG_FIELDS) as object | undefined) };
 }
 
-const EVERY_MS = 60_000;
+const REPEAT_MS = 60_000;
 
 /**
- * Logs what anybody on the network can cause, who must not be able to fill the log: the first at once, and the others
- * once a minute, with their number and what the last one was. The log of a process that ends lacks at most its last
- * minute.
+ * Creates a function that logs a warning at most once a minute, with the number of calls and the details of the last one. For
+ * events that strangers on the network can cause, so that they cannot fill the log. When the process ends, the warnings of the
+ * last minute may be missing.
  */
 export function rareWarning(log: Pick<Logger, 'warn'>, message: string): (details?: object) => void {
   let count = 0;
@@ -74,7 +72,7 @@ export function rareWarning(log: Pick<Logger, 'warn'>, message: string): (detail
     if (count === 0) return;
     log.warn({ ...last, count }, message);
     count = 0;
-    timer = setTimeout(write, EVERY_MS).unref();
+    timer = setTimeout(write, REPEAT_MS).unref();
   };
   return (details = {}) => {
     count += 1;

@@ -4,21 +4,21 @@ import { pause, type Service } from './lifecycle.ts';
 export interface Rounds {
   name: string;
   /**
-   * One round. Returns how long to wait before the next one, in ms. `signal` aborts at the stop, which then waits for
-   * the current round: every wait inside a round must end on it. Contract: may throw, and is then retried.
+   * Runs one round. Returns the wait before the next one, in ms. `stop` aborts `signal` and then waits for the round, so
+   * every wait inside the round must end on `signal`. Contract: may throw; then the loop runs a round again after `retryMs`.
    */
   round(signal: AbortSignal): Promise<number>;
-  /** The wait after a round that failed, in ms. */
+  /** The wait after a failed round, in ms. */
   retryMs: number;
-  /** Logs why a round failed; called once for each kind of error until a round succeeds. Contract: never throws. */
+  /** Logs a failed round. Called once for each kind of error until a round succeeds. Contract: never throws. */
   onError(error: unknown): void;
   /** The wait before the first round, in ms; none when absent. */
   firstAfterMs?: number;
 }
 
 /**
- * Runs round after round, one at a time, until stopped; no error ends it. `stop` ends the wait between two rounds at
- * once and waits for the current round, whose errors are then ignored. It never rejects, and may be called twice.
+ * Runs rounds, one at a time, until `stop`; no error ends the loop. `stop` ends a wait between rounds at once, or waits for the
+ * current round and ignores its error. `stop` never rejects and may be called twice.
  */
 export function runLoop(rounds: Rounds): Service {
   const stopping = new AbortController();
@@ -51,7 +51,7 @@ async function run({ round, retryMs, onError, firstAfterMs = 0 }: Rounds, signal
   }
 }
 
-/** Errors that differ only in ports, line numbers or counts are of one kind. */
+/** The kind of an error: its text without its numbers, such as ports, line numbers or counts. */
 function kindOf(error: unknown): string {
   return String(error).replaceAll(/\d+/g, '0');
 }

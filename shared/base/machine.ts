@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Whether a process with this id runs on this machine, under any owner. A process that has ended does not count, even
- * if its parent has not collected its exit code: in a container without an init it stays so for ever.
+ * Whether a process with this id runs on this machine, under any owner. A zombie, whose parent has not collected its exit
+ * code, does not run. In a container without an init, zombies stay for ever.
  */
 export function isRunning(pid: number): boolean {
   try {
@@ -15,7 +15,7 @@ export function isRunning(pid: number): boolean {
     // The name before the state is in parentheses and may hold any character.
     return status.charAt(status.lastIndexOf(')') + 2) !== 'Z';
   } catch {
-    // No such file: not Linux, or a process that ended just now, which the next check will see.
+    // There is no such file outside of Linux. If the process has just ended, the next check will notice.
     return true;
   }
 }

@@ -1,14 +1,14 @@
 import type { Attributes, Meter, MetricOptions, Observable } from '@opentelemetry/api';
 import type { MetricName } from './telemetry.ts';
 
-/** The unit of a metric, in the words of OpenTelemetry. */
+/** The unit of a metric, as OpenTelemetry writes it. */
 export type Unit = 's' | 'By' | '{token}';
 
 /** The definition of a metric. */
 export interface Metric<Name extends string = string> {
   name: Name;
   kind: 'counter' | 'gauge' | 'histogram';
-  /** One sentence for whoever reads the metric, with the names of its attributes. */
+  /** One sentence for a reader of the metric, with the names of its attributes. */
   help: string;
   unit?: Unit | undefined;
   /** Upper bounds of a histogram's buckets, in its unit. */
@@ -32,33 +32,33 @@ export interface GaugeReading {
   attributes?: Attributes;
 }
 
-/** Contract: called only to export; when it rejects, its gauges stay as they were. */
+/** Reads gauges for an export. Contract: may reject; the gauges then keep their last values. */
 type ReadGauges = () => Promise<readonly GaugeReading[]>;
 
-/** How Prometheus names what an OpenTelemetry collector exports: it adds the unit, except one in braces. */
+/** The suffixes of names in Prometheus. An OpenTelemetry collector adds each unit, except one in braces. */
 const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 'bytes' };
 
-/** Our metrics, on as many meters as there are exporters: none at first, and then nothing is computed. */
+/** Our metrics, with one meter for each exporter. Without an exporter nothing is computed. */
 export type Meters = ReturnType<typeof createMeters>;
 export type Instruments = Omit<Meters, 'attach'>;
 
-/** A source of gauges, with what ends it on each meter. */
+/** A source of gauges, with a function for each meter that unregisters the source. */
 interface Source {
   gauges: readonly MetricName[];
   read: ReadGauges;
-  ends: (() => void)[];
+  removals: (() => void)[];
 }
 
-/** No meters yet. */
+/** Creates our metrics, without a meter yet. */
 export function createMeters(metrics: ReadonlyMap<string, Metric>) {
   const all: Instruments[] = [];
   const sources = new Set<Source>();
   return {
-    /** Lets another exporter see all metrics from now on, where asked with their units in the names. */
+    /** Adds the meter of an exporter, which gets all metrics from now on, on request with the units in their names. */
     attach(meter: Meter, naming?: 'units in names'): void {
       const instruments = instrumentsOn(meter, metrics, naming === 'units in names');
       all.push(instruments);
-      for (const source of sources) source.ends.push(instruments.observe(source.gauges, source.read));
+      for (const source of sources) source.removals.push(instruments.observe(source.gauges, source.read));
     },
     count(metric: MetricName, attributes: Attributes, by = 1): void {
       for (const instruments of all) instruments.count(metric, attributes, by);
@@ -67,11 +67,11 @@ export function createMeters(metrics: ReadonlyMap<string, Metric>) {
       for (const instruments of all) instruments.record(metric, value, attributes);
     },
     observe(gauges: readonly MetricName[], read: ReadGauges): () => void {
-      const source: Source = { gauges, read, ends: all.map((instruments) => instruments.observe(gauges, read)) };
+      const source: Source = { gauges, read, removals: all.map((instruments) => instruments.observe(gauges, read)) };
       sources.add(source);
       return () => {
         sources.delete(source);
-        for (const end of source.ends) end();
+        for (const remove of source.removals) remove();
       };
     },
   };
@@ -79,16 +79,16 @@ export function createMeters(metrics: ReadonlyMap<string, Metric>) {
 
 function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUnitsInNames: boolean) {
   const metricOf = (name: MetricName) => metrics.get(name) as Metric;
-  const named = (metric: MetricName) => nameOf(metricOf(metric), hasUnitsInNames);
-  const counters = onceFor((metric: MetricName) => meter.createCounter(...named(metric)));
-  const histograms = onceFor((metric: MetricName) => {
-    const [name, options] = named(metric);
+  const argumentsFor = (metric: MetricName) => nameOf(metricOf(metric), hasUnitsInNames);
+  const counters = memoize((metric: MetricName) => meter.createCounter(...argumentsFor(metric)));
+  const histograms = memoize((metric: MetricName) => {
+    const [name, options] = argumentsFor(metric);
     const explicitBucketBoundaries = metricOf(metric).buckets;
     return meter.createHistogram(name, { ...options, advice: { explicitBucketBoundaries } });
   });
-  const observables = onceFor((metric: MetricName): Observable => {
-    if (metricOf(metric).kind === 'counter') return meter.createObservableCounter(...named(metric));
-    return meter.createObservableGauge(...named(metric));
+  const observables = memoize((metric: MetricName): Observable => {
+    if (metricOf(metric).kind === 'counter') return meter.createObservableCounter(...argumentsFor(metric));
+    return meter.createObservableGauge(...argumentsFor(metric));
   });
   return {
     count: (metric: MetricName, attributes: Attributes, by = 1) => counters(metric).add(by, attributes),
@@ -105,18 +105,18 @@ function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUn
   };
 }
 
-/** The instrument's name, unit and description; the unit is the end of the name where the exporter would not put it there. */
+/** The name and the options of an instrument. `hasUnitInName`: the exporter does not add the unit to the name by itself. */
 function nameOf({ name, unit, help: description }: Metric, hasUnitInName: boolean): [string, MetricOptions] {
   const word = unit && UNIT_WORDS[unit];
   if (hasUnitInName && word !== undefined) return [`${name}.${word}`, { description }];
   return [name, { description, ...(unit !== undefined && { unit }) }];
 }
 
-function onceFor<Name extends MetricName, T>(create: (metric: Name) => T): (metric: Name) => T {
-  const made = new Map<Name, T>();
+function memoize<Name extends MetricName, T>(create: (metric: Name) => T): (metric: Name) => T {
+  const instruments = new Map<Name, T>();
   return (metric) => {
-    const instrument = made.get(metric) ?? create(metric);
-    made.set(metric, instrument);
+    const instrument = instruments.get(metric) ?? create(metric);
+    instruments.set(metric, instrument);
     return instrument;
   };
 }

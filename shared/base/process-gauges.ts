@@ -7,41 +7,41 @@ import type { METRIC } from './telemetry.ts';
 /** An attempt that runs in this process. */
 interface RunningTurn {
   startedMs: number;
-  /** The spans that it is in, the innermost last. */
+  /** The names of its open spans, the innermost last. */
   steps: string[];
 }
 
-/** The attempts that run in this process, and where each of them is. */
+/** The attempts that run in this process, with the current step of each. */
 export type RunningTurns = ReturnType<typeof createRunningTurns>;
 
 const RUNNING = createContextKey('spillway running turn');
 const MS_PER_S = 1_000;
 
-/** None yet. */
+/** Creates the list of running attempts, which is empty at first. */
 export function createRunningTurns() {
   const running = new Set<RunningTurn>();
-  /** Steps that were seen stay visible, at 0: a gauge that disappears shows its last value for minutes. */
-  const known = new Set<string>();
+  /** All steps so far. Each stays in the readings, as 0, because a missing gauge would show its last value for minutes. */
+  const steps = new Set<string>();
   return {
-    /** The context of an attempt that begins, and what ends it. */
+    /** Begins an attempt. Returns its context and a function that ends it. */
     begin(ctx: Context, name: string) {
       const turn: RunningTurn = { startedMs: performance.now(), steps: [name] };
       running.add(turn);
-      known.add(name);
+      steps.add(name);
       return { ctx: ctx.setValue(RUNNING, turn), end: () => void running.delete(turn) };
     },
-    /** Notes that the attempt of a context, if there is one, is in a step. Returns what ends the step. */
+    /** Begins a step of the context's attempt, if there is one. Returns a function that ends the step. */
     enter(ctx: Context, step: string): () => void {
       const turn = ctx.getValue(RUNNING) as RunningTurn | undefined;
       if (turn === undefined) return () => {};
-      known.add(step);
+      steps.add(step);
       turn.steps.push(step);
       return () => void turn.steps.splice(turn.steps.lastIndexOf(step), 1);
     },
     read({ turns, turnAge }: typeof METRIC): GaugeReading[] {
-      const counts = new Map([...known].map((step) => [step, 0]));
-      for (const { steps } of running) {
-        const step = steps.at(-1) ?? '';
+      const counts = new Map([...steps].map((step) => [step, 0]));
+      for (const turn of running) {
+        const step = turn.steps.at(-1) ?? '';
         counts.set(step, (counts.get(step) ?? 0) + 1);
       }
       const nowMs = performance.now();
@@ -57,7 +57,7 @@ export function createRunningTurns() {
 const NS_PER_S = 1e9;
 const US_PER_S = 1e6;
 
-/** Lets the meters see how Node itself fares. Delays and collections are measured from the first reading on. */
+/** Registers the gauges of Node itself. Delays and garbage collections are measured from the first reading on. */
 export function observeRuntime(meters: Meters, names: typeof METRIC): void {
   const { loopDelay, loopUse, heapUsed, heapLimit, gcTime, cpuTime, memory } = names;
   let read: (() => GaugeReading[]) | undefined;

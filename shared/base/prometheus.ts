@@ -2,9 +2,9 @@ import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporte
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import type { Meters } from './meters.ts';
 
-/** Begins to keep metrics for Prometheus, with the names that a collector would give them. Returns what writes them as its text. */
+/** Collects metrics from now on. Returns a function that writes them as Prometheus text, under a collector's names for them. */
 export function createScraper(meters: Meters, scope: string): () => Promise<string> {
-  // It is asked through the gateway's own port.
+  // It needs no server, because the gateway's own port serves the text.
   const reader = new PrometheusExporter({ preventServerStart: true });
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true);
   meters.attach(new MeterProvider({ readers: [reader] }).getMeter(scope), 'units in names');

@@ -2,15 +2,15 @@ import http, { type ProxyEnv } from 'node:http';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reached without a proxy, whatever `NO_PROXY` says. */
+/** Hosts that need no proxy, whatever `NO_PROXY` says. */
 const LOOPBACK = ['localhost', '127.0.0.1', '::1', '[::1]'];
 const TOO_OLD =
   'HTTPS_PROXY: this Node cannot use it; take a newer one, or set NODE_USE_ENV_PROXY=0 to do without the proxy';
 let isSet = false;
 
 /**
- * The proxy of an environment: that of `HTTPS_PROXY` and `HTTP_PROXY`, but none where `NODE_USE_ENV_PROXY` is 0. The lower
- * case wins, as for Node. Pure.
+ * Reads the proxy from `HTTPS_PROXY` and `HTTP_PROXY`; none if `NODE_USE_ENV_PROXY` is 0. A lower-case name wins, as in Node.
+ * Pure.
  */
 export function proxyOf(env: Environment): ProxyEnv | undefined {
   const value = (name: string): string | undefined => env[name.toLowerCase()]?.trim() || env[name]?.trim() || undefined;
@@ -21,17 +21,17 @@ export function proxyOf(env: Environment): ProxyEnv | undefined {
 }
 
 /**
- * Has `fetch` and the agents of Node use the proxy of an environment from now on: Node itself looks only at its start, before
- * a settings file is read. Returns the problem with a proxy that cannot be used.
+ * Makes `fetch` and Node's agents use the proxy of an environment from now on. Node itself reads these variables only at its
+ * start, before we read the settings file. Returns the problems with an unusable proxy.
  */
 export function useProxy(env: Environment): string[] {
   const proxy = proxyOf(env);
   if (proxy === undefined || isSet) return [];
-  const wrong = ['HTTP_PROXY', 'HTTPS_PROXY'].filter(
+  const malformed = ['HTTP_PROXY', 'HTTPS_PROXY'].filter(
     (name) => proxy[name] !== undefined && !/^https?:$/.test(URL.parse(proxy[name])?.protocol ?? ''),
   );
-  if (wrong.length > 0)
-    return wrong.map(
+  if (malformed.length > 0)
+    return malformed.map(
       (name) => `${name} is malformed: expected an http or https URL; NODE_USE_ENV_PROXY=0 does without the proxy`,
     );
   if (http.setGlobalProxyFromEnv === undefined) return [TOO_OLD];
@@ -40,8 +40,8 @@ export function useProxy(env: Environment): string[] {
   return [];
 }
 
-/** The addresses of a proxy without its user and password, for people. Pure. */
+/** The hosts of a proxy for operators, without its user and password. Pure. */
 export function proxyInWords({ HTTP_PROXY: plain, HTTPS_PROXY: https }: ProxyEnv): string {
-  const shown = (url: string | undefined): string => URL.parse(url ?? '')?.host ?? '';
-  return [https && `https by ${shown(https)}`, plain && `http by ${shown(plain)}`].filter(Boolean).join(', ');
+  const hostOf = (url: string | undefined): string => URL.parse(url ?? '')?.host ?? '';
+  return [https && `https by ${hostOf(https)}`, plain && `http by ${hostOf(plain)}`].filter(Boolean).join(', ');
 }

@@ -3,18 +3,18 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import type { Settings } from './settings.ts';
 
-/** The URLs of some sentinels, any of which may be unreachable, and a URL with the master's name in place of a host. */
+/** The URLs of some sentinels, any of which may be unreachable, and a URL with the master's name as its host. */
 export interface SentinelAddress {
   readonly sentinels: readonly string[];
   readonly master: string;
 }
 
-/** The system takes no longer path for a socket: 107 bytes on Linux, 103 elsewhere. */
+/** The longest path of a socket on any system: Linux accepts 107 bytes, others 103. */
 const SOCKET_BYTES_MAX = 103;
 
 const SERVER_EXPECTED = 'expected redis://…, rediss://… or unix:///the/path/of/a/socket';
 
-/** The setting that names a server. */
+/** The form of `REDIS_URL`. */
 export const serverUrl = z
   .url({ protocol: /^(?:rediss?|unix)$/, error: SERVER_EXPECTED, abort: true })
   .refine((url) => !url.startsWith('unix:') || isSocket(url), SERVER_EXPECTED);
@@ -27,33 +27,33 @@ function isSocket(url: string): boolean {
   }
 }
 
-/** The path of the socket of a URL, whole. */
+/** The absolute path of the socket in a `unix:` URL. */
 export function socketFile(url: string): string {
   return fileURLToPath(url.replace('unix:', 'file:'));
 }
 
-/** The URL of a socket. */
+/** The `unix:` URL of a socket's path. */
 export function socketUrl(path: string): string {
   return pathToFileURL(path).href.replace('file:', 'unix:');
 }
 
 /**
- * The path by which this process reaches the socket of a URL: relative to where it works, when the whole path is too
- * long. Throws where that is too long as well.
+ * The path by which this process opens the socket of a `unix:` URL: relative to the working directory if the absolute path is
+ * too long. Throws if both are too long.
  */
 export function socketPath(url: string): string {
-  const whole = socketFile(url);
-  if (Buffer.byteLength(whole) <= SOCKET_BYTES_MAX) return whole;
-  const path = relative(process.cwd(), whole);
+  const absolutePath = socketFile(url);
+  if (Buffer.byteLength(absolutePath) <= SOCKET_BYTES_MAX) return absolutePath;
+  const path = relative(process.cwd(), absolutePath);
   if (Buffer.byteLength(path) <= SOCKET_BYTES_MAX) return path;
   throw new Error(
-    `The path ${whole} is too long for a socket: work in a folder that is nearer to it, or set REDIS_URL.`,
+    `The path ${absolutePath} is too long for a socket: work in a folder that is nearer to it, or set REDIS_URL.`,
   );
 }
 
 /**
- * Where Redis is: a server's URL or that of its socket, the URLs of some nodes of a cluster (any of which may be unreachable), or a master
- * that sentinels watch.
+ * The address of Redis: the URL of a server or of its socket, the URLs of some nodes of a cluster (any of which may be
+ * unreachable), or a master that sentinels watch.
  */
 export type RedisAddress = string | readonly string[] | SentinelAddress;
 
@@ -61,16 +61,16 @@ const REDIS_NODE = /^rediss?:\/\/(?:[^@/?#]*@)?(?:\[[\da-f:.]+\]|[\w.-]+):[1-9]\
 const NODES_EXPECTED =
   'expected nodes of a cluster, comma separated, each host:port or redis(s)://user:password@host:port';
 const SENTINELS_EXPECTED = 'expected sentinels, comma separated, each host:port or redis(s)://user:password@host:port';
-/** The master's name takes the place of the host. */
+/** A URL with the master's name as its host. */
 const MASTER_NAME = /^rediss?:\/\/(?:[^@/?#]*@)?[\w.-]+\/?$/i;
 
-/** The setting that names some nodes of a cluster. */
+/** The form of `REDIS_CLUSTER_NODES`. */
 export const clusterNodes = serverList(NODES_EXPECTED);
 
-/** The setting that names some sentinels. */
+/** The form of `REDIS_SENTINELS`. */
 export const sentinelNodes = serverList(SENTINELS_EXPECTED);
 
-/** The setting that names the master that sentinels watch. */
+/** The form of `REDIS_SENTINEL_MASTER`. */
 export const sentinelMaster = z
   .string()
   .transform((text) => withScheme(text.trim()))
@@ -79,7 +79,7 @@ export const sentinelMaster = z
     'expected the name that the sentinels know, or redis(s)://user:password@name with what its servers ask for',
   );
 
-/** Where the environment says that Redis is; `undefined` when the choice is ours. */
+/** The address of Redis in the settings; `undefined` if they name none, which stands for the private Redis. */
 export function redisAddressOf(settings: Settings): RedisAddress | undefined {
   const { REDIS_SENTINELS: sentinels, REDIS_SENTINEL_MASTER: master } = settings;
   if (sentinels !== undefined && master !== undefined) return { sentinels, master };
@@ -94,7 +94,7 @@ function serverList(expected: string) {
     .refine((nodes) => new Set(nodes.map(accessOf)).size <= 1, 'all must have the same scheme, user and password');
 }
 
-/** The URL has a port, and its percent-encoding can be decoded, as the password is decoded before it is sent. */
+/** Whether a URL has a port, and a percent-encoding that the client can decode before it sends the password. */
 function isNode(url: string): boolean {
   return REDIS_NODE.test(url) && URL.canParse(url) && canBeDecoded(url);
 }

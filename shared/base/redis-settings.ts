@@ -1,27 +1,27 @@
-/** Risks of a Redis that an operator can accept. */
+/** The risks of a Redis that an operator can accept by `REDIS_ACCEPT`. */
 export const REDIS_RISKS = ['volatile', 'unlimited'] as const;
 export type RedisRisk = (typeof REDIS_RISKS)[number];
 
-/** A setting of Redis on which the promise rests. */
+/** A setting of Redis without which messages can be lost or refused. */
 interface RedisSetting {
   name: string;
   /** The recommended value; `isMet` accepts equivalent ones. */
   value: string;
   isMet(value: string): boolean;
-  /** For which servers: all of them, one that has replicas, or the nodes of a cluster. */
+  /** The servers that need the setting: all, those with replicas, or the nodes of a cluster. */
   of: 'all' | 'replicated' | 'cluster';
   /** The consequence of another value. */
   risk: string;
 }
 
 /**
- * The settings that we recommend: the compose file has them, the private Redis runs with them, `cli check` compares them,
- * and the table in the operations page lists them.
+ * The recommended settings of Redis. The compose file and the private Redis have them, `cli check` compares them, and the table
+ * in the operations page lists them.
  */
 export const REDIS_SETTINGS: readonly RedisSetting[] = [
-  exactly('maxmemory-policy', 'noeviction', 'all', 'a full Redis throws messages and sessions away'),
-  exactly('appendonly', 'yes', 'all', 'a Redis that ends loses all since its last snapshot'),
-  exactly(
+  exactSetting('maxmemory-policy', 'noeviction', 'all', 'a full Redis throws messages and sessions away'),
+  exactSetting('appendonly', 'yes', 'all', 'a Redis that ends loses all since its last snapshot'),
+  exactSetting(
     'appendfsync',
     'always',
     'all',
@@ -41,9 +41,9 @@ export const REDIS_SETTINGS: readonly RedisSetting[] = [
     of: 'replicated',
     risk: 'a replica that stands still counts as one for as long',
   },
-  exactly('cluster-require-full-coverage', 'no', 'cluster', 'all nodes refuse while one is away'),
+  exactSetting('cluster-require-full-coverage', 'no', 'cluster', 'all nodes refuse while one is away'),
 ];
 
-function exactly(name: string, value: string, of: RedisSetting['of'], risk: string): RedisSetting {
-  return { name, value, isMet: (found) => found === value, of, risk };
+function exactSetting(name: string, value: string, of: RedisSetting['of'], risk: string): RedisSetting {
+  return { name, value, isMet: (actual) => actual === value, of, risk };
 }

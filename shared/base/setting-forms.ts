@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { REDIS_RISKS } from './redis-settings.ts';
 import type { AllowedIds } from './settings.ts';
 
-/** A timer longer than this fires at once. */
+/** The longest timer of Node. A longer one fires at once. */
 const TIMER_MS_MAX = 2_147_483_647;
 
 /** A positive integer. */
@@ -21,17 +21,17 @@ export const milliseconds = positive.refine(
   `expected milliseconds, a positive integer of at most ${TIMER_MS_MAX}`,
 );
 
-/** What a service of others knows us by; it can stand in a header. */
+/** An API key of another service, in characters that an HTTP header allows. */
 export const apiKey = z.string().regex(/^[\x21-\x7e]+$/, 'expected a key without spaces');
 
-/** A port to listen at; 0 is any free one. */
+/** A port to listen at; 0 means any free port. */
 export const port = z
   .string()
   .regex(/^\d{1,5}$/, 'expected a port number, 0 to 65535')
   .transform(Number)
   .refine((value) => value <= 65_535, 'expected a port number, 0 to 65535');
 
-/** An amount of money; 0 is no limit. */
+/** A limit in US dollars; 0 means no limit. */
 export const dollars = z
   .string()
   .regex(/^\d{1,6}(?:\.\d{1,6})?$/, 'expected dollars, such as 25 or 0.5; 0 is no limit')
@@ -40,31 +40,31 @@ export const dollars = z
 /** An http or https URL. */
 export const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL', abort: true });
 
-/** Where models are asked. Many documents give it with the version, which the client adds by itself. */
+/** The base URL of a model endpoint. Many providers document it with `/v1`, which the client adds by itself. */
 export const modelsUrl = httpUrl.transform((url) => url.replace(/\/v1\/?$/, ''));
 
 const DIFFERENT_MIN = 8;
 
-/** Whether a secret is more than a few characters over and over. Chance alone hardly ever makes such a one. */
+/** Whether a secret has enough different characters. A random secret has them practically always. */
 export const isVaried = (secret: string): boolean => new Set(secret).size >= DIFFERENT_MIN;
 
-/** A URL that we call: a request to one that contains a user name always fails. */
+/** A URL that we call by `fetch`, which refuses a URL with a user name. */
 export const pingUrl = httpUrl.refine(
   (url) => URL.parse(url)?.username === '',
   'expected an http or https URL without a user name',
 );
 
-/** Where a trace can be seen: `{traceId}` stands for its id. */
+/** The URL of a page that shows one trace, with `{traceId}` in place of its id. */
 export const traceUrl = httpUrl.refine(
   (url) => url.includes('{traceId}') || url.includes('%7BtraceId%7D'),
   'expected an http or https URL with {traceId} in it',
 );
 
-/** Health uses these paths on the same listener. */
+/** The health server uses these paths on the same port. */
 const OWN_PATHS = new Set(['/healthz', '/readyz', '/metrics']);
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** Where Telegram is to deliver. */
+/** The URL to which Telegram delivers updates. */
 export const webhookUrl = httpUrl
   .refine(
     (url) => url.startsWith('https:') || LOOPBACK.test(URL.parse(url)?.hostname ?? ''),
@@ -75,12 +75,12 @@ export const webhookUrl = httpUrl
     'expected another path than /healthz, /readyz and /metrics',
   )
   .refine((url) => URL.parse(url)?.username === '', 'expected a URL without a user name')
-  // Telegram reports the URL as we gave it, so we give it in the one form that can be compared.
+  // Telegram reports the URL as it got it, so a normalized URL can be compared with that report.
   .transform((url) => new URL(url).href);
 
 const numericId = /^-?\d{1,16}$/;
 
-/** Who may talk to the bot, comma separated. */
+/** Ids of people or chats, comma separated, or `*` for everyone. */
 export const allowedIds = z
   .string()
   .transform((text) => text.split(',').map((id) => id.trim()))
@@ -90,7 +90,7 @@ export const allowedIds = z
   )
   .transform((ids): AllowedIds => (ids.includes('*') ? 'everyone' : new Set(ids.map(Number))));
 
-/** People by their ids, comma separated, and never everybody; `off` is nobody. */
+/** Ids of people, comma separated; `off` means nobody. There is no word for everybody. */
 export const personIds = z
   .string()
   .transform((text) => (text === 'off' ? [] : text.split(',').map((id) => id.trim())))
@@ -103,7 +103,7 @@ export const alertChat = z
   .refine((id) => id === 'none' || numericId.test(id), 'expected a numeric chat id, or none')
   .transform((id) => (id === 'none' ? undefined : Number(id)));
 
-/** One of some words. */
+/** One of the given words. */
 export function oneOf<const Words extends readonly string[]>(...words: Words) {
   return z.enum(words, { error: `expected ${words.slice(0, -1).join(', ')} or ${words.at(-1)}` });
 }
@@ -118,7 +118,7 @@ export const messagesUpTo50 = z
 
 const PROCESSES_MAX = 64;
 
-/** A number of processes; `auto` is one a core. */
+/** A number of processes; `auto` means one for each core. */
 export const processes = z
   .string()
   .refine(

@@ -8,10 +8,10 @@ const REQUIRED: Record<Role, readonly string[]> = {
   tool: [],
 };
 
-/** One without the other is a mistake: no deliveries, or deliveries that anyone could forge. */
+/** Required together: without the URL Telegram delivers nothing, and without the secret anybody could forge a delivery. */
 const WEBHOOK = ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'] as const;
 const SENTINEL = ['REDIS_SENTINELS', 'REDIS_SENTINEL_MASTER'] as const;
-/** The key may be absent: some endpoints want none. */
+/** Required together. The API key is optional, because some endpoints need none. */
 const TRANSCRIPTION = ['TRANSCRIPTION_BASE_URL', 'TRANSCRIPTION_MODEL'] as const;
 const WHAT_FOR: Readonly<Record<string, string>> = {
   TELEGRAM_BOT_TOKEN: 'the token that BotFather gave you',
@@ -26,10 +26,10 @@ const WHAT_FOR: Readonly<Record<string, string>> = {
   TRANSCRIPTION_MODEL: 'the name of the model behind TRANSCRIPTION_BASE_URL',
 };
 const RECEIVING: readonly Role[] = ['gateway', 'producer'];
-/** Those that answer, and so hear recordings. */
+/** The roles that answer messages, and so transcribe recordings. */
 const ANSWERING: readonly Role[] = ['gateway', 'worker'];
 
-/** The problems of the settings that a role requires and that are not set, each with what it is for. */
+/** Reports the unset settings that a role requires, each with its purpose. */
 export function missingSettings(set: Readonly<Record<string, unknown>>, role: Role): string[] {
   return [...REQUIRED[role], ...pairsOf(set, role)]
     .filter((name) => set[name] === undefined)
@@ -38,7 +38,7 @@ export function missingSettings(set: Readonly<Record<string, unknown>>, role: Ro
 
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 
-/** The problem with several places for the data. Pure. */
+/** Reports several places for the data. Pure. */
 export function twoPlaces(set: Record<string, unknown>): string[] {
   const places = PLACES.filter((name) => set[name] !== undefined);
   return places.length < 2 ? [] : [`${places.join(' and ')} are set: only one of them can hold the data`];
@@ -46,24 +46,24 @@ export function twoPlaces(set: Record<string, unknown>): string[] {
 
 type Limits = Pick<Settings, 'TURN_MAX_MS' | 'TURN_TIMEOUT_MS'>;
 
-/** The problem with a limit of a turn. The default grows with what it must cover; what somebody wrote does not. Pure. */
+/** Reports a configured `TURN_MAX_MS` below `TURN_TIMEOUT_MS`. The default is raised to that instead. Pure. */
 export function tooShort({ TURN_MAX_MS, TURN_TIMEOUT_MS }: Limits, set: Readonly<Record<string, unknown>>): string[] {
   const isShort = set.TURN_MAX_MS !== undefined && TURN_MAX_MS < TURN_TIMEOUT_MS;
   return isShort ? ['TURN_MAX_MS is too short: expected at least TURN_TIMEOUT_MS'] : [];
 }
 
-/** The settings that are required together with others that are set. */
+/** The settings that are required because of other settings. */
 function pairsOf(set: Readonly<Record<string, unknown>>, role: Role): readonly string[] {
   const pairs: (readonly string[])[] = RECEIVING.includes(role) ? [WEBHOOK, SENTINEL] : [SENTINEL];
-  const wanted = pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();
+  const required = pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();
   const isForVoice = [...TRANSCRIPTION, 'TRANSCRIPTION_API_KEY'].some((name) => set[name] !== undefined);
-  return ANSWERING.includes(role) && isForVoice ? [...wanted, ...TRANSCRIPTION] : wanted;
+  return ANSWERING.includes(role) && isForVoice ? [...required, ...TRANSCRIPTION] : required;
 }
 
 const ONE_SHARD =
   'SHARDS is 1, so all data lies on one node of the Redis Cluster; set it before there is data, it cannot be changed later';
 
-/** Settings that have not the effect that somebody may expect, each in a sentence. `set` has no empty values. Pure. */
+/** Warns of settings without the effect that their author may expect. `set` has no empty values. Pure. */
 export function withoutEffect(settings: Settings, set: Readonly<Record<string, unknown>>): string[] {
   return [
     ...(settings.REDIS_CLUSTER_NODES !== undefined && settings.SHARDS === 1 ? [ONE_SHARD] : []),
@@ -71,30 +71,30 @@ export function withoutEffect(settings: Settings, set: Readonly<Record<string, u
   ];
 }
 
-/** Further names in a settings file: for the telemetry, the bucket, Node, a proxy and the compose file. */
+/** Names in a settings file that other programs read: OpenTelemetry, the bucket's client, Node, a proxy, Compose. */
 const READ_BY_OTHERS =
   /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
 
-/** Problems with the names in a settings file: a misspelt one is read by nothing. Pure. */
-export function unreadNames(written: readonly string[], known: readonly string[]): string[] {
-  const unread = written.filter((name) => !known.includes(name) && !READ_BY_OTHERS.test(name));
+/** Reports names in a settings file that nothing reads, with the name that the author probably meant. Pure. */
+export function unreadNames(names: readonly string[], validNames: readonly string[]): string[] {
+  const unread = names.filter((name) => !validNames.includes(name) && !READ_BY_OTHERS.test(name));
   return unread.map((name) => {
-    const meant = nearName(name, known);
-    return `${name} is set, but nothing reads it${meant === undefined ? '' : `: did you mean ${meant}?`}`;
+    const suggestion = nearName(name, validNames);
+    return `${name} is set, but nothing reads it${suggestion === undefined ? '' : `: did you mean ${suggestion}?`}`;
   });
 }
 
-/** The share of a name that may be wrong in it. */
+/** The largest share of wrong letters in a misspelt name. */
 const WRONG_SHARE = 1 / 3;
 
-/** The known name that somebody meant who wrote another one; `undefined` where none is near. Pure. */
-export function nearName(written: string, known: readonly string[]): string | undefined {
-  const near = known.map((name) => ({ name, edits: editsBetween(written, name) }));
-  const [best] = near.toSorted((one, other) => one.edits - other.edits);
-  return best !== undefined && best.edits <= written.length * WRONG_SHARE ? best.name : undefined;
+/** The valid name that a misspelt one probably means; `undefined` if none is similar enough. Pure. */
+export function nearName(misspelt: string, validNames: readonly string[]): string | undefined {
+  const candidates = validNames.map((name) => ({ name, edits: editsBetween(misspelt, name) }));
+  const [best] = candidates.toSorted((one, other) => one.edits - other.edits);
+  return best !== undefined && best.edits <= misspelt.length * WRONG_SHARE ? best.name : undefined;
 }
 
-/** How many letters must be added, removed or changed to turn one word into the other. */
+/** The Levenshtein distance of two words. */
 function editsBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (const [at, letter] of [...one].entries()) {

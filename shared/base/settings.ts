@@ -32,7 +32,7 @@ import {
 } from './setting-forms.ts';
 import { missingSettings, tooShort, twoPlaces, unreadNames, withoutEffect } from './setting-problems.ts';
 
-/** The role that reads the environment: each needs its own part and ignores the rest. */
+/** The role of the process that reads the environment. Each role requires other settings. */
 export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 
 const environment = z.object({
@@ -61,10 +61,10 @@ const environment = z.object({
   ANTHROPIC_API_KEY: z.string().default(''),
   ANTHROPIC_BASE_URL: modelsUrl.default('https://api.anthropic.com'),
   MODEL: z.string().default('claude-opus-5-5'),
-  /** Once read, the models that a chat may choose from; the first is MODEL. */
+  /** After `readSettings`, the models that a chat may choose from; the first is MODEL. */
   MODELS: names.default([]),
   FALLBACK_MODEL: z.string().optional(),
-  /** Once read, MODEL where none is named. */
+  /** After `readSettings`, MODEL by default. */
   COMPACTION_MODEL: z.string().optional(),
   MAX_OUTPUT_TOKENS: positive.default(16_000),
   EFFORT: oneOf('low', 'medium', 'high', 'xhigh', 'max').optional(),
@@ -98,7 +98,7 @@ const environment = z.object({
   WORKERS: processes.default(1),
   // Each shard has its own connections and services.
   SHARDS: upTo(256).default(1),
-  // Each turn that runs holds a request in memory.
+  // Each running turn holds a request in memory.
   WORKER_CONCURRENCY: upTo(1_000).default(16),
   TURN_TIMEOUT_MS: milliseconds.default(300_000),
   TURN_MAX_MS: milliseconds.default(1_800_000),
@@ -147,10 +147,7 @@ const environment = z.object({
 /** Ids that may talk to the bot; `everyone` only when the operator wrote `*`. */
 export type AllowedIds = ReadonlySet<number> | 'everyone';
 
-/**
- * The settings that no variable sets, because one value is right everywhere. They stand beside the others so that a test can
- * play another value.
- */
+/** Settings without a variable, because one value is right everywhere. `Settings` has them, so that tests can change them. */
 export const CONSTANTS = {
   /** A longer message or text file is cut. */
   INBOUND_TEXT_MAX_CHARS: 200_000,
@@ -160,54 +157,54 @@ export const CONSTANTS = {
   TOOL_ROUNDS_MAX: 25,
   /** The share of the window at which a session is compacted after a reply. */
   COMPACT_AT: 0.7,
-  /** What a process keeps of chats in memory: the windows that it has read, and the indexes of `recall`. */
+  /** The memory in which a worker process caches the decoded windows of sessions. */
   PROCESS_CACHE_MB: 64,
   /** Attempts at a message, if something other than the endpoint fails. */
   MAX_ATTEMPTS: 5,
-  /** A message that finds so many of its chat waiting is refused. */
+  /** The most messages in the lane of a chat. A further one is refused. */
   LANE_MAX_MESSAGES: 50,
   /** Dead letters that a shard keeps. */
   DEAD_LETTERS_MAX: 10_000,
-  /** How long the recovery of a message may take besides its turn, summaries included. */
+  /** The time for the recovery of a message, in addition to that of its turn. It includes summaries. */
   RECOVERY_TIMEOUT_MS: 600_000,
-  /** How long a finished answer waits for a Telegram that is away. */
+  /** How long a finished answer waits while Telegram is away. */
   TELEGRAM_PATIENCE_MS: 86_400_000,
-  /** A user whose message waits longer is notified, once. */
+  /** A user whose message waits longer gets one notice. */
   WAITING_NOTICE_MS: 60_000,
-  /** The wait after the first failure of a kind; later ones grow from it. */
+  /** The wait after the first failure of a kind. Later waits are longer. */
   RETRY_MS: 2_000,
   /**
-   * How long after a refusal the same request is sent once more, before the refusal is believed: long enough for a proxy to
-   * have chosen another server, short enough for a person who waits.
+   * The wait before a refused request is sent a second time, to confirm the refusal: long enough for a proxy to choose
+   * another server, short enough for a person who waits.
    */
   DOUBT_WAIT_MS: 2_000,
-  /** A message of several pieces waits until no more arrive for so long: nothing marks the last one. */
+  /** A message in several pieces is complete once none has arrived for so long, because nothing marks the last piece. */
   GATHER_WAIT_MS: 1_000,
-  /** How long a summary may take, whatever the summariser does: there is a way on without one. */
+  /** The time for a summary, retries included. A message can be answered without one. */
   SUMMARY_TIME_MS: 60_000,
 };
 
 type Environment = z.infer<typeof environment>;
 
-/** The whole environment, checked and typed, with the constants. Every other name is the variable of the same name. */
+/** The checked and typed environment, with `CONSTANTS`. Every other name is the variable of the same name. */
 export type Settings = Readonly<Environment & typeof CONSTANTS & { COMPACTION_MODEL: string }>;
 
-/** The people who may act as operators. With everybody allowed, nobody is one until somebody says who. Pure. */
+/** The operators: `TELEGRAM_OPERATOR_IDS`, or else the people on the allow list; nobody if that is `*`. Pure. */
 export function operatorsOf(settings: Settings): ReadonlySet<number> {
   const { TELEGRAM_ALLOWED_IDS } = settings;
   const people = TELEGRAM_ALLOWED_IDS === 'everyone' ? [] : [...TELEGRAM_ALLOWED_IDS].filter((id) => id > 0);
   return settings.TELEGRAM_OPERATOR_IDS ?? new Set(people);
 }
 
-/** The result of reading the environment: the settings and what to warn of, or every problem at once. */
+/** The result of reading the environment: the settings and warnings, or all problems at once. */
 export type SettingsReading =
   | { ok: true; settings: Settings; warnings: string[] }
-  /** `rest`: the settings as they are without the malformed ones, for trying what these have no part in. */
+  /** `rest`: the settings without the malformed ones, for checks that do not need those. */
   | { ok: false; problems: string[]; rest?: Settings };
 
 /**
- * Reads the environment for a role. Pure; an empty value counts as unset. Reports all problems at once, each with the
- * variable's name and what was expected. Problems never quote a value, which may be a secret.
+ * Reads the environment for a role. Pure; an empty value counts as unset. Reports all problems at once, each with the name of
+ * the variable and the expected form. A problem never quotes a value, because it may be a secret.
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>>, role: Role): SettingsReading {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()));
@@ -215,69 +212,70 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>, 
   const malformed = parsed.success
     ? []
     : parsed.error.issues.map((issue) => `${String(issue.path[0])} is malformed: ${issue.message}`);
-  const twice = malformed.some((problem) => problem.startsWith('REDIS_')) ? [] : twoPlaces(set);
-  const short = parsed.success ? tooShort(parsed.data, set) : [];
-  const problems = [...new Set([...missingSettings(set, role), ...malformed, ...twice, ...short])];
+  const severalPlaces = malformed.some((problem) => problem.startsWith('REDIS_')) ? [] : twoPlaces(set);
+  const shortLimits = parsed.success ? tooShort(parsed.data, set) : [];
+  const problems = [...new Set([...missingSettings(set, role), ...malformed, ...severalPlaces, ...shortLimits])];
   if (!parsed.success || problems.length > 0) return { ok: false, problems, ...restOf(set, malformed) };
-  const settings = completed(parsed.data);
-  const open =
+  const settings = complete(parsed.data);
+  const publicAccess =
     settings.TELEGRAM_ALLOWED_IDS === 'everyone' ? ['TELEGRAM_ALLOWED_IDS is *: anybody can use the bot'] : [];
   const constants = Object.entries(CONSTANTS).filter(([name]) => set[name] !== undefined);
-  const idle = constants.map(([name, value]) => `${name} is set, but has no effect: it is always ${value}`);
-  return { ok: true, settings, warnings: [...open, ...idle, ...withoutEffect(settings, set)] };
+  const unused = constants.map(([name, value]) => `${name} is set, but has no effect: it is always ${value}`);
+  return { ok: true, settings, warnings: [...publicAccess, ...unused, ...withoutEffect(settings, set)] };
 }
 
-/** The settings of an environment, with those that follow from others. */
-function completed(read: Environment): Settings {
+/** Adds the constants, and the defaults that depend on other settings. */
+function complete(parsed: Environment): Settings {
   return {
     ...CONSTANTS,
-    ...read,
-    MODELS: [...new Set([read.MODEL, ...read.MODELS])],
-    COMPACTION_MODEL: read.COMPACTION_MODEL ?? read.MODEL,
-    TURN_MAX_MS: Math.max(read.TURN_MAX_MS, read.TURN_TIMEOUT_MS),
+    ...parsed,
+    MODELS: [...new Set([parsed.MODEL, ...parsed.MODELS])],
+    COMPACTION_MODEL: parsed.COMPACTION_MODEL ?? parsed.MODEL,
+    TURN_MAX_MS: Math.max(parsed.TURN_MAX_MS, parsed.TURN_TIMEOUT_MS),
   };
 }
 
 function restOf(set: Record<string, unknown>, malformed: readonly string[]): { rest?: Settings } {
   const isSound = (name: string): boolean => !malformed.some((problem) => problem.startsWith(`${name} `));
   const { data } = environment.safeParse(Object.fromEntries(Object.entries(set).filter(([name]) => isSound(name))));
-  return data === undefined ? {} : { rest: completed(data) };
+  return data === undefined ? {} : { rest: complete(data) };
 }
 
 /**
- * Reads this process's own environment, after what the settings file adds to it; a variable that is set already wins.
- * The environment is changed, because telemetry reads it too.
+ * Adds the settings file to the environment of this process, and reads that. A variable of the environment wins. Changes
+ * `process.env`, because the OpenTelemetry SDK reads it too.
  */
 export function readOwnSettings(role: Role): SettingsReading {
-  const { values, problems: unreadable, warnings: noted } = readSettingsFile();
+  const { values, problems: fileProblems, warnings: fileWarnings } = readSettingsFile();
   const missing = Object.entries(values).filter(([name]) => process.env[name] === undefined);
   Object.assign(process.env, Object.fromEntries(missing));
   const reading = readSettings(process.env, role);
-  const said = [...noted, ...unreadNames(Object.keys(values), Object.keys({ ...environment.shape, ...CONSTANTS }))];
-  const problems = [...unreadable, ...useProxy(process.env)];
-  if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...said, ...reading.warnings] } : reading;
-  // Without its file the rest would only be a list of all that it may have held.
+  const validNames = Object.keys({ ...environment.shape, ...CONSTANTS });
+  const warnings = [...fileWarnings, ...unreadNames(Object.keys(values), validNames)];
+  const problems = [...fileProblems, ...useProxy(process.env)];
+  if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...warnings, ...reading.warnings] } : reading;
+  // If the file is unreadable, the other problems would only list the settings that it may contain.
   const others = reading.ok || Object.keys(values).length === 0 ? [] : reading.problems;
   return { ok: false, problems: [...problems, ...others], ...(!reading.ok && reading.rest && { rest: reading.rest }) };
 }
 
-/** This process's own environment: as it was given, and after `readProcessConfig` with what the settings file adds. */
+/** The environment of this process. After `readOwnSettings` it includes the settings file. */
 export function ownEnvironment(): Readonly<Record<string, string | undefined>> {
   return process.env;
 }
 
-/** Where the settings file is: `.env` of our folder, or what `SPILLWAY_ENV_FILE` names; undefined for `none`. */
+/** The path of the settings file: `SPILLWAY_ENV_FILE`, or `.env` in `HOME`; `undefined` for `none`. */
 export function settingsFile(): string | undefined {
-  const named = process.env.SPILLWAY_ENV_FILE?.trim();
-  return named === 'none' ? undefined : resolve(HOME, named || '.env');
+  const path = process.env.SPILLWAY_ENV_FILE?.trim();
+  return path === 'none' ? undefined : resolve(HOME, path || '.env');
 }
 
-/** Only a file that somebody named must be there. */
+/** Reads the settings file. It may be missing, unless `SPILLWAY_ENV_FILE` names it. */
 function readSettingsFile(): EnvFile {
   const file = settingsFile();
   if (file === undefined) return { values: {}, problems: [], warnings: [] };
-  const read = readEnvFile(file);
-  if (read !== undefined) return read;
+  const contents = readEnvFile(file);
+  if (contents !== undefined) return contents;
   const isNamed = process.env.SPILLWAY_ENV_FILE?.trim();
   return {
     values: {},
@@ -286,7 +284,7 @@ function readSettingsFile(): EnvFile {
   };
 }
 
-/** The PATH of this process, for finding programs. */
+/** The PATH of this process, to find programs. */
 export function programPath(): string {
   return process.env.PATH ?? '';
 }

@@ -1,6 +1,6 @@
 import type { Settings } from './settings.ts';
 
-/** The addresses to which a process exports its spans and its metrics; one that is absent is not exported. */
+/** The addresses to which a process exports its spans and metrics. A signal without an address is not exported. */
 export interface Signals {
   traces?: string;
   metrics?: string;
@@ -15,8 +15,8 @@ const LOGS = /^OTEL_(?:EXPORTER_OTLP_LOGS_|LOGS_EXPORTER$|BLRP_)/;
 const EXPORTER = /^OTEL_(?:EXPORTER_OTLP_|TRACES_EXPORTER$|METRICS_EXPORTER$)/;
 
 /**
- * The signals that are exported, each with its address: its own endpoint or that of both. None where its `OTEL_…_EXPORTER` is
- * `none` or `OTEL_SDK_DISABLED` is true. `env` has the settings that the OpenTelemetry SDK reads by itself. Pure.
+ * The address for each signal: its own endpoint, or else the common one. None if its `OTEL_…_EXPORTER` is `none` or
+ * `OTEL_SDK_DISABLED` is true. `env` has the settings that the OpenTelemetry SDK reads by itself. Pure.
  */
 export function signalsOf(settings: Addresses, env: Readonly<Record<string, string | undefined>>): Signals {
   const both = settings.OTEL_EXPORTER_OTLP_ENDPOINT;
@@ -30,14 +30,14 @@ export function signalsOf(settings: Addresses, env: Readonly<Record<string, stri
   };
 }
 
-/** Settings of the exporter that have no effect, each in a sentence. `set` has no empty values. Pure. */
+/** Warns of exporter settings without effect. `set` has no empty values. Pure. */
 export function unusedExporterSettings(set: Readonly<Record<string, unknown>>): string[] {
   const names = Object.keys(set).filter((name) => EXPORTER.test(name));
   const hasEndpoint = names.some((name) => /^OTEL_EXPORTER_OTLP_(?:TRACES_|METRICS_)?ENDPOINT$/.test(name));
   const logs = Object.keys(set).filter((name) => LOGS.test(name) && set[name] !== 'none');
-  const idle = hasEndpoint ? [] : names.filter((name) => !LOGS.test(name) && set[name] !== 'none');
+  const unused = hasEndpoint ? [] : names.filter((name) => !LOGS.test(name) && set[name] !== 'none');
   return [
     ...(logs.length === 0 ? [] : [`${logs.join(', ')}: logs are not exported, they are on standard error`]),
-    ...(idle.length === 0 ? [] : [`${idle.join(', ')}: nothing is exported without OTEL_EXPORTER_OTLP_ENDPOINT`]),
+    ...(unused.length === 0 ? [] : [`${unused.join(', ')}: nothing is exported without OTEL_EXPORTER_OTLP_ENDPOINT`]),
   ];
 }

@@ -18,12 +18,12 @@ import { startWithId } from './trace-ids.ts';
 
 export interface SpanOptions {
   kind?: SpanKind;
-  /** W3C traceparent of the parent; the active span when absent. */
+  /** W3C traceparent of the parent; by default the active span. */
   parent?: string | undefined;
   root?: boolean;
-  /** A UUID that gives the span its id, so that others can name it even if it is never exported. */
+  /** A UUID from which the span's id follows, so that others can refer to the span even if it is never exported. */
   token?: string | undefined;
-  /** The token of the span that this one goes on from: a link within the trace. */
+  /** The token of an earlier span of the same trace, to which this one links. */
   after?: string | undefined;
 }
 
@@ -36,8 +36,8 @@ export type RunInSpan = <T>(
 ) => Promise<T>;
 
 /**
- * Spans of one scope; what runs inside the span of a turn is noted as its step. Where nothing is exported, only a message's
- * first span gets ids of its own: the others share its trace without a span.
+ * Creates spans of one scope. A span inside the span of a turn becomes the turn's current step. If nothing is exported, only
+ * the first span of a message gets ids, and the others run in that span.
  */
 export function createSpans(
   scope: string,
@@ -46,12 +46,12 @@ export function createSpans(
   const tracer = trace.getTracer(scope);
   return async (name, attributes, work, options = {}) => {
     const parent = parentContext(options);
-    const known = isExporting || options.root ? undefined : ownSpan(parent);
+    const enclosing = isExporting || options.root ? undefined : ownSpan(parent);
     const kind = options.kind ?? SpanKind.INTERNAL;
     const started = { attributes, kind, root: options.root ?? false, links: linksTo(options.after, parent) };
     const start = () => tracer.startSpan(name, started, parent);
-    const span = known ?? withIdOf(options.token, start);
-    const ctx = known === undefined ? trace.setSpan(parent, span) : parent;
+    const span = enclosing ?? withIdOf(options.token, start);
+    const ctx = enclosing === undefined ? trace.setSpan(parent, span) : parent;
     const step = name === turnName ? turns.begin(ctx, name) : { ctx, end: turns.enter(ctx, name) };
     try {
       return await context.with(step.ctx, () => work(span));
@@ -60,7 +60,7 @@ export function createSpans(
       throw error;
     } finally {
       step.end();
-      if (known === undefined) span.end();
+      if (enclosing === undefined) span.end();
     }
   };
 }
@@ -80,13 +80,13 @@ function linksTo(token: string | undefined, ctx: Context): Link[] {
   return token === undefined || here === undefined ? [] : [{ context: { ...here, spanId: idOf(token) } }];
 }
 
-/** When a span that is over began, and in which trace. */
+/** The times and the trace of a span that has already ended. */
 export interface MarkOptions extends Pick<SpanOptions, 'parent' | 'token'> {
   sinceMs?: number;
   untilMs?: number;
 }
 
-/** Spans that are over. */
+/** Creates spans that have already ended. */
 export function createMarks(scope: string): (name: string, attributes: Attributes, at?: MarkOptions) => void {
   const tracer = trace.getTracer(scope);
   return (name, attributes, { sinceMs, untilMs, parent, token } = {}) => {
@@ -95,7 +95,7 @@ export function createMarks(scope: string): (name: string, attributes: Attribute
   };
 }
 
-/** The active span, unless it is another process's: that one may be recorded, and this one must not claim to be. */
+/** The span of a context, unless it is another process's: that process may record it, and this one records nothing. */
 function ownSpan(ctx: Context): Span | undefined {
   const span = trace.getSpan(ctx);
   return span?.spanContext().isRemote === true ? undefined : span;
@@ -108,39 +108,39 @@ export function failSpan(span: Span, why: string): void {
 }
 
 function parentContext({ parent = '' }: SpanOptions): Context {
-  const stated = readTraceparent(parent);
-  return stated === undefined ? context.active() : trace.setSpanContext(ROOT_CONTEXT, stated);
+  const remote = readTraceparent(parent);
+  return remote === undefined ? context.active() : trace.setSpanContext(ROOT_CONTEXT, remote);
 }
 
 /** W3C trace context: version, trace id, span id, flags. Later versions may add fields, version ff is forbidden. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
 
-/** A span's W3C traceparent; empty when there is none. */
+/** Writes the W3C traceparent of a span; empty without a valid span. */
 export function writeTraceparent(span: SpanContext | undefined): string {
   if (span === undefined || !isSpanContextValid(span)) return '';
   return `00-${span.traceId}-${span.spanId}-${span.traceFlags.toString(16).padStart(2, '0')}`;
 }
 
-/** The span that a W3C traceparent names, as another process' one; `undefined` when it names none. */
+/** Reads a W3C traceparent as the span of another process; `undefined` if it is malformed. */
 export function readTraceparent(text: string): SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text) ?? [];
   const span = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
   return isSpanContextValid(span) ? span : undefined;
 }
 
-/** The name of a chat in spans. */
+/** Returns the name of a chat in spans. */
 export type NameChat = (chat: string) => string;
 
 const NAME_CHARS = 16;
-const KEPT_MAX = 10_000;
+const NAMES_MAX = 10_000;
 
 /**
- * Names a chat by a hash with a key, so that whoever reads traces can follow a chat and not tell whose it is; `plain`: by its
- * own id. The same key gives the same name.
+ * Names chats by a keyed hash, so that a reader of traces can follow a chat without knowing whose it is; `plain`: by their ids.
+ * The same key gives the same names.
  */
 export function createChatNames({ key, plain }: { key: string; plain: boolean }): NameChat {
   if (plain) return (chat) => chat;
-  const kept = new BoundedMap<string, string>(KEPT_MAX);
+  const names = new BoundedMap<string, string>(NAMES_MAX);
   const nameOf = (chat: string) => createHmac('sha256', `spillway chat ${key}`).update(chat).digest('hex');
-  return (chat) => kept.getOrInsertComputed(chat, () => nameOf(chat).slice(0, NAME_CHARS));
+  return (chat) => names.getOrInsertComputed(chat, () => nameOf(chat).slice(0, NAME_CHARS));
 }

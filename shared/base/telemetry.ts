@@ -23,11 +23,11 @@ import { registerTraceIds } from './trace-ids.ts';
  * |---|---|---|---|
  * | `receive telegram` | client | one accepted update is on the stream: the root of its trace | messaging.*, `spillway.update.id`, `spillway.chat`, `spillway.duplicate` |
  * | `send inbound` | producer | one reminder that is due is on the stream: the root of its trace | messaging.*, `spillway.reminder` |
- * | `lane.wait` | internal | a message waited for its first attempt, 50 ms or more | `spillway.wait.reason`: what took longer, `lane` (until it was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
- * | `retry.wait` | internal | the time since the attempt before | `spillway.reason`: why that one ended |
- * | `turn.started` | internal | an attempt runs for a second already: so that it shows while it does | those of `turn` at its start that are ours |
- * | `turn` | internal | one attempt at a message, linked to the one before; failed when its outcome is | `gen_ai.operation.name` (`invoke_agent`), `gen_ai.agent.name`, `gen_ai.conversation.id`, `spillway.chat`, `spillway.session`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
- * | `turn.cut` | internal | an attempt without a verdict, since its process was killed or lost Redis; the next one sends it, under the id of that one's `turn` and until its own begin | those of `turn` at its start, but the stage |
+ * | `lane.wait` | internal | a message waited for its first attempt, 50 ms or more | `spillway.wait.reason`: the longer wait, `lane` (until it was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
+ * | `retry.wait` | internal | the time since the last attempt | `spillway.reason`: why the last attempt ended |
+ * | `turn.started` | internal | an attempt has run for a second; shows a long attempt before it ends | the `spillway.*` ones of `turn` at its start |
+ * | `turn` | internal | one attempt at a message, linked to the last attempt; failed if the message failed | `gen_ai.operation.name` (`invoke_agent`), `gen_ai.agent.name`, `gen_ai.conversation.id`, `spillway.chat`, `spillway.session`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
+ * | `turn.cut` | internal | an attempt without a verdict, because its process was killed or lost Redis. The next attempt sends this span, with the id of the cut attempt's `turn`; it ends when the next attempt begins | those of `turn` at its start, without the stage |
  * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
  * | `execute_tool <tool>` | internal | one call of a tool | `gen_ai.operation.name` (`execute_tool`), `gen_ai.tool.name`, `gen_ai.tool.type`, `error.type` |
  * | `model.call` | internal | one call of a model, around the SDK's own span | `spillway.model`, `spillway.purpose`, `spillway.stop_reason`, `spillway.cost.dollars`, `error.type` |
@@ -71,10 +71,10 @@ const SECONDS = Array.from({ length: 14 }, (_, power) => 2 ** power / 100);
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
 /**
- * The metrics that we emit. Their descriptions are in `# HELP` of a scrape. Gauges "of the installation" are the same in every
- * worker process: take their maximum over processes, never their sum. Times are seconds, sizes bytes. A unit becomes the end
- * of the name in Prometheus: s is `_seconds`. The gen_ai metrics are those of the gen_ai conventions 0.1,
- * and for one release two of version 1.41.
+ * The metrics that we emit. A scrape has their descriptions as `# HELP`. Gauges "of the installation" are the same in every
+ * worker process: take their maximum over processes, never their sum. Times are in seconds, sizes in bytes. In Prometheus the
+ * unit ends the name: s is `_seconds`. The gen_ai metrics are those of the gen_ai conventions 0.1, and for one release two of
+ * version 1.41.
  */
 const TABLE = {
   overflows: counter('spillway.context_overflow', 'Context overflows found, by kind and stage.'),
@@ -155,26 +155,26 @@ const SCOPE = 'spillway';
 
 /** Spans and metrics of this process. Every method is safe when nothing is exported. */
 export interface Telemetry extends Instruments {
-  /** Whether spans leave this process: where they do not, an attribute that takes effort need not be computed. */
+  /** Whether this process exports spans. If not, nobody needs to compute a costly attribute. */
   readonly isExporting: boolean;
   /** Runs `work` in a span; an error marks the span as failed and is rethrown. */
   readonly span: RunInSpan;
-  /** A span that is over: something happened, or lasted from `sinceMs` on. */
+  /** Records a span that has already ended: an event, or a time from `sinceMs` on. */
   mark(name: string, attributes: Attributes, at?: MarkOptions): void;
-  /** The attribute that names a chat, hashed with a key of the installation; nothing where nothing is exported. */
+  /** The attribute that names a chat by a keyed hash; empty if no spans are exported. */
   chat(chat: string): Attributes;
-  /** The metrics as Prometheus' text. Counts begin with the first scrape where nothing else is exported. */
+  /** Returns the metrics as Prometheus text. Without another exporter, counts begin with the first scrape. */
   scrape(): Promise<string>;
-  /** Why spans or metrics could not be exported lately; empty while all is well. */
+  /** The recent failures of exports; empty if there are none. */
   exportTrouble(): string;
-  /** Flushes, for at most `deadlineMs`: a dead collector must not hold up an exit. */
+  /** Flushes for at most `deadlineMs`, so that a dead collector does not delay the exit. */
   stop(deadlineMs: number): Promise<void>;
 }
 
 /**
- * Starts OpenTelemetry. Without `signals` nothing is recorded or sent, yet every message still has its trace id, for logs,
- * alerts and the ledger. All other settings are the standard `OTEL_*`. The SDK, which is larger than the gateway, is loaded
- * only to export.
+ * Starts OpenTelemetry. Without `signals` it records and sends nothing, but every message still has a trace id, for logs,
+ * alerts and the ledger. All other settings are the standard `OTEL_*`. Loads the SDK, which is larger than the gateway, only
+ * to export.
  */
 export async function startTelemetry(options: {
   serviceName: string;
@@ -191,7 +191,7 @@ export async function startTelemetry(options: {
   return telemetryOver(exporter, meters, signals.traces === undefined ? undefined : options.nameChat);
 }
 
-/** Telemetry that exports nothing, as `startTelemetry` starts it then. */
+/** Starts telemetry that gives messages trace ids and exports nothing. */
 export function traceIdsOnly(): Telemetry {
   registerTraceIds();
   return telemetryOver({ shutdown: async () => {}, trouble: () => '' }, createMeters(METRICS), undefined);
@@ -223,7 +223,7 @@ function telemetryOver(exporter: Omit<Exporter, 'flush'>, meters: Meters, nameCh
   };
 }
 
-/** The attributes of a span of messaging, by the conventions: the span's name is the operation and the destination. */
+/** The attributes of a span that OpenTelemetry's conventions for messaging name by its operation and destination. */
 export function messaging(operation: 'receive' | 'send' | 'settle', destination: 'telegram' | 'inbound'): Attributes {
   return {
     'messaging.system': destination === 'inbound' ? 'redis' : 'telegram',
@@ -233,7 +233,7 @@ export function messaging(operation: 'receive' | 'send' | 'settle', destination:
   };
 }
 
-/** The W3C traceparent of the active span; empty when there is none. */
+/** The W3C traceparent of the active span; empty without one. */
 export function traceparent(): string {
   return writeTraceparent(trace.getActiveSpan()?.spanContext());
 }
@@ -243,7 +243,7 @@ export function traceIdOf(parent: string): string {
   return parent.split('-')[1] ?? '';
 }
 
-/** Spans, counts and log lines of a running program, and the points at which a test may kill it. */
+/** The telemetry and the log of a program, and the hook at which a test may kill it. */
 export interface Observability {
   telemetry: Telemetry;
   log: Logger;

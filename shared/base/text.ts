@@ -7,8 +7,8 @@ export function clip(text: string, maxChars: number): string {
 }
 
 /**
- * Keeps the head and the tail of a text and says how much was omitted between them: at most `maxChars` UTF-16 units in
- * all. Never cuts inside a grapheme. Where that note does not fit, only the head is kept.
+ * Cuts the middle out of a text, and puts a note with the length of the whole text there: at most `maxChars` UTF-16 units in
+ * all. Never cuts inside a grapheme. If the note does not fit, the result is only the head.
  */
 export function clipMiddle(text: string, maxChars: number, how = 'the middle left out'): string {
   if (text.length <= maxChars) return text;
@@ -23,7 +23,7 @@ export function clipMiddle(text: string, maxChars: number, how = 'the middle lef
 /** The longest prefix of whole graphemes that has at most `maxChars` UTF-16 units. */
 export function graphemePrefix(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
-  // Whether the cut is a boundary depends on the text before it and on the one character behind it.
+  // The text before the cut and the one character behind it decide whether the cut is a boundary.
   const cut = graphemes.segment(text.slice(0, maxChars + 2)).containing(maxChars);
   return text.slice(0, cut?.index ?? 0);
 }
@@ -35,7 +35,7 @@ function graphemeSuffix(text: string, maxChars: number): string {
   return text.slice(cut === undefined || cut.index === start ? start : cut.index + cut.segment.length);
 }
 
-/** Whether a text is empty or only white space by the rules of JavaScript, Python and Rust together. Pure. */
+/** Whether a text is empty or has only characters that JavaScript, Python or Rust count as white space. Pure. */
 export function isBlank(text: string): boolean {
   return /^[\s\p{Cc}]*$/u.test(text);
 }
@@ -57,34 +57,34 @@ export function durationInWords(ms: number): string {
     : counted(Math.round(seconds / 86_400), 'day');
 }
 
-/** A tool's name as a person says it: `notebook: write` for `notebook__write`. Pure. */
+/** A tool's name for people: `notebook: write` for `notebook__write`. Pure. */
 export function toolLabel(name: string): string {
   return name.replace('__', ': ').replaceAll('_', ' ');
 }
 
 /**
- * Emoji, which may hold joiners and variation selectors, or a run of one character that a person does not see: controls,
- * joiners, marks of direction, variation selectors, fillers, the empty Braille pattern.
+ * An emoji, which may contain joiners and variation selectors, or a run of one invisible character: controls, joiners, marks of
+ * direction, variation selectors, fillers, the empty Braille pattern.
  */
-const EMOJI_OR_UNSEEN = /\p{RGI_Emoji}|([[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]--[\n\t]])\1*/gv;
+const EMOJI_OR_INVISIBLE = /\p{RGI_Emoji}|([[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]--[\n\t]])\1*/gv;
 
 /**
- * Shows every character of a text that people cannot see by its code, such as `⟨U+202E⟩`, or `⟨U+200B ×30⟩` for a run. Keeps
- * line breaks, tabs and emoji. Pure.
+ * Replaces each invisible character of a text by its code, such as `⟨U+202E⟩`, or `⟨U+200B ×30⟩` for a run. Leaves line breaks,
+ * tabs and emoji. Pure.
  */
 export function visible(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
-    .replace(EMOJI_OR_UNSEEN, (found, unseen?: string) => (unseen === undefined ? found : codeOf(unseen, found)));
+    .replace(EMOJI_OR_INVISIBLE, (found, char?: string) => (char === undefined ? found : codeOf(char, found)));
 }
 
-/** The same on one line: a line break is shown as `⏎`, a tab as `⇥`. Pure. */
+/** Replaces each invisible character as `visible` does, a line break by `⏎`, and a tab by `⇥`. Pure. */
 export function visibleInLine(text: string): string {
   return visible(text.replaceAll(/\r\n|\r|\n/g, '⏎').replaceAll('\t', '⇥'));
 }
 
-function codeOf(unseen: string, run: string): string {
-  const code = (unseen.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-  const times = run.length / unseen.length;
+function codeOf(char: string, run: string): string {
+  const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  const times = run.length / char.length;
   return times === 1 ? `⟨U+${code}⟩` : `⟨U+${code} ×${times}⟩`;
 }

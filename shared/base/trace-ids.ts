@@ -17,21 +17,21 @@ const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
 
 /**
- * Gives every span of this process its ids, and records none: what the OpenTelemetry SDK does when nothing is exported,
- * without loading it. A span belongs to the trace of its parent, also across asynchronous steps. Idempotent; leaves what is
- * already registered.
+ * Registers a tracer that gives each span its ids and records nothing. The OpenTelemetry SDK does the same if nothing is
+ * exported, but takes long to load. A span has the trace of its parent, also after an await. Idempotent; does not replace a
+ * registered tracer.
  */
 export function registerTraceIds(): void {
   context.setGlobalContextManager(asyncContext());
   registerIdTracer();
 }
 
-/** The same where the SDK has registered its context, because it exports metrics alone. */
+/** Registers only the tracer. For an SDK that exports only metrics, which registers the context but no tracer. */
 export function registerIdTracer(): void {
   trace.setGlobalTracerProvider({ getTracer: () => TRACER });
 }
 
-/** The context follows what is awaited. */
+/** Creates a context that persists across awaits. */
 function asyncContext(): ContextManager {
   const storage = new AsyncLocalStorage<Context>();
   const boundTo = (ctx: Context, target: () => void) => storage.run(ctx, () => AsyncLocalStorage.bind(target));
@@ -49,8 +49,8 @@ const TRACER: Tracer = {
   startSpan,
   startActiveSpan<Work extends (span: Span) => unknown>(name: string, ...rest: unknown[]) {
     const work = rest.at(-1) as Work;
-    const [options, given] = rest.slice(0, -1) as [SpanOptions?, Context?];
-    const parent = given ?? context.active();
+    const [options, explicitParent] = rest.slice(0, -1) as [SpanOptions?, Context?];
+    const parent = explicitParent ?? context.active();
     const span = startSpan(name, options, parent);
     return context.with(trace.setSpan(parent, span), () => work(span)) as ReturnType<Work>;
   },
@@ -66,7 +66,7 @@ function startSpan(_name: string, options?: SpanOptions, ctx: Context = context.
   });
 }
 
-/** Random bytes for many ids: asking for each by itself takes longer than all else that a span needs. */
+/** Random bytes for many ids. A request for each id would take longer than all else that a span needs. */
 const POOL_BYTES = 4_096;
 let pool = Buffer.alloc(0);
 
@@ -79,13 +79,13 @@ function randomId(bytes: number): string {
 
 let chosenId: string | undefined;
 
-/** The ids that the SDK gives: by chance, but for a span that `startWithId` starts. */
+/** The generator of ids for the SDK. The ids are random, except for a span of `startWithId`. */
 export const IDS = {
   generateTraceId: () => randomId(TRACE_ID_BYTES),
   generateSpanId: () => chosenId ?? randomId(SPAN_ID_BYTES),
 };
 
-/** Starts one span under an id that others can tell without having seen the span. */
+/** Starts one span with a given id, which others can know without the span. */
 export function startWithId(id: string, start: () => Span): Span {
   chosenId = id;
   try {

@@ -2,7 +2,7 @@
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * The time that the clocks of a zone show at an instant: the ms since the epoch at which clocks in UTC show the same. Pure.
+ * The wall time of a zone at an instant, as the ms since the epoch at which clocks in UTC show the same time. Pure.
  */
 export function wallOf(atMs: number, timeZone: string): number {
   const parts = formatFor(timeZone).formatToParts(atMs);
@@ -13,31 +13,31 @@ export function wallOf(atMs: number, timeZone: string): number {
 }
 
 /**
- * When the clocks of a zone show a time, in ms since the epoch. A time that they skip becomes the first one that they
- * show after it, and of a time that they show twice it is the first. Pure.
+ * The instant of a wall time in a zone, in ms since the epoch. For a time that the clocks skip, the first instant after the
+ * gap; for a time that they show twice, the first of the two instants. Pure.
  */
 export function instantOf(wallMs: number, timeZone: string): number {
   const offsetAt = (atMs: number) => wallOf(atMs, timeZone) - atMs;
   const [before, after] = [offsetAt(wallMs - DAY_MS), offsetAt(wallMs + DAY_MS)];
-  const found = [wallMs - before, wallMs - after].filter((atMs) => wallOf(atMs, timeZone) === wallMs);
-  if (found.length > 0) return Math.min(...found);
-  let [still, changed] = [wallMs - after, wallMs - before];
-  while (changed - still > 1) {
-    const middle = Math.floor((still + changed) / 2);
-    if (offsetAt(middle) === after) changed = middle;
-    else still = middle;
+  const instants = [wallMs - before, wallMs - after].filter((atMs) => wallOf(atMs, timeZone) === wallMs);
+  if (instants.length > 0) return Math.min(...instants);
+  let [beforeChange, afterChange] = [wallMs - after, wallMs - before];
+  while (afterChange - beforeChange > 1) {
+    const middle = Math.floor((beforeChange + afterChange) / 2);
+    if (offsetAt(middle) === after) afterChange = middle;
+    else beforeChange = middle;
   }
-  return changed;
+  return afterChange;
 }
 
-/** The wall time `2026-11-23 09:00`. Pure. */
+/** Writes a wall time, such as `2026-11-23 09:00`. Pure. */
 export function wallText(wallMs: number): string {
   return new Date(wallMs).toISOString().slice(0, 16).replace('T', ' ');
 }
 
 const WALL = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2}))?$/;
 
-/** Reads `2026-11-23T09:00`, without a zone; undefined where it is no time. Pure. */
+/** Reads a wall time, such as `2026-11-23T09:00`; `undefined` if it is none. Pure. */
 export function readWall(text: string): number | undefined {
   const match = WALL.exec(text.trim());
   if (match === null) return undefined;
@@ -45,17 +45,17 @@ export function readWall(text: string): number | undefined {
     .slice(1)
     .map((digits) => Number(digits ?? 0));
   const wallMs = Date.UTC(year, month - 1, day, hour, minute, second);
-  const read = new Date(wallMs);
+  const date = new Date(wallMs);
   const isReal =
-    read.getUTCMonth() === month - 1 && read.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
+    date.getUTCMonth() === month - 1 && date.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
   return isReal ? wallMs : undefined;
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatFor(timeZone: string): Intl.DateTimeFormat {
-  const known = formats.get(timeZone);
-  if (known) return known;
+  const cached = formats.get(timeZone);
+  if (cached) return cached;
   const numeric = 'numeric';
   const date = { year: numeric, month: numeric, day: numeric } as const;
   const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const;
@@ -64,12 +64,12 @@ function formatFor(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** A moment to the second as people read it: `2026-11-25 04:13:59 UTC`. Pure. */
+/** An instant to the second, for people: `2026-11-25 04:13:59 UTC`. Pure. */
 export function utcTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** The same to the minute, of a moment within the day: `04:13 UTC`. Pure. */
+/** The time of day of an instant to the minute, for people: `04:13 UTC`. Pure. */
 export function utcClock(ms: number): string {
   return `${new Date(ms).toISOString().slice(11, 16)} UTC`;
 }

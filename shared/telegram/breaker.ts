@@ -4,40 +4,40 @@ import type { Logger } from '../base/log.ts';
 import { runLoop } from '../base/loop.ts';
 import type { BreakerPauses, TelegramState } from '../state/telegram/telegram.ts';
 import type { Telegram } from './client.ts';
-import { isWordless, type TelegramFailure, type TelegramResult } from './failure.ts';
+import { isUnanswered, type TelegramFailure, type TelegramResult } from './failure.ts';
 
 /**
- * What the installation knows of whether Telegram answers, for those who would send something.
+ * The state of the breaker, for code that sends.
  *
- * Contract: never rejects. While Redis cannot be reached, what this process saw last holds.
+ * Contract: never rejects. While Redis cannot be reached, methods use the last state that this process read.
  */
 export interface BreakerView {
   /**
-   * How long nothing may be sent, in ms; 0 while Telegram answers. That it answers is as it was `freshMs` ago at most,
-   * default a tenth of a second; that it is away is so now.
+   * The time for which nothing may be sent, in ms; 0 while Telegram answers. Reads the state, unless this process read within
+   * `freshMs` that Telegram answers; the default is a tenth of a second.
    */
   awayMs(freshMs?: number): Promise<number>;
-  /** The same as this process saw it last, a second ago at most. */
+  /** `awayMs` by the last state that this process read. A process reads it once a second. */
   seenAwayMs(): number;
-  /** Whether Telegram has answered within the last second; asks it something harmless where that is not known. */
+  /** Whether Telegram has answered within the last second. Probes Telegram if that is unknown. */
   answersNow(): Promise<boolean>;
 }
 
-/** The breaker itself: the process that runs it also looks for the end of an outage. */
+/** The breaker. A process that runs it also probes for the end of an outage. */
 export interface TelegramBreaker extends BreakerView, Service {
-  /** A message was confirmed: Telegram is there. Best effort, at most once a second as long as nothing was in doubt. */
-  confirmed(): Promise<void>;
+  /** Notes that Telegram confirmed a message. Best effort, at most once a second unless a call was in doubt. */
+  noteConfirmed(): Promise<void>;
   /**
-   * A call ended without Telegram's word. That is one witness: Telegram is asked once more, by one process at a time,
-   * before this resolves. `isSend`: it should have shown something in a chat.
+   * Notes that a call ended without Telegram's own answer. Before this resolves, one process at a time probes Telegram, because
+   * one call proves no outage. `isSend`: the call should have shown something in a chat.
    */
-  doubted(failure: TelegramFailure, isSend: boolean): Promise<void>;
+  noteDoubt(failure: TelegramFailure, isSend: boolean): Promise<void>;
 }
 
 const FRESH_MS = 1_000;
-/** What is sent at the same time looks once. */
+/** Sends at the same time share one read of the state. */
 const LOOK_FRESH_MS = 100;
-/** As in `telegram.lua`: what is left of a pause whose probe is due. */
+/** As in `telegram.lua`: the rest of a pause at which the probe is due. */
 const PROBE_DUE_MS = 250;
 const OTHER_PROBE_MS = 100;
 const WHY_CHARS = 200;
@@ -46,11 +46,11 @@ const LEASE_GRACE_MS = 2_000;
 export interface BreakerLimits extends BreakerPauses {
   /** How long a probe waits for its answer. */
   telegramProbeMs: number;
-  /** How often a process looks at what the others know. */
+  /** How often a process reads the shared state. */
   telegramLookEveryMs: number;
 }
 
-/** A backlog must drain within a minute after Telegram is back, whatever its last probe met. */
+/** The longest pause is so short that a backlog drains within a minute after Telegram is back. */
 export const BREAKER_LIMITS: BreakerLimits = {
   telegramPauseMs: 1_000,
   telegramPauseMsMax: 15_000,
@@ -58,12 +58,12 @@ export const BREAKER_LIMITS: BreakerLimits = {
   telegramLookEveryMs: 1_000,
 };
 
-/** Asks Telegram something harmless, unless another process does. */
+/** Probes Telegram by `getMe`, unless another process does so (`taken`). */
 type Probe = () => Promise<'answered' | 'silent' | 'taken'>;
 
 /**
- * One breaker for the installation: its state is in Redis, and every process of it reads and writes the same. `state` uses
- * a connection that fails at once, and is closed on stop.
+ * Starts the breaker of this process. All processes of the installation share its state in Redis. `state` needs a connection
+ * that fails at once; `stop` closes it.
  */
 export function startTelegramBreaker(
   telegram: Pick<Telegram, 'getMe'>,
@@ -80,7 +80,7 @@ export function startTelegramBreaker(
   };
   const loop = runLoop({
     name: 'telegram breaker',
-    round: () => lookForIt(state, probe, limits.telegramLookEveryMs),
+    round: () => probeIfDue(state, probe, limits.telegramLookEveryMs),
     retryMs: limits.telegramLookEveryMs,
     onError: (error) => log.debug({ err: error }, 'Telegram could not be looked for'),
   });
@@ -97,8 +97,8 @@ export function startTelegramBreaker(
   };
 }
 
-/** A round of every process: one of them asks a Telegram that is away whether it is back. Returns the wait, in ms. */
-async function lookForIt(state: TelegramState, probe: Probe, everyMs: number): Promise<number> {
+/** Probes a Telegram that is away when a probe is due, one process at a time. Returns the wait for the next round, in ms. */
+async function probeIfDue(state: TelegramState, probe: Probe, everyMs: number): Promise<number> {
   const { awayMs } = await state.look();
   if (awayMs === 0) return everyMs;
   if (awayMs > PROBE_DUE_MS) return Math.min(awayMs - PROBE_DUE_MS, everyMs);
@@ -111,25 +111,25 @@ async function answersNow(state: TelegramState, probe: Probe, probeMs: number): 
     const { nowMs, awayMs, answeredMs } = await state.look();
     if (awayMs > 0) return false;
     if (nowMs - answeredMs < FRESH_MS) return true;
-    const found = await probe();
-    if (found !== 'taken') return found === 'answered';
+    const result = await probe();
+    if (result !== 'taken') return result === 'answered';
     await pause(OTHER_PROBE_MS);
   }
   return false;
 }
 
 /** Notes how calls end. */
-function createNotes(state: TelegramState, probe: Probe): Pick<TelegramBreaker, 'confirmed' | 'doubted'> {
+function createNotes(state: TelegramState, probe: Probe): Pick<TelegramBreaker, 'noteConfirmed' | 'noteDoubt'> {
   let isInDoubt = false;
   let notedAtMs = Number.NEGATIVE_INFINITY;
   return {
-    async confirmed() {
+    async noteConfirmed() {
       const isNews = isInDoubt || state.seen().awayMs > 0;
       if (!isNews && performance.now() - notedAtMs < FRESH_MS) return;
       [notedAtMs, isInDoubt] = [performance.now(), false];
       await state.confirmed();
     },
-    async doubted(failure, isSend) {
+    async noteDoubt(failure, isSend) {
       isInDoubt = true;
       const { awayMs } = isSend ? await state.doubted(wordsOf(failure)) : state.seen();
       if (awayMs === 0) await probe();
@@ -137,9 +137,9 @@ function createNotes(state: TelegramState, probe: Probe): Pick<TelegramBreaker, 
   };
 }
 
-/** Empty when Telegram answered, if only with a refusal. */
-function whySilent(asked: TelegramResult<unknown>): string {
-  return asked.ok || !isWordless(asked.failure) ? '' : wordsOf(asked.failure);
+/** The failure of a call without Telegram's own answer; empty if Telegram answered, even with a refusal. */
+function whySilent(result: TelegramResult<unknown>): string {
+  return result.ok || !isUnanswered(result.failure) ? '' : wordsOf(result.failure);
 }
 
 function wordsOf({ kind, description }: TelegramFailure): string {

@@ -10,31 +10,31 @@ import { DESCRIPTION_CHARS, failed, failureOf, type TelegramFailure, type Telegr
 import { type Messages, messagesOver } from './messages.ts';
 import { CALL_TIMEOUT_MS, type CallMethod, ofOptional, type Unchecked, unlessMissing, withoutValue } from './method.ts';
 import { type ObserveCall, UNOBSERVED } from './observe.ts';
-import { brokenBy, upload } from './upload.ts';
+import { connectionError, upload } from './upload.ts';
 
-/** The bot itself. Some servers do not say whether it is in privacy mode, in which it gets no mentions in groups. */
+/** The bot's profile. Some servers omit whether it is in privacy mode, in which it gets no mentions in groups. */
 export type BotProfile = Pick<UserFromGetMe, 'id' | 'username'> &
   Partial<Pick<UserFromGetMe, 'can_read_all_group_messages' | 'supports_guest_queries'>>;
 
-/** What Telegram knows about the webhook of a bot. */
+/** The state of a bot's webhook at Telegram. */
 export interface WebhookInfo {
   /** Empty when none is set. */
   url: string;
-  /** How many updates wait to be delivered. */
+  /** The number of updates that wait for delivery. */
   pending: number;
-  /** The last failed delivery: when, in seconds since the epoch, and why, in Telegram's words. */
+  /** The last failed delivery: its time in seconds since the epoch, and the reason in Telegram's words. */
   lastError?: { atS: number; description: string };
 }
 
 /**
  * The Bot API, as far as we use it.
  *
- * Contract: no method throws; a failure is a value. `sendMessage` is not idempotent (Telegram has no key for that), the
- * others are, but for what only goes through once. On abort: `aborted`, and the request may or may not have been carried out.
+ * Contract: no method throws; a failure is a value. The sends of messages are not idempotent, because Telegram has no key for
+ * that; a summons can be answered once; all else is idempotent. An aborted call fails as `aborted`, and may have taken effect.
  */
 export interface Telegram extends Messages {
   readonly botId: number;
-  /** Who the bot is. Waits `timeoutMs` at most, by default as long as any call. */
+  /** Returns the bot's profile. Waits `timeoutMs` at most, by default as long as any call. */
   getMe(timeoutMs?: number): Promise<TelegramResult<BotProfile>>;
   /**
    * Long-polls, or fetches pending updates without a wait (`at once`). The call confirms every update below `offset`,
@@ -46,16 +46,16 @@ export interface Telegram extends Messages {
     when?: 'at once' | undefined,
   ): Promise<TelegramResult<unknown[]>>;
   /**
-   * Has every update delivered to `url`, with `secret` in a header. Keeps pending updates; a repeat changes nothing.
+   * Makes Telegram deliver updates to `url`, with `secret` in a header. Keeps pending updates; a repeat changes nothing.
    */
   setWebhook(url: string, secret: string, signal: AbortSignal): Promise<TelegramResult<void>>;
   /** Ends the deliveries, so that polls are possible again. Keeps pending updates. */
   deleteWebhook(signal: AbortSignal): Promise<TelegramResult<void>>;
-  /** What Telegram knows about the webhook. May fail as `not_offered`. */
+  /** Returns the state of the webhook. May fail as `not_offered`. */
   getWebhookInfo(signal: AbortSignal): Promise<TelegramResult<WebhookInfo>>;
-  /** Registers the commands that people's apps offer in some chats and one language. May fail as `not_offered`. */
+  /** Registers the commands that apps offer in some chats and one language. May fail as `not_offered`. */
   setCommands(menu: Menu): Promise<TelegramResult<void>>;
-  /** Reads a file that a user sent. Fails as `too_large` when its stated or actual size exceeds `bytesMax`. */
+  /** Downloads a file that a user sent. Fails as `too_large` when its stated or actual size exceeds `bytesMax`. */
   downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
 }
 
@@ -63,7 +63,7 @@ const POLL_SECONDS = 50;
 const POLL_GRACE_MS = 15_000;
 const DOWNLOAD_TIMEOUT_MS = 60_000;
 const UPDATES_MAX = 100;
-/** Telegram remembers these from one call to the next, so every call that can state them does. */
+/** The types of updates to receive. Telegram remembers them between calls, so every call that can state them does. */
 const UPDATES = [
   'message',
   'edited_message',
@@ -71,21 +71,21 @@ const UPDATES = [
   'stopped_message_generation',
   'my_chat_member',
 ] as const satisfies readonly (keyof Update)[];
-/** And where people may call the bot in chats that it is not part of. */
+/** The types if people may also call the bot in chats that it is not part of. */
 const OF_GUESTS = [...UPDATES, 'guest_message'] as const satisfies readonly (keyof Update)[];
 
 const TOO_BIG = /file is too big/i;
-/** Such a path is one on the server's own disk. */
+/** A path on the server's own disk. */
 const ABSOLUTE_PATH = /^(?:[/\\]|[a-z]:)/i;
 const LOCAL_MODE =
   'the Bot API server names a file on its own disk instead of one to download: run the Bot API server without --local';
 
-/** Where a client finds the Bot API, and how patient it is. */
+/** The token, address, timeouts and permissions of a client. */
 interface TelegramClientOptions {
   token: string;
   apiRoot: string;
   downloadTimeoutMs?: number;
-  /** How long a call waits for its answer, by default half a minute. */
+  /** The longest wait for the answer to a call, polls, uploads and downloads excepted. By default each method has its own. */
   callTimeoutMs?: number;
   /** Whether Telegram may make previews of links; by default it may not. */
   linkPreviews?: boolean;
@@ -95,7 +95,7 @@ interface TelegramClientOptions {
 }
 
 /**
- * Opens a client over Telegraf's; `apiRoot` may be any Bot API server. Opens no connection yet. A download may take
+ * Creates a client over Telegraf's; `apiRoot` may be any Bot API server. Opens no connection yet. A download may take
  * `downloadTimeoutMs`, by default a minute.
  */
 export function createTelegram(options: TelegramClientOptions): Telegram {
@@ -103,7 +103,7 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
   const Agent = options.apiRoot.startsWith('https:') ? HttpsAgent : HttpAgent;
   const agent = new Agent({ keepAlive: true, proxyEnv: proxyOf(ownEnvironment()) });
   const client = new TelegrafClient(options.token, { apiRoot: options.apiRoot, agent });
-  const wanted = { allowed_updates: options.hasGuests ? OF_GUESTS : UPDATES };
+  const updateTypes = { allowed_updates: options.hasGuests ? OF_GUESTS : UPDATES };
   const longestMs = options.callTimeoutMs ?? Number.POSITIVE_INFINITY;
   const call: CallMethod = (method, payload, timeoutMs, signal) => {
     const waitMs = method === 'getUpdates' ? timeoutMs : Math.min(timeoutMs, longestMs);
@@ -114,11 +114,12 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
     getMe: (timeoutMs = CALL_TIMEOUT_MS) => call('getMe', {}, timeoutMs) as Promise<TelegramResult<BotProfile>>,
     getUpdates(offset, signal, when) {
       const timeout = when === 'at once' ? 0 : POLL_SECONDS;
-      const payload = { ...(offset !== undefined && { offset }), timeout, limit: UPDATES_MAX, ...wanted };
+      const payload = { ...(offset !== undefined && { offset }), timeout, limit: UPDATES_MAX, ...updateTypes };
       return call('getUpdates', payload, timeout * 1000 + POLL_GRACE_MS, signal) as Promise<TelegramResult<unknown[]>>;
     },
     async setWebhook(url, secret, signal) {
-      return withoutValue(await call('setWebhook', { url, secret_token: secret, ...wanted }, CALL_TIMEOUT_MS, signal));
+      const payload = { url, secret_token: secret, ...updateTypes };
+      return withoutValue(await call('setWebhook', payload, CALL_TIMEOUT_MS, signal));
     },
     deleteWebhook: async (signal) => withoutValue(await call('deleteWebhook', {}, CALL_TIMEOUT_MS, signal)),
     async getWebhookInfo(signal) {
@@ -135,17 +136,17 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
     ),
     async setCommands({ commands, scope, language }) {
       const to: BotCommandScope = typeof scope === 'number' ? { type: 'chat', chat_id: scope } : { type: scope };
-      const named = language === undefined ? {} : { language_code: language };
-      return ofOptional(await call('setMyCommands', { commands, scope: to, ...named }, CALL_TIMEOUT_MS));
+      const payload = { commands, scope: to, ...(language !== undefined && { language_code: language }) };
+      return ofOptional(await call('setMyCommands', payload, CALL_TIMEOUT_MS));
     },
     async downloadFile(fileId, bytesMax, signal) {
-      const described = await call('getFile', { file_id: fileId }, CALL_TIMEOUT_MS, signal);
-      if (!described.ok) return TOO_BIG.test(described.failure.description) ? tooLarge(bytesMax) : described;
-      const file = (described.value ?? {}) as Unchecked<File>;
+      const answer = await call('getFile', { file_id: fileId }, CALL_TIMEOUT_MS, signal);
+      if (!answer.ok) return TOO_BIG.test(answer.failure.description) ? tooLarge(bytesMax) : answer;
+      const file = (answer.value ?? {}) as Unchecked<File>;
       const { file_path: path, file_size: statedBytes } = file;
       if (typeof statedBytes === 'number' && statedBytes > bytesMax) return tooLarge(bytesMax);
       if (typeof path !== 'string' || path === '') return failed('rejected', 'the Bot API server names no path');
-      // Not quoted: on a server in local mode the path holds the token.
+      // The failure does not quote the path, which contains the token on a server in local mode.
       if (ABSOLUTE_PATH.test(path)) return failed('rejected', LOCAL_MODE);
       const at = `./file/bot${options.token}/${path.toWellFormed().split('/').map(encodeURIComponent).join('/')}`;
       const url = new URL(at, options.apiRoot);
@@ -185,7 +186,7 @@ async function callApi(
   }
 }
 
-/** Reads at most `bytesMax`, counted as they arrive: a stated size may be wrong or missing. */
+/** Downloads at most `bytesMax`. Counts the bytes as they arrive, because a stated size may be wrong or missing. */
 async function download(
   url: URL,
   bytesMax: number,
@@ -207,11 +208,11 @@ async function download(
     }
     return { ok: true, value: Buffer.concat(chunks) };
   } catch (error) {
-    return { ok: false, failure: failureOf(brokenBy(error), signal) };
+    return { ok: false, failure: failureOf(connectionError(error), signal) };
   }
 }
 
-/** A path that Telegram named a moment ago and that is now missing proves nothing about the token. */
+/** The failure of a refused download. A 404 means a missing file, and not a rejected token as for other calls. */
 function refusalOf({ status, headers }: Response): TelegramFailure {
   const description = `the download of a file was answered with status ${status}`;
   if (status === 404) return { kind: 'rejected', description };

@@ -1,19 +1,19 @@
 import type { LanguageCode } from '@grammyjs/types';
 import { DEFAULT_LANGUAGE, LANGUAGES, type Language, TEXTS } from '../texts/language.ts';
 
-/** How a bot command is treated wherever it is met; what it does is in the file of its name in `worker/command/`. */
+/** The rules for a bot command. Its handler is in `worker/command/` or in the folder of a feature. */
 interface CommandRule {
   /**
-   * In a group, whether a person who is not on the allow list may give it. What forgets, costs, decides for all or shows the
-   * past is for `listed` people; `listed with words`: all may give the bare command. `operators`: they alone, in the chat of
-   * alerts.
+   * The people who may give the command in a group. `listed`: people on the allow list, for a command that erases, costs,
+   * decides for all or shows the past. `listed with words`: as `listed`, but everybody may give the bare command.
+   * `operators`: only operators, in the chat of alerts.
    */
   who: 'everybody' | 'listed' | 'listed with words' | 'operators';
-  /** Where it waits: in the chat's lane, behind what was written before it, in its lane of commands, or in that of operators. */
+  /** The lane in which it waits: the chat's, behind earlier messages, the chat's lane of commands, or that of operators. */
   lane: 'chat' | 'commands' | 'desk';
-  /** Where apps offer it; the menu of a group is seen by all of its people. `help`: `/help` alone names it. */
+  /** The menus of apps that offer it. All people of a group see its menu. `help`: only `/help` names the command. */
   menu: 'everywhere' | 'private' | 'help' | 'nowhere';
-  /** Whether it cancels the chat's earlier messages that are not answered yet: always, or only once it is confirmed. */
+  /** When the command cancels the chat's unanswered earlier messages: always, or only with the argument `CONFIRMED`. */
   cancels?: 'always' | 'confirmed';
 }
 
@@ -38,15 +38,15 @@ const COMMANDS = {
   help: { who: 'everybody', lane: 'commands', menu: 'everywhere' },
   start: { who: 'everybody', lane: 'commands', menu: 'nowhere' },
   whoami: { who: 'everybody', lane: 'commands', menu: 'help' },
-  /** What the buttons under a question send. */
+  /** The buttons under a question send it. */
   decide: { who: 'listed', lane: 'commands', menu: 'nowhere' },
-  /** What operators do in the chat of alerts: see `producer/accept/desk.ts`. */
+  /** Operators send it in the chat of alerts: see `producer/accept/desk.ts`. */
   desk: { who: 'operators', lane: 'desk', menu: 'nowhere' },
 } as const satisfies Record<string, CommandRule>;
 
 export type CommandName = keyof typeof COMMANDS;
 
-/** What operators can ask in the chat of alerts, each with a slash, and what that shows: the words of the command `desk`. */
+/** The operators' commands in the chat of alerts, and their descriptions. Each is a first word of the command `desk`. */
 export const DESK_MENU = {
   status: 'the state of everything',
   incidents: 'what is wrong, or recently was',
@@ -62,25 +62,25 @@ export const DESK_MENU = {
 
 export const DESK_WORDS = Object.keys(DESK_MENU);
 
-/** The commands that people are told of. */
+/** The commands that a menu or `/help` names. */
 type MenuName = {
   [Name in CommandName]: (typeof COMMANDS)[Name]['menu'] extends 'nowhere' ? never : Name;
 }[CommandName];
 
-/** A bot command as somebody gave it. */
+/** A bot command in a message. */
 export interface BotCommand {
   name: CommandName;
-  /** The words behind it, trimmed; often empty. */
+  /** The words behind the name, trimmed; often empty. */
   argument: string;
 }
 
-/** The word behind `/forget` that makes it happen; without it the command only asks. */
+/** The argument with which `/forget` erases the chat. Without it the command only asks. */
 export const CONFIRMED = 'yes';
 
-/** As people write it: in any case, and with the slash of a Chinese keyboard. */
+/** A command in any case, also with the wide slash of a Chinese keyboard. */
 const COMMAND = /^[/／]([a-z]{1,32})(?:@\w{1,64})?(?=\s|$)/i;
 
-/** The name behind the slash with which a text begins, in small letters, and the words behind that, trimmed. Pure. */
+/** Splits a text that begins with a slash into a name, in lower case, and the words behind it, trimmed. Pure. */
 export function slashed(text: string): { name: string; words: string } | undefined {
   const match = COMMAND.exec(text);
   return match === null
@@ -94,15 +94,15 @@ export function commandOf(text: string): BotCommand | undefined {
   return Object.hasOwn(COMMANDS, name) ? { name: name as CommandName, argument } : undefined;
 }
 
-/** The command that somebody who wrote one word behind a slash has probably meant, one slip of a finger away. Pure. */
+/** The command that a text of one misspelt command probably means, one typing error away. Pure. */
 export function meantCommand(text: string): MenuName | undefined {
-  const [, written = ''] = /^[/／]([a-z]{3,32})$/i.exec(text.trim()) ?? [];
-  return commandOf(text) ? undefined : HELP_NAMES.find((name) => isSlip(written.toLowerCase(), name));
+  const [, word = ''] = /^[/／]([a-z]{3,32})$/i.exec(text.trim()) ?? [];
+  return commandOf(text) ? undefined : HELP_NAMES.find((name) => isMisspelt(word.toLowerCase(), name));
 }
 
-/** Whether one letter is missing, too many, another one, or in the place of its neighbour. */
-function isSlip(written: string, meant: string): boolean {
-  const [short, long] = written.length < meant.length ? [written, meant] : [meant, written];
+/** Whether a word differs from a name by one letter that is missing, added or wrong, or by two swapped neighbours. */
+function isMisspelt(word: string, name: string): boolean {
+  const [short, long] = word.length < name.length ? [word, name] : [name, word];
   const from = [...short].findIndex((letter, at) => letter !== long[at]);
   if (from < 0) return long.length - short.length === 1;
   const [rest, other] = [short.slice(from), long.slice(from)];
@@ -125,7 +125,7 @@ export function isPermitted(
   return isGuest !== true || who === 'everybody' || (who === 'listed with words' && command.argument === '');
 }
 
-/** Where a command waits. */
+/** The lane in which a command waits. */
 export function laneOfCommand(command: BotCommand): CommandRule['lane'] {
   return ruleOf(command).lane;
 }
@@ -148,9 +148,9 @@ export function addresseeOf(text: string): string | undefined {
   return ADDRESSED.exec(text)?.[1];
 }
 
-/** The commands that apps offer in some chats, to people whose app has that language; to all others without one. */
+/** The commands that apps offer in some chats and one language, or without `language` in all other languages. */
 export interface Menu {
-  /** Or one chat, by its id. */
+  /** A number is the id of one chat. */
   scope: 'all_private_chats' | 'all_group_chats' | number;
   /** An ISO 639-1 code, of two letters. */
   language: LanguageCode | undefined;
@@ -162,15 +162,15 @@ const MENU_NAMES = namesIn('everywhere', 'private');
 /** All commands that somebody can type. */
 export const HELP_NAMES = namesIn('everywhere', 'private', 'help');
 
-/** Every menu of the bot but that of operators. An app takes the one of the narrowest scope, and there the one of its language. */
+/** All menus but the operators'. An app takes the menus of the narrowest scope, and of those the one in its language. */
 export const MENUS: readonly Menu[] = LANGUAGES.flatMap((code) => [
   menuOf('all_private_chats', code, MENU_NAMES),
   menuOf('all_group_chats', code, namesIn('everywhere')),
 ]);
 
 /**
- * The menus of the chat of alerts, which stand there in place of the others: what operators can ask, and where the chat is a
- * conversation as well what its people can. Pure.
+ * The menus of the chat of alerts, which replace the others there: the operators' commands and, if the chat is a conversation
+ * as well, the commands of its people. Pure.
  */
 export function deskMenus(chatId: number, isConversation: boolean): readonly Menu[] {
   const names = chatId > 0 ? MENU_NAMES : namesIn('everywhere');

@@ -1,6 +1,6 @@
 import { redact } from '../base/redact.ts';
 
-/** Why a call had no result. The kinds differ in what the caller may do next. */
+/** The failure of a call. The caller of a failed call may do different things next for each kind. */
 export interface TelegramFailure {
   kind: /** Refused by Telegram; nothing was sent. */
     | 'rejected'
@@ -24,17 +24,17 @@ export interface TelegramFailure {
     | 'webhook_set'
     /** The connection could not be opened: certainly nothing was sent. */
     | 'unreached'
-    /** The request may or may not have been carried out: silence, a broken connection, or words that are not Telegram's. */
+    /** The request may have taken effect: there was no answer, a broken connection, or an answer that is not Telegram's. */
     | 'unknown'
-    /** Not called, because Telegram is away: certainly nothing was sent; ask again after `retryAfterMs`. */
+    /** Not called, because Telegram is away: certainly nothing was sent; retry after `retryAfterMs`. */
     | 'away'
-    /** Our own signal ended it. */
+    /** Our own signal aborted the call. */
     | 'aborted';
   /** Telegram's words with credentials removed: for logs and operators, never for a chat. */
   description: string;
   retryAfterMs?: number;
   migratedTo?: number;
-  /** Of an `unknown` one: it was answered, by a server or a proxy that failed. Most likely nothing was sent. */
+  /** For `unknown`: a server or a proxy answered that it failed. Most likely nothing was sent. */
   isAnswered?: true;
 }
 
@@ -44,31 +44,31 @@ export type TelegramResult<T> = { ok: true; value: T } | { ok: false; failure: T
 export const DESCRIPTION_CHARS = 300;
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
-/** How Telegraf's `fetch` names an answer that is a page. */
+/** The type of Telegraf's error for an answer that is not JSON, such as a page. */
 const NOT_JSON = 'invalid-json';
 const WEBHOOK_SET = /while webhook is active/i;
 
-/** Whether a call ended without Telegram's own word. */
-export function isWordless({ kind }: TelegramFailure): boolean {
+/** Whether a call ended without Telegram's own answer. */
+export function isUnanswered({ kind }: TelegramFailure): boolean {
   return kind === 'unknown' || kind === 'unreached';
 }
 
-/** Whether it is Telegram's own word that this will never be carried out. */
+/** Whether Telegram itself refused the call, so that a repeat would fail as well. */
 export function isFinal({ kind }: TelegramFailure): boolean {
   return kind === 'gone' || kind === 'rejected';
 }
 
-/** A failure as a result. */
+/** Creates a failed result. */
 export function failed(kind: TelegramFailure['kind'], description: string): TelegramResult<never> {
   return { ok: false, failure: { kind, description } };
 }
 
-/** The failure of a call that was answered, but not in Telegram's words. */
+/** The failure for an answer that is not Telegram's. */
 export function unknownAnswer(description: string): TelegramFailure {
   return { kind: 'unknown', description, isAnswered: true };
 }
 
-/** The failure behind an error of a call: Telegram's answer, or a broken connection. `signal` is our own. */
+/** The failure for an error of a call: Telegram's refusal, or a broken connection. `signal` is our own. */
 export function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFailure {
   const { code, type, description, message, parameters } = (error ?? {}) as {
     code?: number | string;

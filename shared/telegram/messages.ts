@@ -22,7 +22,7 @@ import {
 } from './method.ts';
 import type { FormFile } from './upload.ts';
 
-/** Where a text goes. */
+/** The chat, and perhaps the topic, of a message. */
 export interface Destination {
   chatId: number;
   topicId?: number;
@@ -32,7 +32,7 @@ export interface Destination {
 export interface Button {
   text: string;
   command: string;
-  /** It deletes or declines something: apps show it in red. Servers before Bot API 9.4 ignore that. */
+  /** The button deletes or declines something, so apps show it in red. Servers before Bot API 9.4 ignore this. */
   destroys?: true;
 }
 
@@ -41,17 +41,17 @@ export type Link = Readonly<{ text: string; url: string }>;
 
 /** The methods that send a file, by its kind, which is also the field of the form that holds it. */
 const FILE_METHODS = { photo: 'sendPhoto', audio: 'sendAudio', document: 'sendDocument' } as const;
-/** How people see a file: as a picture, as something to play, or by its name. */
+/** How apps show a file: as a picture, with a player, or by its name. */
 export type FileKind = keyof typeof FILE_METHODS;
 
 /** A file to send. */
 export interface OutboundFile {
-  /** Not shown of a photo. */
+  /** Apps do not show the name of a photo. */
   name: string;
   bytes: Buffer;
   /** By default a document. */
   kind?: FileKind;
-  /** Shown under it, of at most 1024 UTF-16 units; empty for none. */
+  /** The text under the file, of at most 1024 UTF-16 units; empty for none. */
   caption: string;
 }
 
@@ -59,9 +59,9 @@ export interface OutboundFile {
 export interface SendOptions extends Timing {
   /** The message arrives without a sound. */
   isSilent?: boolean;
-  /** What formats the text, by offsets in UTF-16 units. */
+  /** The formats of parts of the text, by offsets in UTF-16 units. */
   entities?: MessageEntity[];
-  /** The message that this one answers; if it was deleted, this one is sent all the same. */
+  /** The message that this one answers. If the user has deleted that message, this one goes out all the same. */
   replyTo?: number | undefined;
   /** Rows of buttons under the message. */
   buttons?: readonly (readonly (Button | Link)[])[] | undefined;
@@ -77,13 +77,13 @@ export interface Messages {
     blocks: InputRichBlock<never>[],
     options?: Omit<SendOptions, 'entities'>,
   ): Promise<TelegramResult<{ messageId: number }>>;
-  /** Sends a file, of 1 byte to 50 MB. What Telegram cannot show as its kind fails as `rejected`. */
+  /** Sends a file, of 1 byte to 50 MB. Fails as `rejected` if Telegram cannot show it as its kind. */
   sendFile(
     to: Destination,
     file: OutboundFile,
     options?: Omit<SendOptions, 'entities'>,
   ): Promise<TelegramResult<{ messageId: number }>>;
-  /** Sends 2 to 10 pictures as one album. Where Telegram cannot show one of them, all fail as `rejected`. */
+  /** Sends 2 to 10 pictures as one album. If Telegram cannot show one of them, all fail as `rejected`. */
   sendAlbum(
     to: Destination,
     photos: readonly Omit<OutboundFile, 'kind'>[],
@@ -97,36 +97,35 @@ export interface Messages {
     options?: Pick<SendOptions, 'entities' | 'buttons'> & Timing,
   ): Promise<TelegramResult<void>>;
   /**
-   * Puts a text into a chat that the bot is not part of, in answer to a summons: once, and soon. Waits `timeoutMs` at most.
-   * Returns the id by which it can be edited. Fails as `rejected` when the summons is too old or was answered, also where
-   * this call itself did that and its reply was lost.
+   * Answers a summons by a text in a chat that the bot is not part of. Waits `timeoutMs` at most. Returns the id for edits.
+   * Fails as `rejected` if the summons is too old or has an answer, possibly from an earlier try whose result was lost.
    */
   answerSummons(queryId: string, text: string, timeoutMs?: number): Promise<TelegramResult<{ inlineId: string }>>;
-  /** Replaces a text that was put so. An identical one is no failure. */
+  /** Replaces the text of `answerSummons`. An identical text is no failure. */
   editSummoned(inlineId: string, text: string, entities?: MessageEntity[]): Promise<TelegramResult<void>>;
-  /** Takes the buttons off a message of ours. A message without any is no failure. */
+  /** Removes the buttons of a message of ours. A message without buttons is no failure. */
   removeButtons(to: Destination, messageId: number): Promise<TelegramResult<void>>;
-  /** Deletes a message of ours. One that is gone is no failure. */
+  /** Deletes a message of ours. A message that is gone is no failure. */
   deleteMessage(to: Destination, messageId: number): Promise<TelegramResult<void>>;
-  /** Ends the wait after a press, with at most 200 characters for that person alone. One that is too old is no failure. */
+  /** Ends the app's wait after a press. Only that person sees `words`, at most 200 characters. An old press is no failure. */
   answerPress(pressId: string, words?: string): Promise<TelegramResult<void>>;
   /**
-   * Shows 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft of that id (never 0); it
-   * vanishes after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
+   * Shows 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft of that id (never 0). The
+   * draft vanishes after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
    */
   sendDraft(to: Destination, draftId: number, text: string, entities?: MessageEntity[]): Promise<TelegramResult<void>>;
   /** Shows a typing indicator for 5 seconds. Fails like a message would, and leaves nothing in the chat. */
   sendTyping(to: Destination): Promise<TelegramResult<void>>;
 }
 
-/** A reply waits for a draft that is in flight. */
+/** Short, because a reply waits for a draft that is in flight. */
 const DRAFT_TIMEOUT_MS = 3_000;
 const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED|ID_INVALID)/i;
 const SAME_TEXT = /message is not modified/i;
 const MESSAGE_GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
 const ALREADY_DELETED = /message to delete not found|MESSAGE_ID_INVALID/i;
 const PRESS_TOO_OLD = /query is too old|query ID is invalid/i;
-/** A file of 50 MB takes a slow line longer than a text. */
+/** Longer than for a text, because a file may have 50 MB and the line be slow. */
 const UPLOAD_TIMEOUT_MS = 300_000;
 const DONE: TelegramResult<void> = { ok: true, value: undefined };
 
@@ -139,62 +138,62 @@ type UploadFiles = <Name extends (typeof FILE_METHODS)[FileKind] | 'sendMediaGro
 ) => Promise<TelegramResult<unknown>>;
 
 /**
- * The messages of a bot, over its calls. Without `linkPreviews` Telegram is told with each text to make none: its servers
- * fetch a previewed page at once, so that an address made up by a model would carry words out before anybody reads it.
+ * Implements `Messages` by calls of the Bot API. Without `linkPreviews` each text forbids previews: Telegram's servers fetch a
+ * previewed page at once, so an address that a model made up could carry words out before anybody reads it.
  */
 export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews: boolean): Messages {
   const previews: Previews = linkPreviews ? {} : { link_preview_options: { is_disabled: true } };
   let richMissingUntilMs = 0;
   return {
     async sendMessage(to, text, options = {}) {
-      const said = { text, ...previews, ...formatted(options), ...arrival(options) };
-      return sentMessage(await inTopic(to, (place) => call('sendMessage', { ...place, ...said }, CALL_TIMEOUT_MS)));
+      const payload = { text, ...previews, ...textFields(options), ...sendFields(options) };
+      return messageIn(await inTopic(to, (place) => call('sendMessage', { ...place, ...payload }, CALL_TIMEOUT_MS)));
     },
     async sendRichMessage(to, blocks, options = {}) {
       if (Date.now() < richMissingUntilMs) return failed('not_offered', 'the server has no rich messages');
-      // Else Telegram makes links of amounts, paths and numbers.
-      const payload = { rich_message: { blocks, skip_entity_detection: true }, ...previews, ...arrival(options) };
-      const sent = await inTopic(to, (place) => call('sendRichMessage', { ...place, ...payload }, CALL_TIMEOUT_MS));
-      const isMissing = !sent.ok && METHOD_MISSING.test(sent.failure.description);
+      // Otherwise Telegram turns amounts, paths and numbers into links.
+      const payload = { rich_message: { blocks, skip_entity_detection: true }, ...previews, ...sendFields(options) };
+      const result = await inTopic(to, (place) => call('sendRichMessage', { ...place, ...payload }, CALL_TIMEOUT_MS));
+      const isMissing = !result.ok && METHOD_MISSING.test(result.failure.description);
       if (isMissing) richMissingUntilMs = Date.now() + MISSING_MS;
-      return sentMessage(unlessMissing(sent));
+      return messageIn(unlessMissing(result));
     },
     async sendFile(to, { name, bytes, caption, kind = 'document' }, options = {}) {
-      const fields = { ...(caption !== '' && { caption }), ...arrival(options) };
+      const fields = { ...(caption !== '' && { caption }), ...sendFields(options) };
       const files = [{ field: kind, name, bytes }];
       const sendTo = (place: ReturnType<typeof address>) =>
         upload(FILE_METHODS[kind], { ...place, ...fields }, files, UPLOAD_TIMEOUT_MS);
-      return sentMessage(await inTopic(to, sendTo));
+      return messageIn(await inTopic(to, sendTo));
     },
     async sendAlbum(to, photos, options = {}) {
       const { media, files } = albumOf(photos);
-      const sent = await inTopic(to, (place) =>
-        upload('sendMediaGroup', { ...place, media, ...arrival(options) }, files, UPLOAD_TIMEOUT_MS),
+      const result = await inTopic(to, (place) =>
+        upload('sendMediaGroup', { ...place, media, ...sendFields(options) }, files, UPLOAD_TIMEOUT_MS),
       );
-      return sentMessage(firstOf(sent, photos.length));
+      return messageIn(firstOf(result, photos.length));
     },
     async editMessage(to, messageId, text, options = {}) {
-      const payload = { ...own(to, messageId), text, ...previews, ...formatted(options), ...keyboard(options) };
-      return changed(await call('editMessageText', payload, CALL_TIMEOUT_MS));
+      const payload = { ...idsOf(to, messageId), text, ...previews, ...textFields(options), ...keyboard(options) };
+      return editResult(await call('editMessageText', payload, CALL_TIMEOUT_MS));
     },
     ...inForeignChats(call, previews),
     async removeButtons(to, messageId) {
-      return changed(await call('editMessageReplyMarkup', own(to, messageId), CALL_TIMEOUT_MS));
+      return editResult(await call('editMessageReplyMarkup', idsOf(to, messageId), CALL_TIMEOUT_MS));
     },
     async deleteMessage(to, messageId) {
-      const deleted = await call('deleteMessage', own(to, messageId), CALL_TIMEOUT_MS);
-      return !deleted.ok && ALREADY_DELETED.test(deleted.failure.description) ? DONE : withoutValue(deleted);
+      const result = await call('deleteMessage', idsOf(to, messageId), CALL_TIMEOUT_MS);
+      return !result.ok && ALREADY_DELETED.test(result.failure.description) ? DONE : withoutValue(result);
     },
     async answerPress(pressId, words) {
       const payload = { callback_query_id: pressId, ...(words !== undefined && { text: words, show_alert: true }) };
-      const answered = await call('answerCallbackQuery', payload, CALL_TIMEOUT_MS);
-      return !answered.ok && PRESS_TOO_OLD.test(answered.failure.description) ? DONE : withoutValue(answered);
+      const result = await call('answerCallbackQuery', payload, CALL_TIMEOUT_MS);
+      return !result.ok && PRESS_TOO_OLD.test(result.failure.description) ? DONE : withoutValue(result);
     },
     async sendDraft(to, draftId, text, entities = []) {
-      // A draft locks the composer of some apps, so its button is the only way to stop. The words come as a message.
-      const stopping = { can_stop: true, keep_on_stop: true };
-      const shown = { text, ...previews, ...formatted({ entities }) };
-      const payload = { ...address(to), draft_id: draftId, ...shown, ...stopping };
+      // A draft locks the composer of some apps, so its button is the only way to stop. We then send the text as a message.
+      const stopOptions = { can_stop: true, keep_on_stop: true };
+      const content = { text, ...previews, ...textFields({ entities }) };
+      const payload = { ...address(to), draft_id: draftId, ...content, ...stopOptions };
       return ofOptional(await call('sendMessageDraft', payload, DRAFT_TIMEOUT_MS));
     },
     async sendTyping(to) {
@@ -205,38 +204,38 @@ export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews
 
 type Previews = { link_preview_options?: LinkPreviewOptions };
 
-/** What goes through no chat of the bot's own. */
+/** Implements the methods for chats that the bot is not part of. */
 function inForeignChats(call: CallMethod, previews: Previews): Pick<Messages, 'answerSummons' | 'editSummoned'> {
   return {
     async answerSummons(queryId, text, timeoutMs = CALL_TIMEOUT_MS) {
       const input_message_content = { message_text: text, ...previews };
       const result = { type: 'article' as const, id: 'answer', title: 'Answer', input_message_content };
       const answered = await call('answerGuestQuery', { guest_query_id: queryId, result }, timeoutMs);
-      // A server that does not know the method will never take an answer.
-      const isNever = !answered.ok && METHOD_MISSING.test(answered.failure.description);
-      if (!answered.ok) return isNever ? failed('rejected', answered.failure.description) : answered;
+      // A server without the method will never accept an answer.
+      const isMissing = !answered.ok && METHOD_MISSING.test(answered.failure.description);
+      if (!answered.ok) return isMissing ? failed('rejected', answered.failure.description) : answered;
       const { inline_message_id: inlineId } = (answered.value ?? {}) as Unchecked<SentGuestMessage>;
       if (typeof inlineId !== 'string') return failed('unknown', 'an answer to a summons that names no message');
       return { ok: true, value: { inlineId } };
     },
     async editSummoned(inlineId, text, entities = []) {
-      const payload = { inline_message_id: inlineId, text, ...previews, ...formatted({ entities }) };
-      return changed(await call('editMessageText', payload, CALL_TIMEOUT_MS));
+      const payload = { inline_message_id: inlineId, text, ...previews, ...textFields({ entities }) };
+      return editResult(await call('editMessageText', payload, CALL_TIMEOUT_MS));
     },
   };
 }
 
-/** Sends to a topic, and to its chat where the topic is gone: then nothing was sent, and the chat is still there. */
+/** Sends to a topic. If the topic is gone, Telegram has sent nothing, so the message goes to the chat itself. */
 async function inTopic(
   to: Destination,
   send: (place: ReturnType<typeof address>) => Promise<TelegramResult<unknown>>,
 ): Promise<TelegramResult<unknown>> {
-  const sent = await send(address(to));
-  const isGone = !sent.ok && to.topicId !== undefined && NO_TOPIC.test(sent.failure.description);
-  return isGone ? send(address({ chatId: to.chatId })) : sent;
+  const result = await send(address(to));
+  const isGone = !result.ok && to.topicId !== undefined && NO_TOPIC.test(result.failure.description);
+  return isGone ? send(address({ chatId: to.chatId })) : result;
 }
 
-/** An album in a form: each photo is named by its field. */
+/** An album as parts of a form. Each photo refers to the field of its file. */
 function albumOf(photos: readonly Omit<OutboundFile, 'kind'>[]) {
   return {
     files: photos.map(({ name, bytes }, at): FormFile => ({ field: `photo${at}`, name, bytes })),
@@ -246,21 +245,21 @@ function albumOf(photos: readonly Omit<OutboundFile, 'kind'>[]) {
   };
 }
 
-/** The first of so many messages that were sent together; an answer that names not all of them says nothing. */
-function firstOf(sent: TelegramResult<unknown>, count: number): TelegramResult<unknown> {
-  if (!sent.ok) return sent;
-  const messages = Array.isArray(sent.value) ? (sent.value as unknown[]) : [];
+/** The first of the `count` messages of an album; no value if the answer does not name all of them. */
+function firstOf(result: TelegramResult<unknown>, count: number): TelegramResult<unknown> {
+  if (!result.ok) return result;
+  const messages = Array.isArray(result.value) ? (result.value as unknown[]) : [];
   return { ok: true, value: messages.length === count ? messages[0] : undefined };
 }
 
-function sentMessage(sent: TelegramResult<unknown>): TelegramResult<{ messageId: number }> {
-  if (!sent.ok) return sent;
-  const { message_id: messageId } = (sent.value ?? {}) as Unchecked<Message>;
+function messageIn(result: TelegramResult<unknown>): TelegramResult<{ messageId: number }> {
+  if (!result.ok) return result;
+  const { message_id: messageId } = (result.value ?? {}) as Unchecked<Message>;
   if (typeof messageId !== 'number') return failed('unknown', 'an answer to a send that names no message');
   return { ok: true, value: { messageId } };
 }
 
-function formatted({ entities = [] }: SendOptions) {
+function textFields({ entities = [] }: SendOptions) {
   return entities.length > 0 ? { entities } : {};
 }
 
@@ -274,24 +273,24 @@ function keyboard({ buttons = [] }: SendOptions) {
   return rows.length > 0 ? { reply_markup: markup } : {};
 }
 
-/** What belongs to a new message, and not to an edit. */
-function arrival({ isSilent, replyTo, buttons }: SendOptions) {
-  const answers = (id: number): ReplyParameters => ({ message_id: id, allow_sending_without_reply: true });
+/** The fields of a new message that an edit does not have. */
+function sendFields({ isSilent, replyTo, buttons }: SendOptions) {
+  const replyTarget = (id: number): ReplyParameters => ({ message_id: id, allow_sending_without_reply: true });
   return {
     ...keyboard({ buttons }),
     ...(isSilent && { disable_notification: true }),
-    ...(replyTo !== undefined && { reply_parameters: answers(replyTo) }),
+    ...(replyTo !== undefined && { reply_parameters: replyTarget(replyTo) }),
   };
 }
 
-/** The result of changing a message of ours. */
-function changed(result: TelegramResult<unknown>): TelegramResult<void> {
+/** The result of an edit of a message of ours. An edit that changes nothing succeeds. */
+function editResult(result: TelegramResult<unknown>): TelegramResult<void> {
   if (result.ok || SAME_TEXT.test(result.failure.description)) return DONE;
   const isGone = MESSAGE_GONE.test(result.failure.description);
   return isGone ? failed('message_gone', result.failure.description) : result;
 }
 
-function own({ chatId }: Destination, messageId: number) {
+function idsOf({ chatId }: Destination, messageId: number) {
   return { chat_id: chatId, message_id: messageId };
 }
 

@@ -3,38 +3,38 @@ import { failSpan } from '../base/spans.ts';
 import { METRIC, SPAN, type Telemetry } from '../base/telemetry.ts';
 import type { TelegramResult } from './failure.ts';
 
-/** Runs a call of the Bot API, and notes how it went. Contract: returns what the call returns. */
+/** Runs a call of the Bot API, and records its result. Contract: returns the result of the call. */
 export type ObserveCall = <T>(method: string, call: () => Promise<TelegramResult<T>>) => Promise<TelegramResult<T>>;
 
-/** Notes nothing. */
+/** Records nothing. */
 export const UNOBSERVED: ObserveCall = (_method, call) => call();
 
-/** What only shows that an answer is coming: many in each turn, and of interest when they fail. */
-const SHOWN_WHEN_FAILED: ReadonlySet<string> = new Set(['sendChatAction', 'sendMessageDraft', 'sendRichMessageDraft']);
+/** Methods that only show that an answer is coming. Each turn has many of these calls, so only failed ones become spans. */
+const SPANS_ON_FAILURE: ReadonlySet<string> = new Set(['sendChatAction', 'sendMessageDraft', 'sendRichMessageDraft']);
 
-/** Counts each call, and makes it a span where it belongs to one; a poll outside any message would be a trace of its own. */
+/** Counts each call, and records a span for it only within another span: a poll alone would be a trace of its own. */
 export function observeCalls({ isExporting, span, count, mark }: Telemetry): ObserveCall {
-  const counted: ObserveCall = async (method, call) => {
+  const countCall: ObserveCall = async (method, call) => {
     const result = await call();
     count(METRIC.telegramCalls, { method, result: result.ok ? 'ok' : result.failure.kind });
     return result;
   };
-  const failuresOnly: ObserveCall = async (method, call) => {
+  const recordFailure: ObserveCall = async (method, call) => {
     const sinceMs = Date.now();
-    const result = await counted(method, call);
+    const result = await countCall(method, call);
     if (!result.ok) {
       const attributes = { 'spillway.telegram.method': method, 'error.type': result.failure.kind };
       mark(SPAN.telegram, attributes, { sinceMs });
     }
     return result;
   };
-  if (!isExporting) return counted;
+  if (!isExporting) return countCall;
   return (method, call) => {
-    if (trace.getSpan(context.active()) === undefined) return counted(method, call);
+    if (trace.getSpan(context.active()) === undefined) return countCall(method, call);
     const attributes = { 'spillway.telegram.method': method };
-    if (SHOWN_WHEN_FAILED.has(method)) return failuresOnly(method, call);
+    if (SPANS_ON_FAILURE.has(method)) return recordFailure(method, call);
     const work: Parameters<typeof span>[2] = async (own) => {
-      const result = await counted(method, call);
+      const result = await countCall(method, call);
       if (!result.ok) failSpan(own, result.failure.kind);
       return result;
     };

@@ -5,44 +5,43 @@ import type { Telegram } from './client.ts';
 import type { TelegramResult } from './failure.ts';
 import type { Timing } from './method.ts';
 
-/** So many calls within so long, at any time; a burst of that many goes through at once. */
+/** At most `limit` calls in any `interval`. A burst of `limit` calls goes through at once. */
 export interface Allowance {
   limit: number;
   /** In ms. */
   interval: number;
 }
 
-/** Resolves when a call may be made; in the order of asking. Once the signal is aborted, the call takes no place. */
+/** Resolves when a call may be made, in the order of the calls. Once the signal is aborted, a call takes no place. */
 type Gate = (stopSignal?: AbortSignal) => Promise<void>;
 
 /** The pace of one chat. */
 interface ChatPace {
   readonly pass: Gate;
-  /** Calls that wait to be made. */
+  /** The number of waiting calls. */
   waiting: number;
-  /** When the last one could be made. */
+  /** The time at which the last call ended its wait. */
   lastMs: number;
 }
 
 /**
- * Asks for one call's place in a group among all processes. Resolves with 0 when it has it, or with the ms until there are
- * new ones.
+ * Takes a place for one call in the allowance of a group that all processes share. Returns 0, or the ms until there are new
+ * places.
  *
- * Contract: never rejects, and takes some seconds at most. Where nobody can tell, it is 0: the process keeps its own limits.
+ * Contract: never rejects, and takes some seconds at most. Returns 0 if Redis does not answer; the process has its own limits.
  */
 export type AskPlace = (chatId: number) => Promise<number>;
 
-/** What may be sent: by a process to all chats, to a chat, to a group; and to a group by all processes together. */
+/** The allowances: of a process for all chats, a chat and a group; and of all processes together for a group. */
 export type Pace = Readonly<Record<'all' | 'chat' | 'group' | 'groupOfAll', Allowance>>;
 
 /**
- * Telegram's own figures are 30 messages a second in all, one a second in a chat, where bursts go through, and 20 a
- * minute in a group. A call that waits for all others, or is held up on the way, comes closer to the next one of its
- * chat: so each is less by what that may be.
+ * Telegram allows 30 messages a second in all, one a second in a chat, with bursts, and 20 a minute in a group (Bots FAQ). A
+ * call that is delayed by others or by the network comes closer to the next call of its chat, so each allowance is smaller.
  *
- * All processes together count a group's calls in windows that begin with their first one. In any 63 seconds no more than
- * nine windows of seven seconds begin, and the one before them has at most one call left: 9 * 2 + 1 = 19. No other whole
- * numbers let as many through in the long run, and three at once are few enough for a chat.
+ * All processes together count a group's calls in windows that begin with their first call. In any 63 seconds at most nine
+ * windows of seven seconds begin, and the window before them has at most one call left: 9 * 2 + 1 = 19. No other whole numbers
+ * allow as many calls in the long run, and three at once are few enough for a chat.
  */
 export const PACE: Pace = {
   all: { limit: 25, interval: 1_000 },
@@ -50,31 +49,30 @@ export const PACE: Pace = {
   group: { limit: 19, interval: 61_000 },
   groupOfAll: { limit: 2, interval: 7_000 },
 };
-/** How long after the end of a window a call asks again that was refused once; one that was refused n times, an nth. */
+/** The time from the end of a window until a call that was refused once asks again; after n refusals, an nth of that. */
 const AGAIN_MS = 500;
 /** The longest delay of a Node timer. No call waits for longer. */
 const WAIT_MS_MAX = 2 ** 31 - 1;
 const NEVER = Number.NEGATIVE_INFINITY;
-/** The chats whose recent calls are remembered; one that was idle for longest is forgotten first. */
+/** The most chats whose recent calls a process remembers. It forgets the chat first that was idle for longest. */
 const CHATS_MAX = 10_000;
 
 /**
- * Keeps Telegram's limits instead of learning them from refusals: what shows something in a chat waits until it may be
- * sent. Waiting calls go out in the order in which they came, and a chat makes one at a time, so none is held up by
- * another's many. Drafts, "typing…" and polls do not count. What only shows that an answer is coming takes at most half of
- * what a chat may get, and never a place for which something else waits.
+ * Delays calls that show something in a chat, so that they stay within Telegram's limits. Waiting calls go out in their order,
+ * and each chat makes one call at a time, so that a busy chat does not delay the others. Drafts, "typing…" and polls do not
+ * count. An optional call takes at most half of a chat's allowance, and never a place for which another call waits.
  *
- * `processes` is how many processes send for this bot: each keeps its share of what all may do. Where there are several, a
- * call into a group also has a place among all of theirs.
+ * `processes` returns the number of processes that send for this bot. Each has its share of the allowance for all chats. If
+ * there are several, a call into a group also needs a place in the allowance that they share.
  */
 export function paceTelegram(telegram: Telegram, processes: () => number, askPlace: AskPlace, pace = PACE): Telegram {
-  const mayAnybody = shared(processes, pace.all);
+  const passAll = shareOf(pace.all, processes);
   const chats = new BoundedMap<number, ChatPace>(CHATS_MAX);
   const paceOf = (chatId: number): ChatPace => {
-    // A chat's own wait comes first: meanwhile others use what all may do.
-    const known = chats.get(chatId) ?? { pass: oneByOne(...ownGates(chatId), mayAnybody), waiting: 0, lastMs: NEVER };
-    chats.set(chatId, known);
-    return known;
+    // A call waits for its chat first, so that other chats can use the allowance of all meanwhile.
+    const chat = chats.get(chatId) ?? { pass: oneByOne(...ownGates(chatId), passAll), waiting: 0, lastMs: NEVER };
+    chats.set(chatId, chat);
+    return chat;
   };
   const ownGates = (chatId: number): Gate[] => {
     if (chatId > 0) return [gateFor(pace.chat)];
@@ -84,7 +82,7 @@ export function paceTelegram(telegram: Telegram, processes: () => number, askPla
     const { limit, interval } = chatId > 0 ? pace.chat : pace.group;
     return waiting === 0 && performance.now() - lastMs > (2 * interval) / limit;
   };
-  const paced = async <T>(
+  const callInPace = async <T>(
     chatId: number,
     call: () => Promise<TelegramResult<T>>,
     { stopSignal, isOptional }: Timing = {},
@@ -93,26 +91,26 @@ export function paceTelegram(telegram: Telegram, processes: () => number, askPla
     const chat = paceOf(chatId);
     if (isOptional && !hasRoom(chatId, chat)) return NOT_CALLED;
     chat.waiting += 1;
-    // Asked for at once, so that no other call gets in between.
-    const passed = Promise.all(Array.from({ length: messages }, () => chat.pass(stopSignal)));
-    await within(passed, WAIT_MS_MAX, stopSignal);
+    // All places of an album are requested together, so that no other call gets in between.
+    const places = Promise.all(Array.from({ length: messages }, () => chat.pass(stopSignal)));
+    await within(places, WAIT_MS_MAX, stopSignal);
     chat.waiting -= 1;
     chat.lastMs = performance.now();
     return stopSignal?.aborted ? NOT_CALLED : call();
   };
   return {
     ...telegram,
-    sendMessage: (to, text, options) => paced(to.chatId, () => telegram.sendMessage(to, text, options), options),
+    sendMessage: (to, text, options) => callInPace(to.chatId, () => telegram.sendMessage(to, text, options), options),
     sendRichMessage: (to, blocks, options) =>
-      paced(to.chatId, () => telegram.sendRichMessage(to, blocks, options), options),
-    sendFile: (to, file, options) => paced(to.chatId, () => telegram.sendFile(to, file, options), options),
-    // Telegram counts each of its pictures.
+      callInPace(to.chatId, () => telegram.sendRichMessage(to, blocks, options), options),
+    sendFile: (to, file, options) => callInPace(to.chatId, () => telegram.sendFile(to, file, options), options),
+    // Telegram counts each picture of an album.
     sendAlbum: (to, photos, options) =>
-      paced(to.chatId, () => telegram.sendAlbum(to, photos, options), options, photos.length),
+      callInPace(to.chatId, () => telegram.sendAlbum(to, photos, options), options, photos.length),
     editMessage: (to, id, text, options) =>
-      paced(to.chatId, () => telegram.editMessage(to, id, text, options), options),
-    editSummoned: (id, text, entities) => mayAnybody().then(() => telegram.editSummoned(id, text, entities)),
-    removeButtons: (to, id) => paced(to.chatId, () => telegram.removeButtons(to, id)),
+      callInPace(to.chatId, () => telegram.editMessage(to, id, text, options), options),
+    editSummoned: (id, text, entities) => passAll().then(() => telegram.editSummoned(id, text, entities)),
+    removeButtons: (to, id) => callInPace(to.chatId, () => telegram.removeButtons(to, id)),
   };
 }
 
@@ -126,7 +124,7 @@ function gateFor(allowance: Allowance): Gate {
   return async () => void (await gate());
 }
 
-/** Through all gates, one call after the other: those that have passed one of them do not pile up before the next. */
+/** Lets one call at a time through all gates, so that calls do not pile up between two gates. */
 function oneByOne(...gates: readonly Gate[]): Gate {
   let last = Promise.resolve();
   return (stopSignal) => {
@@ -138,8 +136,8 @@ function oneByOne(...gates: readonly Gate[]): Gate {
 }
 
 /**
- * A place in a group among all processes. Of the calls that wait in several of them, the one that was refused most often is
- * the first to ask in the next window: none starves.
+ * The gate for the allowance of a group that all processes share. In the next window the call with the most refusals asks
+ * first, so none starves.
  */
 function amongAll(ask: () => Promise<number>, processes: () => number): Gate {
   return async () => {
@@ -152,17 +150,17 @@ function amongAll(ask: () => Promise<number>, processes: () => number): Gate {
 }
 
 /**
- * The gate of all chats, for this process's share. When the share changes, the new gate knows nothing of the last
- * second.
+ * The gate for this process's share of an allowance. When the share changes, a new gate takes over, without the calls of the
+ * last second.
  */
-function shared(processes: () => number, all: Allowance): Gate {
-  let known = 1;
+function shareOf(all: Allowance, processes: () => number): Gate {
+  let sharers = 1;
   let gate = gateFor(all);
   return () => {
-    const now = Math.max(1, processes());
-    if (now !== known) {
-      known = now;
-      gate = gateFor({ ...all, limit: Math.max(1, Math.floor(all.limit / now)) });
+    const count = Math.max(1, processes());
+    if (count !== sharers) {
+      sharers = count;
+      gate = gateFor({ ...all, limit: Math.max(1, Math.floor(all.limit / count)) });
     }
     return gate();
   };

@@ -5,19 +5,19 @@ const WAIT_MS = 5_000;
 const WAIT_MS_MAX = 600_000;
 
 /**
- * Stops calling Telegram while the bot's token is rejected: a bot that hammers gets deleted. After each refusal the
- * wait grows, from 5 seconds to 10 minutes; then one call is let through. A call that is held back fails as
- * `unauthorized`, with the remaining wait; certainly nothing was sent.
+ * Stops calls while Telegram rejects the bot's token, because Telegram deletes a bot that hammers. Each refusal doubles the
+ * wait, from 5 seconds to 10 minutes; then calls go through again. A call during the wait fails as `unauthorized`, with the
+ * remaining wait; certainly nothing was sent.
  */
 export function guardToken(telegram: Telegram, now: () => number = Date.now): Telegram {
   let refusals = 0;
   let closedUntilMs = 0;
-  const guarded = async <T>(call: () => Promise<TelegramResult<T>>): Promise<TelegramResult<T>> => {
+  const guardCall = async <T>(call: () => Promise<TelegramResult<T>>): Promise<TelegramResult<T>> => {
     const waitMs = closedUntilMs - now();
     if (waitMs > 0) return notCalled(waitMs);
     const result = await call();
     if (result.ok) refusals = 0;
-    // Of calls that were refused together, only the first counts.
+    // Of several calls at the same time, only the first refusal counts.
     else if (result.failure.kind === 'unauthorized' && now() >= closedUntilMs) {
       refusals += 1;
       closedUntilMs = now() + Math.min(WAIT_MS * 2 ** (refusals - 1), WAIT_MS_MAX);
@@ -26,8 +26,8 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
   };
   const members = Object.entries(telegram).map(([name, member]) => {
     if (typeof member !== 'function') return [name, member];
-    const call = member as (...given: unknown[]) => Promise<TelegramResult<unknown>>;
-    return [name, (...given: unknown[]) => guarded(() => call(...given))];
+    const call = member as (...args: unknown[]) => Promise<TelegramResult<unknown>>;
+    return [name, (...args: unknown[]) => guardCall(() => call(...args))];
   });
   return Object.fromEntries(members) as Telegram;
 }

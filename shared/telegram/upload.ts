@@ -9,8 +9,8 @@ export interface FormFile {
 }
 
 /**
- * Calls a method of the Bot API with files, as a form. Values other than texts are sent as JSON, as the API expects.
- * Not by Telegraf: its forms never end on current versions of Node. Contract: as `CallMethod`.
+ * Calls a method of the Bot API with files, as a form. Sends values other than texts as JSON, as the API expects. Does not use
+ * Telegraf, whose forms never end on current versions of Node. Contract: as `CallMethod`.
  */
 export async function upload(
   url: URL,
@@ -24,22 +24,22 @@ export async function upload(
   for (const { field, name, bytes } of files) form.set(field, new Blob([new Uint8Array(bytes)]), name);
   try {
     const response = await fetch(url, { method: 'POST', body: form, signal: AbortSignal.timeout(timeoutMs) });
-    return answered(response.status, await response.text());
+    return resultOf(response.status, await response.text());
   } catch (error) {
-    return { ok: false, failure: failureOf(brokenBy(error), undefined) };
+    return { ok: false, failure: failureOf(connectionError(error), undefined) };
   }
 }
 
-/** What broke a call of `fetch`, in the shape of an error of the Bot API. Only a connection's own code is kept. */
-export function brokenBy(error: unknown): { code: string; message: string } {
+/** An error of `fetch` in the shape of an error of the Bot API. It has only a connection's own code. */
+export function connectionError(error: unknown): { code: string; message: string } {
   const { message, cause } = error as { message?: string; cause?: { code?: unknown; message?: string } };
   const words = [message, cause?.message].filter(Boolean).join(': ');
   // The code of an abort is also a number, but no HTTP status.
   return { code: typeof cause?.code === 'string' ? cause.code : 'none', message: words };
 }
 
-/** What a proxy answers in other words than the API's is not Telegram's word, whatever its status. */
-function answered(status: number, text: string): TelegramResult<unknown> {
+/** The result in an answer. An answer in another format than the API's comes from a proxy, whatever its status. */
+function resultOf(status: number, text: string): TelegramResult<unknown> {
   const body = jsonFields(text);
   if (body?.ok === true) return { ok: true, value: body.result };
   if (typeof body?.error_code === 'number')

@@ -1,17 +1,17 @@
 import { ASKING_EN } from './asking-en.ts';
 import { MENU_EN } from './menu.ts';
-import { listed, type Moment, momentEn, type Rhythm, rhythmEn } from './times.ts';
+import { joinItems, type Moment, momentEn, type Rhythm, rhythmEn } from './times.ts';
 
 const BUDGET = { chat: "This chat's budget", person: 'Your budget', total: 'My budget' };
 const PERIOD = { day: 'today', month: 'this month' };
 
-/** A number, written out already, with its noun. */
+/** A formatted number with its noun. */
 function counted(count: string, noun: string): string {
   return `${count} ${noun}${count === '1' ? '' : 's'}`;
 }
 
 /**
- * Every text that a user reads besides answers, in English: plain sentences, without a provider's words, numbers or
+ * All texts for users except the model's answers, in English: plain sentences, without a provider's words, numbers or
  * internals.
  */
 export const EN = {
@@ -39,7 +39,7 @@ export const EN = {
     named: (title: string) => `the file “${title}”`,
   },
   removed: (names: readonly string[], hasMore: boolean) =>
-    `I couldn't read everything in our conversation, so I left out ${listed('en-GB', hasMore ? [...names, 'more'] : names)}. Use /export to get everything I've kept.`,
+    `I couldn't read everything in our conversation, so I left out ${joinItems('en-GB', hasMore ? [...names, 'more'] : names)}. Use /export to get everything I've kept.`,
 
   endlessThought:
     "I thought about this message for too long and didn't get to an answer. Please ask in smaller steps. You can keep writing here.",
@@ -75,7 +75,7 @@ export const EN = {
   brokenOff: '[This answer breaks off here. Ask me to continue.]',
   laneFull: (count: number) =>
     `Too many of your messages are waiting, so I didn't take ${count === 1 ? 'one of them. Please send it' : `${count} of them. Please send them`} again when I've caught up.`,
-  /** By Telegram's names for them. */
+  /** The kinds of messages, by Telegram's names for them. */
   kinds: {
     animation: 'animation',
     audio: 'audio file',
@@ -172,8 +172,8 @@ export const EN = {
   },
   modelIs: (name: string) => `This chat uses ${name}.`,
   modelSet: (name: string) => `This chat uses ${name} from the next message on.`,
-  modelGone: (gone: string, now: string) =>
-    `The model ${gone} is no longer available, so this chat now uses ${now}. Use /model to choose another one.`,
+  modelGone: (model: string, next: string) =>
+    `The model ${model} is no longer available, so this chat now uses ${next}. Use /model to choose another one.`,
   modelUnknown: (names: readonly string[]) => `I can only use these models here: ${names.join(', ')}.`,
   languageIs: "My notices here are in English. This doesn't change the language of my answers.",
   languageUnknown: (names: readonly string[]) => `Please choose a language: ${names.join(', ')} or auto.`,
@@ -196,11 +196,11 @@ export const EN = {
     unknown: 'That reminder no longer exists.',
     restored: 'Set again:',
     full: (max: number) => `This chat already has ${max} reminders. Please cancel one first.`,
-    /** By the model while it answered, whoever asked for that. */
+    /** Reminders that the model set while it answered. A user, a page or a tool may have asked for them. */
     setForLater: "⏰ Reminders I've set:",
     cancelledByModel: "⏰ Reminders I've cancelled:",
     usage: 'Use /reminders and choose one to cancel.',
-    /** Shown when no answer of the model says it. */
+    /** The reminder itself, if no answer of the model contains it. */
     plain: (text: string) => `⏰ Reminder: ${text}`,
     dueAt: (when: string, more: number) =>
       more === 0 ? when : `${when} (and ${more === 1 ? 'once more' : `${more} more times`} since then)`,
@@ -215,7 +215,7 @@ export const EN = {
     title: (count: number, percent: number) =>
       `What I remember about this chat (${count} ${count === 1 ? 'line' : 'lines'}, ${percent}% full):`,
     none: "I don't remember anything about this chat yet. Just tell me, for example: remember that I don't eat meat.",
-    /** Said by nobody of the chat. */
+    /** The sources of lines that nobody in the chat said. */
     from: {
       page: '(from a page or a tool)',
       forward: '(from a forwarded message)',
@@ -228,7 +228,7 @@ export const EN = {
     unknown: 'That line no longer exists.',
     asks: (count: number) =>
       `This deletes everything I remember about this chat (${count} ${count === 1 ? 'line' : 'lines'}). It can't be undone. What was said in the conversation stays.`,
-    /** Changed by the model while it answered, whoever asked for that. */
+    /** Changes by the model while it answered. A user, a page or a tool may have asked for them. */
     changed: "📝 I've changed what I remember about this chat:",
     remembered: (text: string) => `Noted: ${text}`,
     replaced: (text: string, before: string) => `Changed to: ${text} (was: ${before})`,

@@ -1,19 +1,19 @@
 import { EN } from './en.ts';
 import { ZH_HANT } from './zh-hant.ts';
 
-/** The languages, by the code that is stored for a chat. A further one is one more table here. */
+/** The texts of each language, by the code in a chat's settings. A further language is one more table here. */
 export const TEXTS = { en: EN, 'zh-hant': ZH_HANT } as const satisfies Record<string, Texts>;
 
 export type Language = keyof typeof TEXTS;
 
 export const LANGUAGES = Object.keys(TEXTS) as readonly Language[];
 
-/** The language of whom nothing is known. */
+/** The language for a person whose language is unknown. */
 export const DEFAULT_LANGUAGE: Language = 'en';
 
 /**
- * The language for a code of IETF's kind, such as Telegram states for a person's app: `zh-TW`, `en`. The script of a
- * code decides less than its language: who reads any Chinese gets the Chinese texts. Pure.
+ * The language for an IETF language tag, such as Telegram states for a person's app: `zh-TW`, `en`. Ignores script and region,
+ * so a reader of any Chinese gets the Chinese texts. Pure.
  */
 export function languageOf(code: string | undefined): Language {
   const [spoken = ''] = (code ?? '').toLowerCase().split(/[-_]/);
@@ -29,10 +29,10 @@ export function textsFor(chosen: string | undefined, appLanguage: string | undef
 /** The texts of one language. Each language is one table of this type, so none can lack a text. */
 export type Texts = typeof EN;
 
-/** Why a user's file cannot be shown to the model. */
+/** The reasons why the model cannot read a user's file. */
 export type FileProblem = keyof Texts['fileProblem'];
 
-/** What a new bot says to the person who has set it up: three things to try. */
+/** The first message of a new bot to the person who has set it up: three things to try. */
 export const GREETING: Readonly<Record<Language, string>> = {
   en: `👋 Hello! I'm set up. Once I'm started (npm start), try this:
 

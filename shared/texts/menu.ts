@@ -1,4 +1,4 @@
-/** What each command does, for the menus of apps and for `/help`, in English. */
+/** The descriptions of commands in the menus of apps and in `/help`, in English. */
 export const MENU_EN = {
   stop: "Stop what I'm doing and what's waiting",
   new: 'Start a new conversation',
@@ -20,7 +20,7 @@ export const MENU_EN = {
   whoami: 'Show your ID and the ID of this chat',
 };
 
-/** The same in Traditional Chinese. */
+/** The descriptions of commands in Traditional Chinese. */
 export const MENU_ZH: typeof MENU_EN = {
   stop: '停止目前和等待中的工作',
   new: '開始新的對話',

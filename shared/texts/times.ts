@@ -1,4 +1,4 @@
-/** A moment as the clocks of a zone show it. */
+/** An instant, and the time zone in which to show it. */
 export interface Moment {
   readonly atMs: number;
   readonly timeZone: string;
@@ -14,7 +14,7 @@ export function momentZh({ atMs, timeZone }: Moment): string {
   return `${new Intl.DateTimeFormat('zh-TW', { ...MOMENT, timeZone }).format(atMs)}（${timeZone}）`;
 }
 
-/** When something comes again. An empty list restricts nothing. */
+/** The rhythm of a repeated event. An empty list restricts nothing. */
 export type Rhythm =
   | { readonly everyMinutes: number }
   | {
@@ -23,11 +23,11 @@ export type Rhythm =
       readonly dates: readonly number[];
       /** 1 is January. */
       readonly months: readonly number[];
-      /** The times of such a day. */
+      /** The times of a day that the lists match. */
       readonly times: Times;
     };
 
-/** A few times as minutes of the day; or one time every so many minutes, from one to another, or all day. */
+/** Times of the day in minutes: a list with the number of further ones, or an interval, in a range or all day. */
 export type Times =
   | { readonly list: readonly number[]; readonly more: number }
   | { readonly everyMinutes: number; readonly from?: number; readonly to?: number };
@@ -38,8 +38,8 @@ const DAY = 24 * HOUR;
 const weekday = (locale: string, day: number) =>
   new Intl.DateTimeFormat(locale, { weekday: 'long', timeZone: 'UTC' }).format(new Date(Date.UTC(1970, 0, 4 + day)));
 const clock = (minutes: number) => `${Math.floor(minutes / HOUR)}:${String(minutes % HOUR).padStart(2, '0')}`;
-/** Items as one reads them aloud: "a, b and c". */
-export const listed = (locale: string, items: readonly string[]) =>
+/** Joins items for people: "a, b and c". */
+export const joinItems = (locale: string, items: readonly string[]) =>
   new Intl.ListFormat(locale, { type: 'conjunction' }).format(items);
 const isWorkdays = (days: readonly number[]) => days.join() === '1,2,3,4,5';
 
@@ -74,10 +74,10 @@ export function rhythmEn(rhythm: Rhythm): string {
   if ('everyMinutes' in rhythm) return spanEn(rhythm.everyMinutes);
   const { weekdays, dates, months, times } = rhythm;
   const names = weekdays.map((day) => weekday('en', day));
-  const year = months.length === 0 ? 'every month' : listed('en-GB', months.map(monthEn));
+  const year = months.length === 0 ? 'every month' : joinItems('en-GB', months.map(monthEn));
   const days = [
-    ...(weekdays.length === 0 ? [] : [isWorkdays(weekdays) ? 'every weekday' : `every ${listed('en-GB', names)}`]),
-    ...(dates.length === 0 ? [] : [`on the ${listed('en-GB', dates.map(ordinal))} of ${year}`]),
+    ...(weekdays.length === 0 ? [] : [isWorkdays(weekdays) ? 'every weekday' : `every ${joinItems('en-GB', names)}`]),
+    ...(dates.length === 0 ? [] : [`on the ${joinItems('en-GB', dates.map(ordinal))} of ${year}`]),
   ];
   const within = months.length > 0 && dates.length === 0 ? ` in ${year}` : '';
   if (!('list' in times)) {
@@ -85,7 +85,7 @@ export function rhythmEn(rhythm: Rhythm): string {
     return `${[spanEn(times.everyMinutes) + range, ...(days.length === 0 ? [] : [days.join(' and ')])].join(', ')}${within}`;
   }
   const more = times.more === 0 ? '' : ` and ${times.more} more`;
-  const at = times.more === 0 ? listed('en-GB', times.list.map(clock)) : times.list.map(clock).join(', ');
+  const at = times.more === 0 ? joinItems('en-GB', times.list.map(clock)) : times.list.map(clock).join(', ');
   return `${days.length === 0 ? 'every day' : days.join(' and ')}${within} at ${at}${more}`;
 }
 

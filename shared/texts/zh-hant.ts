@@ -5,7 +5,7 @@ import { momentZh, rhythmZh } from './times.ts';
 const BUDGET = { chat: '這個聊天室', person: '你', total: '我' };
 const PERIOD = { day: '今天', month: '這個月' };
 
-/** Every text that a user reads besides answers, in Traditional Chinese. */
+/** All texts for users except the model's answers, in Traditional Chinese. */
 export const ZH_HANT: Texts = {
   languageName: '繁體中文',
 
@@ -183,7 +183,7 @@ export const ZH_HANT: Texts = {
   },
   modelIs: (name) => `這個聊天室使用 ${name}。`,
   modelSet: (name) => `從下一則訊息起，這個聊天室使用 ${name}。`,
-  modelGone: (gone, now) => `模型 ${gone} 已無法使用，這個聊天室從現在起改用 ${now}。想換別的模型，請輸入 /model。`,
+  modelGone: (model, next) => `模型 ${model} 已無法使用，這個聊天室從現在起改用 ${next}。想換別的模型，請輸入 /model。`,
   modelUnknown: (names) => `在這裡我只能使用這些模型：${names.join('、')}。`,
   languageIs: '我在這裡的通知會用繁體中文，回答的語言不受影響。',
   languageUnknown: (names) => `請選擇語言：${names.join('、')} 或 auto。`,

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
 import { createTelegram } from '../../shared/telegram/client.ts';
-import { isWordless } from '../../shared/telegram/failure.ts';
+import { isUnanswered } from '../../shared/telegram/failure.ts';
 import { startBot } from '../fixture/bot-api.ts';
 import { blankPng } from '../fixture/files.ts';
 import { until } from '../fixture/root.ts';
@@ -61,7 +61,7 @@ test.each<[string, Answering]>([
   const sent = [await client.sendMessage(CHAT, 'a')];
   // A file may take minutes, so nobody waits for silence here.
   if (name !== 'silence') sent.push(await client.sendFile(CHAT, FILE), await client.sendAlbum(CHAT, [FILE, FILE]));
-  expect(sent.filter((each) => each.ok || !isWordless(each.failure))).toEqual([]);
+  expect(sent.filter((each) => each.ok || !isUnanswered(each.failure))).toEqual([]);
 });
 
 test.each([

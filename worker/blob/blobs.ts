@@ -1,68 +1,68 @@
 import { hash, randomBytes } from 'node:crypto';
 import { type ChatKey, parseChatKey, type SessionId } from '../../shared/redis/keys.ts';
 
-/** The chat whose file a blob is, or the session whose archive it is a part of. */
+/** The owner of a blob: a chat for a file, or a session for a part of its archive. */
 export type BlobOwner = ChatKey | SessionId;
 
-/** Blobs of one owner that were put before a time. */
+/** Old blobs of one owner. */
 interface OldBlobs {
   owner: BlobOwner;
   names: readonly string[];
 }
 
 /**
- * Bytes outside of Redis' memory, for one shard. Each put makes a blob of its own, under a name that was never used
- * before: the SHA-256 of its bytes, and a random part. Redis holds the pointers. A blob without one is an orphan, and is
- * removed some time later; since no put ever brings its name back, the removal can take nothing that is wanted.
+ * The blobs of one shard: bytes outside of Redis' memory. Each put makes a new blob under a new name: the SHA-256 of its bytes
+ * and a random part. Redis holds the pointers. The sweep removes a blob without a pointer, an orphan, some time later. No put
+ * uses its name again, so the sweep never removes a blob that is in use.
  *
- * Contract: each method may be repeated, and called by several processes at once. Each rejects with `BlobStoreError`
- * when the store cannot be used just now: then nothing is known about what was asked.
+ * Contract: each method may be repeated, and called by several processes at once. Each rejects with `BlobStoreError` while the
+ * store is unusable; the method may or may not have taken effect.
  */
 export interface Blobs {
-  /** Stores bytes and returns the name of the blob. When it resolves they survive a crash of the machine. */
+  /** Stores bytes and returns the name of the blob. After that the bytes survive a crash of the machine. */
   put(owner: BlobOwner, bytes: Buffer): Promise<string>;
-  /** The bytes, verified; `undefined` when there are none. Rejects with `DamagedBlobError` when they are not intact. */
+  /** Returns the verified bytes; `undefined` if there is no such blob. Rejects with `DamagedBlobError` if they have changed. */
   get(owner: BlobOwner, name: string): Promise<Buffer | undefined>;
-  /** Removes a blob that nothing refers to. One that is gone is no failure. */
+  /** Removes a blob that nothing refers to. A blob that is gone is no failure. */
   delete(owner: BlobOwner, name: string): Promise<void>;
-  /** Removes everything of a chat or of an archive. */
+  /** Removes all blobs of a chat or of an archive. */
   deleteAll(owner: BlobOwner): Promise<void>;
-  /** The blobs that were put before `beforeMs`, in portions. Also tidies up what killed writes left behind. */
+  /** Yields the blobs that were put before `beforeMs`, in batches. Also removes the old partial files of killed writes. */
   oldBlobs(beforeMs: number): AsyncIterable<OldBlobs>;
 }
 
 /**
  * A place outside of Redis for the blobs of all shards.
  *
- * Contract: each method may be repeated, and rejects with `BlobStoreError` when the place cannot be used just now.
+ * Contract: each method may be repeated, and rejects with `BlobStoreError` while the place is unusable.
  */
 export interface BlobStore {
-  /** Where it is, for the operator. Holds no keys. */
+  /** The location, for operators. It contains no keys. */
   readonly name: string;
-  /** The blobs of a shard. Touches nothing yet. */
+  /** The blobs of a shard. Does not access the place yet. */
   blobsOf(shard: number): Blobs;
-  /** The id of the place; `undefined` when it has none yet, or does not exist. */
+  /** Reads the id of the place; `undefined` if it has none yet, or does not exist. */
   readId(): Promise<string | undefined>;
-  /** The same; a place without an id is given one. Of several processes that do so at once one is first. */
+  /** Reads the id of the place, and creates a missing one. Several processes that do so at once get the same id. */
   id(): Promise<string>;
-  /** Writes and removes something. Returns `false` where the place is yet to be made, at the first start. */
+  /** Writes and removes a test file. Returns `false` if the folder does not exist yet, as before the first start. */
   probe(): Promise<boolean>;
 }
 
-/** The name, in a folder and in a bucket, of what holds the id of a store. */
+/** The name of the file or object that contains the id of a store. */
 export const STORE_MARK = 'store-id';
 /** The form of a store's id. */
 export const STORE_ID = /^[\da-f-]{36}$/;
 
-/** A blob whose bytes are not those that were put. */
+/** The bytes of a blob are not those of its put. */
 export class DamagedBlobError extends Error {
   override readonly name = 'DamagedBlobError';
 }
 
-/** A store that cannot be used just now: a full disk, one that is not there, a folder of somebody else. */
+/** A store is unusable, because of e.g. a full disk, a missing disk or the folder of another user. */
 export class BlobStoreError extends Error {
   override readonly name = 'BlobStoreError';
-  /** The system's name for it, as ENOSPC. */
+  /** The code of the system's or the server's error, such as ENOSPC. */
   readonly code: string;
 
   constructor(cause: NodeJS.ErrnoException) {
@@ -86,20 +86,20 @@ export function newBlobName(bytes: Buffer): string {
   return `${blobId(bytes)}-${randomBytes(RANDOM_BYTES).toString('hex')}`;
 }
 
-/** The SHA-256, in hex, of the bytes that a blob was made of. */
+/** The SHA-256, in hex, in the name of a blob. */
 export function sha256In(name: string): string {
   return name.slice(0, SHA256_CHARS);
 }
 
-/** The bytes that were read under a name, if there were any. Throws `DamagedBlobError` when they are not those put. */
-export function intact(name: string, bytes: Buffer | undefined): Buffer | undefined {
+/** Returns bytes that were read under a name. Throws `DamagedBlobError` if their SHA-256 is not that of the name. */
+export function verify(name: string, bytes: Buffer | undefined): Buffer | undefined {
   if (bytes !== undefined && blobId(bytes) !== sha256In(name)) throw new DamagedBlobError(`blob ${name} is damaged`);
   return bytes;
 }
 
 /**
- * Where a blob is below its shard, in a folder as in a bucket, so that one can be copied into the other. Throws a
- * `TypeError` for what names none: a name must never lead elsewhere.
+ * The path of a blob below its shard. It is the same in a folder and in a bucket, so that one can be copied into the other.
+ * Throws a `TypeError` for a malformed owner or name, which could lead elsewhere.
  */
 export function blobPath(owner: BlobOwner, name: string): string {
   if (!isBlobName(name)) throw new TypeError('a blob is named by a SHA-256 and a random part, in hex');
@@ -111,7 +111,7 @@ export function isBlobName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** Where the blobs of a chat or of an archive are, so that no folder has too many entries. Throws as `blobPath`. */
+/** The folder of an owner's blobs. Two levels of hashes keep each folder small. Throws as `blobPath`. */
 export function folderOf(owner: BlobOwner): string {
   const isChat = chatOfBlobs(owner) !== undefined;
   if (!isChat && !SESSION.test(owner)) throw new TypeError('a chat or a session is named by letters and digits');
@@ -119,12 +119,12 @@ export function folderOf(owner: BlobOwner): string {
   return `${isChat ? 'media' : 'archive'}/${digest.slice(0, 2)}/${digest.slice(2, 4)}/${owner}`;
 }
 
-/** The chat that owns blobs; `undefined` where they are an archive's. A session's id is no number. */
+/** The chat that owns blobs; `undefined` for an archive, because a session's id is no number. */
 export function chatOfBlobs(owner: BlobOwner): ChatKey | undefined {
   return parseChatKey(owner)?.chat;
 }
 
-/** The owner and the name that a path stands for; `undefined` when it is none of ours. */
+/** Parses the owner and the name in a path; `undefined` if no blob of ours has that path. */
 export function readBlobPath(path: string): { owner: BlobOwner; name: string } | undefined {
   const parts = path.split('/');
   const owner = (parts[3] ?? '') as BlobOwner;

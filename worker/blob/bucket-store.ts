@@ -8,18 +8,18 @@ import {
   blobId,
   blobPath,
   folderOf,
-  intact,
   newBlobName,
   readBlobPath,
   STORE_ID,
   STORE_MARK,
   sha256In,
+  verify,
 } from './blobs.ts';
 import type { Bucket } from './bucket.ts';
 
-const AT_ONCE = 16;
+const DELETIONS_AT_ONCE = 16;
 
-/** A part of a bucket as a store. The client is loaded when it is first needed: it is large. */
+/** Opens a part of a bucket as a store. Loads the client, which is large, at its first use. */
 export function openBucketStore(place: BucketPlace): BlobStore {
   const { bucket: name, prefix, endpoint } = place;
   let opened: Promise<Bucket> | undefined;
@@ -38,8 +38,8 @@ export function openBucketStore(place: BucketPlace): BlobStore {
     readId,
     async id() {
       for (;;) {
-        const known = await readId();
-        if (known !== undefined) return known;
+        const id = await readId();
+        if (id !== undefined) return id;
         await (await open()).putNew(prefix + STORE_MARK, Buffer.from(`${randomUUID()}\n`));
       }
     },
@@ -54,8 +54,8 @@ export function openBucketStore(place: BucketPlace): BlobStore {
 }
 
 /**
- * Blobs as objects of a bucket, under the names that files of a folder have. The machines that use the bucket need the
- * server's clock, to about a minute.
+ * Blobs as objects of a bucket, under the paths that they have in a folder. The clocks of the machines that use the bucket must
+ * agree with the server's to about a minute.
  */
 function createBucketBlobs(open: () => Promise<Bucket>, prefix: string): Blobs {
   return {
@@ -67,7 +67,7 @@ function createBucketBlobs(open: () => Promise<Bucket>, prefix: string): Blobs {
     },
     async get(owner, name) {
       const key = prefix + blobPath(owner, name);
-      return intact(name, await (await open()).get(key));
+      return verify(name, await (await open()).get(key));
     },
     async delete(owner, name) {
       const key = prefix + blobPath(owner, name);
@@ -77,8 +77,8 @@ function createBucketBlobs(open: () => Promise<Bucket>, prefix: string): Blobs {
       const folder = `${prefix}${folderOf(owner)}/`;
       const bucket = await open();
       for await (const page of bucket.list(folder))
-        for (let at = 0; at < page.length; at += AT_ONCE)
-          await Promise.all(page.slice(at, at + AT_ONCE).map(({ key }) => bucket.delete(key)));
+        for (let at = 0; at < page.length; at += DELETIONS_AT_ONCE)
+          await Promise.all(page.slice(at, at + DELETIONS_AT_ONCE).map(({ key }) => bucket.delete(key)));
     },
     async *oldBlobs(beforeMs) {
       const bucket = await open();
@@ -91,7 +91,7 @@ function createBucketBlobs(open: () => Promise<Bucket>, prefix: string): Blobs {
   };
 }
 
-/** Objects of other names are not ours, and stay. */
+/** Groups paths of blobs by owner. Omits objects with other names, which are not ours. */
 function byOwner(paths: readonly string[]): Map<BlobOwner, string[]> {
   const owners = new Map<BlobOwner, string[]>();
   for (const { owner, name } of paths.map(readBlobPath).filter((each) => each !== undefined))

@@ -16,84 +16,84 @@ interface StoredObject {
 }
 
 /**
- * The objects of a bucket, by their whole names.
+ * The objects of a bucket, by their full names.
  *
- * Contract: each method may be repeated. Each rejects with `BlobStoreError` when the server cannot be used just now,
- * after a few tries and never later than about a minute. The errors hold no keys and no signatures.
+ * Contract: each method may be repeated. Each rejects with `BlobStoreError` if the server is unusable, after a few tries and
+ * never later than about a minute. The errors contain no keys and no signatures.
  */
 export interface Bucket {
-  /** When it resolves, the server has confirmed these bytes: it compared them with their SHA-256, in hex. */
+  /** Stores an object. Before this resolves, the server has compared the bytes with their SHA-256, in hex. */
   put(key: string, bytes: Buffer, sha256: string): Promise<void>;
-  /** Puts an object only where there is none of that name; returns whether it did. */
+  /** Stores an object unless there is one of that name. Returns whether it stored the object. */
   putNew(key: string, bytes: Buffer): Promise<boolean>;
   get(key: string): Promise<Buffer | undefined>;
-  /** An object that is gone is no failure. */
+  /** Deletes an object. An object that is gone is no failure. */
   delete(key: string): Promise<void>;
   /** The objects whose names begin with a prefix, page by page. */
   list(prefix: string): AsyncIterable<readonly StoredObject[]>;
 }
 
-/** A server that says nothing for so long is given up. */
+/** A request ends if the server sends nothing for so long. */
 const SILENT_MS = 15_000;
 const CONNECT_MS = 5_000;
 const TRIES = 3;
-/** All tries of an operation together. */
+/** The time for all tries of an operation together. */
 const OPERATION_MS = 60_000;
 const GONE = new Set(['NoSuchKey', 'NotFound']);
 
 /**
- * Opens a bucket with the provider's own client, which finds its keys as all of its tools do: in the environment
- * (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`), a profile, or the role of the machine. Nothing is
- * sent yet.
+ * Opens a bucket with Amazon's own client, which finds its keys as all of Amazon's tools do: in the environment
+ * (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`), a profile, or the machine's role. Sends nothing yet.
  */
 export function openBucket({ bucket: Bucket, endpoint, region }: Omit<BucketPlace, 'kind' | 'prefix'>): Bucket {
   const client = new S3Client({
     region,
-    // Servers of others are rarely reached by a name for each bucket.
+    // Servers other than Amazon's rarely have a host name for each bucket.
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
     maxAttempts: TRIES,
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENT_MS },
-    // Ours is sent with each put; many servers do not know the client's own, and a read is compared with its name.
+    // `put` sends our own SHA-256, and each read is compared with its name. Many servers do not know the client's checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
-  const at = { client, Bucket };
+  const target = { client, Bucket };
   return {
-    put: (Key, Body, sha256) => inBucket(() => putWhole(at, Key, Body, sha256)),
-    putNew: (Key, Body) => inBucket(() => putNew(at, Key, Body)),
-    get: (Key) => inBucket(() => getWhole(at, Key)),
-    delete: (Key) => inBucket(async () => void (await client.send(new DeleteObjectCommand({ Bucket, Key }), late()))),
-    list: (prefix) => pagesOf(at, prefix),
+    put: (Key, Body, sha256) => inBucket(() => putWhole(target, Key, Body, sha256)),
+    putNew: (Key, Body) => inBucket(() => putNew(target, Key, Body)),
+    get: (Key) => inBucket(() => getWhole(target, Key)),
+    delete: (Key) =>
+      inBucket(async () => void (await client.send(new DeleteObjectCommand({ Bucket, Key }), deadline()))),
+    list: (prefix) => pagesOf(target, prefix),
   };
 }
 
-interface At {
+interface Target {
   client: S3Client;
   Bucket: string;
 }
 
-/** The end of an operation that begins now. */
-const late = () => ({ abortSignal: AbortSignal.timeout(OPERATION_MS) });
+/** The options that limit the time of an operation, which begins now. */
+const deadline = () => ({ abortSignal: AbortSignal.timeout(OPERATION_MS) });
 
-async function putWhole({ client, Bucket }: At, Key: string, Body: Buffer, sha256: string): Promise<void> {
+async function putWhole({ client, Bucket }: Target, Key: string, Body: Buffer, sha256: string): Promise<void> {
   const ChecksumSHA256 = Buffer.from(sha256, 'hex').toString('base64');
-  await client.send(new PutObjectCommand({ Bucket, Key, Body, ChecksumSHA256 }), late());
+  await client.send(new PutObjectCommand({ Bucket, Key, Body, ChecksumSHA256 }), deadline());
 }
 
-async function putNew({ client, Bucket }: At, Key: string, Body: Buffer): Promise<boolean> {
+async function putNew({ client, Bucket }: Target, Key: string, Body: Buffer): Promise<boolean> {
   try {
-    await client.send(new PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: '*' }), late());
+    await client.send(new PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: '*' }), deadline());
     return true;
   } catch (error) {
-    // Another one is there, or is being put at this moment.
+    // The object exists, or another process is storing it at this moment.
     if (statusOf(error) === 412 || statusOf(error) === 409) return false;
     throw error;
   }
 }
 
-async function getWhole({ client, Bucket }: At, Key: string): Promise<Buffer | undefined> {
+async function getWhole({ client, Bucket }: Target, Key: string): Promise<Buffer | undefined> {
   try {
-    const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }), late());
+    const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }), deadline());
     return Buffer.from((await Body?.transformToByteArray()) ?? []);
   } catch (error) {
     if (error instanceof S3ServiceException && GONE.has(error.name)) return undefined;
@@ -101,10 +101,10 @@ async function getWhole({ client, Bucket }: At, Key: string): Promise<Buffer | u
   }
 }
 
-async function* pagesOf({ client, Bucket }: At, Prefix: string): AsyncGenerator<StoredObject[]> {
+async function* pagesOf({ client, Bucket }: Target, Prefix: string): AsyncGenerator<StoredObject[]> {
   for (let token: string | undefined; ; ) {
     const command = new ListObjectsV2Command({ Bucket, Prefix, ...(token && { ContinuationToken: token }) });
-    const page = await inBucket(() => client.send(command, late()));
+    const page = await inBucket(() => client.send(command, deadline()));
     yield (page.Contents ?? []).map(({ Key = '', LastModified }) => ({
       key: Key,
       putMs: LastModified?.getTime() ?? 0,
@@ -114,7 +114,7 @@ async function* pagesOf({ client, Bucket }: At, Prefix: string): AsyncGenerator<
   }
 }
 
-/** Makes of whatever goes wrong an error of the store, in words that hold nothing of the request. */
+/** Turns any error into a `BlobStoreError` that contains nothing of the request. */
 async function inBucket<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -127,12 +127,12 @@ async function inBucket<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** The server's name for it, as AccessDenied, or the system's, as ECONNREFUSED. */
+/** The server's name for an error, such as AccessDenied, or the system's, such as ECONNREFUSED. */
 function codeOf(error: unknown): string {
   const { name, code, cause } = error as NodeJS.ErrnoException;
   if (error instanceof S3ServiceException) return name;
-  const ofTheSystem = code ?? (cause as NodeJS.ErrnoException | undefined)?.code;
-  return typeof ofTheSystem === 'string' ? ofTheSystem : name;
+  const systemCode = code ?? (cause as NodeJS.ErrnoException | undefined)?.code;
+  return typeof systemCode === 'string' ? systemCode : name;
 }
 
 function statusOf(error: unknown): number | undefined {

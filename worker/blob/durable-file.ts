@@ -2,31 +2,30 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Only the gateway's own user reads what people wrote. */
+/** Only the gateway's own user may read the data of people. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** A folder can be removed while a file is written into it. */
+/** A write is repeated if the sweep removes the empty folder at the same time. */
 const TRIES = 3;
 const SYNCED_MAX = 10_000;
-/** Folders whose place in the tree is known to be on the disk. */
+/** Folders whose entries in their parents are on the disk. */
 const synced = new Set<string>();
 
-/** How files that are not complete begin. A killed write leaves one behind. */
+/** The prefix of the names of incomplete files. A killed write leaves such a file behind. */
 export const PARTIAL_PREFIX = '.part-';
 
 /**
- * Writes a file so that its name never shows a part of it, not even after a crash of the machine: under another name
- * first, then on the disk, then renamed, and the folders are on the disk too when this resolves. A file of that name is
- * replaced. `root` is the folder above which nothing is created.
+ * Writes a file, or replaces it, so that its name never shows a part of it, not even after a crash of the machine. Writes and
+ * syncs a file of another name, renames it, and syncs the folders below `root`. Creates missing folders, `root` included.
  */
 export async function writeDurably(root: string, path: string, bytes: Buffer): Promise<void> {
-  for (let left = TRIES; ; left--) {
+  for (let tries = TRIES; ; tries--) {
     try {
       await makeFolder(root, dirname(path));
       return await writeOnce(path, bytes);
     } catch (error) {
       synced.delete(dirname(path));
-      if (left <= 1 || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      if (tries <= 1 || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }
 }
@@ -49,12 +48,12 @@ async function writeOnce(path: string, bytes: Buffer): Promise<void> {
   await syncFolder(dirname(path));
 }
 
-/** Makes a folder, with those above it that are missing. */
+/** Makes a folder and its missing parents, and syncs them. */
 async function makeFolder(root: string, folder: string): Promise<void> {
   if (synced.has(folder)) return;
   const first = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   const top = first !== undefined && root.startsWith(first) ? dirname(first) : root;
-  // Below the root always: whoever made a folder may have been killed before its place in the tree was on the disk.
+  // Syncs existing folders below the root too: the process that made one may have been killed before it synced the folder.
   for (let at = folder; at !== top; at = dirname(at)) await syncFolder(dirname(at));
   if (synced.size >= SYNCED_MAX) synced.clear();
   synced.add(folder);

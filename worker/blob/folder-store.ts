@@ -9,15 +9,15 @@ import {
   blobPath,
   DamagedBlobError,
   folderOf,
-  intact,
   isBlobName,
   newBlobName,
   STORE_ID,
   STORE_MARK,
+  verify,
 } from './blobs.ts';
 import { PARTIAL_PREFIX, writeDurably } from './durable-file.ts';
 
-/** A folder as a store. */
+/** Opens a folder as a store. */
 export function openFolderStore(folder: string): BlobStore {
   return {
     name: folder,
@@ -29,8 +29,8 @@ export function openFolderStore(folder: string): BlobStore {
 }
 
 /**
- * Blobs as files of a folder: `media/ab/cd/<chat>/<name>`, and `archive/ab/cd/<session>/<name>`. The machines that use
- * the folder need one clock, to about a minute.
+ * Blobs as files of a folder: `media/ab/cd/<chat>/<name>`, and `archive/ab/cd/<session>/<name>`. The clocks of the machines
+ * that use the folder must agree to about a minute.
  */
 export function createFileBlobs(root: string): Blobs {
   const pathOf = (owner: BlobOwner, name: string) => join(root, blobPath(owner, name));
@@ -40,7 +40,7 @@ export function createFileBlobs(root: string): Blobs {
       await inStore(() => writeDurably(root, pathOf(owner, name), bytes));
       return name;
     },
-    get: async (owner, name) => intact(name, await inStore(() => readWhole(pathOf(owner, name)))),
+    get: async (owner, name) => verify(name, await inStore(() => readWhole(pathOf(owner, name)))),
     delete: (owner, name) => inStore(() => rm(pathOf(owner, name), { force: true })),
     deleteAll: (owner) => inStore(() => rm(join(root, folderOf(owner)), { recursive: true, force: true })),
     async *oldBlobs(beforeMs) {
@@ -48,24 +48,24 @@ export function createFileBlobs(root: string): Blobs {
         for await (const folder of leavesOf(join(root, each), 3)) {
           const names = await inStore(() => oldIn(folder, beforeMs));
           if (names.length > 0) yield { owner: basename(folder) as BlobOwner, names };
-          // Only a folder that is empty can be removed so.
+          // This fails unless the folder is empty.
           await rmdir(folder).catch(() => {});
         }
     },
   };
 }
 
-/** Runs work on files, and makes of an error of the system one of the store. */
+/** Runs work on files, and turns a system error into a `BlobStoreError`. */
 async function inStore<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    const ofTheSystem = error as NodeJS.ErrnoException;
-    throw typeof ofTheSystem.syscall === 'string' ? new BlobStoreError(ofTheSystem) : error;
+    const systemError = error as NodeJS.ErrnoException;
+    throw typeof systemError.syscall === 'string' ? new BlobStoreError(systemError) : error;
   }
 }
 
-/** A bad sector is damage to one blob; whatever else goes wrong says nothing about it. */
+/** Reads a file; `undefined` if there is none. A bad sector (EIO) damages one blob; any other error concerns the store. */
 async function readWhole(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path);
@@ -76,13 +76,13 @@ async function readWhole(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** The folders that lie so deep. */
+/** Yields the folders at a depth below a folder. */
 async function* leavesOf(folder: string, depth: number): AsyncGenerator<string> {
   if (depth === 0) yield folder;
   else for (const name of await inStore(() => namesIn(folder))) yield* leavesOf(join(folder, name), depth - 1);
 }
 
-/** The old blobs of a folder. Old parts of files, which killed writes left, are removed. */
+/** Lists the old blobs of a folder. Removes old incomplete files, which killed writes left behind. */
 async function oldIn(folder: string, beforeMs: number): Promise<string[]> {
   const names = await namesIn(folder);
   const old = await Promise.all(names.map((name) => isOld(join(folder, name), beforeMs)));
@@ -117,21 +117,21 @@ async function readStoreId(folder: string): Promise<string | undefined> {
 }
 
 async function storeIdOf(folder: string): Promise<string> {
-  const known = await readStoreId(folder);
-  if (known !== undefined) return known;
-  const own = join(folder, `${PARTIAL_PREFIX}${randomUUID()}`);
-  await writeDurably(folder, own, Buffer.from(`${randomUUID()}\n`));
+  const id = await readStoreId(folder);
+  if (id !== undefined) return id;
+  const partial = join(folder, `${PARTIAL_PREFIX}${randomUUID()}`);
+  await writeDurably(folder, partial, Buffer.from(`${randomUUID()}\n`));
   try {
-    await link(own, join(folder, STORE_MARK));
+    await link(partial, join(folder, STORE_MARK));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
-    await rm(own, { force: true });
+    await rm(partial, { force: true });
   }
   return storeIdOf(folder);
 }
 
-/** Makes no folder: it would belong to whoever runs the check, and not to the gateway. */
+/** Tests the folder, and makes none, which would belong to the user of the check instead of the gateway's. */
 async function probe(folder: string): Promise<boolean> {
   let existing = folder;
   while (!(await exists(existing)) && existing !== dirname(existing)) existing = dirname(existing);

@@ -17,30 +17,29 @@ interface ShardBlobs {
   blobs: Blobs;
 }
 
-/** What the blobs of a shard are kept with. */
-interface Keeping extends ShardBlobs {
+/** The dependencies of the blob keeper of a shard. */
+interface KeeperOptions extends ShardBlobs {
   log: Logger;
   /** The id of the store that holds the blobs. Contract: as `BlobStore`. */
   storeId: () => Promise<string>;
   limits: Pick<Limits, 'blobEveryMs' | 'orphanMs' | 'boundMs'>;
-  /** Called for each round that found another store, or could not use it. Contract: never throws. */
+  /** Called in each round that finds another store, or cannot use the store. Contract: never throws. */
   onTrouble: (trouble: BlobTrouble) => void;
 }
 
-/** The trouble that keeps a store from being used, for the operator: it is not the one of the data, or it fails. */
+/** The trouble with a store, for operators: it is not the one that the data refers to, or it is unusable. */
 export type BlobTrouble = 'other store' | BlobStoreError;
 
-/** Of several processes one makes the pass; the next one is due a little later. */
+/** The share of the time between two passes in which other processes skip theirs, after one process has begun a pass. */
 const PASS_SHARE = 0.9;
 
 /**
- * Looks after the blobs of a shard, at the start and then regularly: compares the store with the one that the data
- * refers to, and removes what nothing points at. Idempotent; several may run side by side, and all processes together make
- * one pass each time.
+ * Starts the blob keeper of a shard. Each round compares the store with the one that the data refers to, and removes blobs
+ * without a pointer. Idempotent; several may run at once, and all processes together make one pass each time.
  */
-export function startBlobKeeper(keeping: Keeping): Service {
-  const { redis, keys, log, limits, onTrouble } = keeping;
-  const bind = createBinding(redis, keeping.storeId);
+export function startBlobKeeper(options: KeeperOptions): Service {
+  const { redis, keys, log, limits, onTrouble } = options;
+  const bind = createBinding(redis, options.storeId);
   return runLoop({
     name: 'blob keeper',
     async round(signal) {
@@ -48,8 +47,8 @@ export function startBlobKeeper(keeping: Keeping): Service {
       if (isOther) onTrouble('other store');
       const passMs = Math.ceil(limits.blobEveryMs * PASS_SHARE);
       if (isOther || (await createPasses(redis, keys).takeBlobKeeper(passMs)) > 0) return limits.blobEveryMs;
-      const isSettled = seconds * 1_000 >= limits.boundMs;
-      const deleted = isSettled ? await sweep(keeping, Date.now() - limits.orphanMs, signal) : 0;
+      const isLongBound = seconds * 1_000 >= limits.boundMs;
+      const deleted = isLongBound ? await sweep(options, Date.now() - limits.orphanMs, signal) : 0;
       if (deleted > 0) log.info({ deleted }, 'removed blobs that nothing points at');
       return limits.blobEveryMs;
     },
@@ -62,9 +61,8 @@ export function startBlobKeeper(keeping: Keeping): Service {
 }
 
 /**
- * Removes the blobs of a shard that were put before `beforeMs` and that nothing points at: those whose retention is
- * over, and orphans of writes that were killed. Returns how many. Stops when Redis no longer knows the store, because a
- * Redis that was emptied points at nothing.
+ * Removes the blobs of a shard that were put before `beforeMs` and have no pointer: those whose retention is over, and those of
+ * killed writes. Returns their number. Stops if Redis has lost the id of the store, because an emptied Redis has no pointers.
  *
  * Contract: as `Blobs`; may be repeated, and run by several processes at once.
  */

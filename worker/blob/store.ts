@@ -3,13 +3,13 @@ import { type BlobStore, BlobStoreError, type Blobs } from './blobs.ts';
 import { openBucketStore } from './bucket-store.ts';
 import { openFolderStore } from './folder-store.ts';
 
-/** The store at a place; `undefined` where bytes are kept in Redis. Touches nothing yet. */
+/** Opens the store at a place; `undefined` if Redis holds the bytes itself. Does not access the place yet. */
 export function openBlobStore(place: BlobPlace): BlobStore | undefined {
   if (place.kind === 'redis') return undefined;
   return place.kind === 's3' ? openBucketStore(place) : openFolderStore(place.folder);
 }
 
-/** The same blobs. Each trouble also goes to `onTrouble`, besides the rejection that its caller gets. */
+/** Wraps blobs so that a `BlobStoreError` of a put or a get also goes to `onTrouble`. */
 export function reportedBlobs(blobs: Blobs, onTrouble: (error: BlobStoreError) => void): Blobs {
   const withReport = async <Result>(work: Promise<Result>): Promise<Result> => {
     try {

@@ -7,12 +7,12 @@ import type { Failure } from '../model/errors/failure.ts';
 import type { Model, ModelRequest, ModelResult } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
 
-/** How often somebody looks again for whom nothing is left before other calls have ended. */
-const HELD_MS = 250;
-/** The reasons of calls that were not made. */
-const NOT_MADE: ReadonlySet<string> = new Set(['paused', 'invalid_request']);
+/** The wait before a call asks again for a reservation, while other calls hold the rest of a limit. */
+const RETRY_MS = 250;
+/** The reasons of failures for which the model client sent no request. */
+const UNSENT: ReadonlySet<string> = new Set(['paused', 'invalid_request']);
 
-/** The books of all calls: what is held of the limits while a call runs, and the account in which it is booked. */
+/** The limits on spending, and the function that books each call. */
 export interface Books {
   /** Absent without any limit. */
   budget: Budget | undefined;
@@ -20,21 +20,21 @@ export interface Books {
 }
 
 /**
- * The model within the limits of whoever it is asked for, and of all, with an account of each call. The most that a call may
- * cost is held first and then replaced by its real cost; a call that died after it was sent costs what the server bills. One
- * for which nothing is left is not made: it fails as terminal, with the budget's name. One for which others hold what is left
- * waits for them.
+ * Wraps a model so that each call stays within the limits of its payer and of all, and is booked. Reserves the most that a
+ * call may cost, and replaces this by the real cost at the end; a failed call costs as much as the server bills. If a limit is
+ * used up, the call fails as terminal, with the name of the budget. If other calls hold the rest of a limit, the call waits for
+ * them.
  */
 export function withAccount(model: Model, { budget, book }: Books, prices: Prices): Model {
   return {
     ...model,
     async send(request, signal, onText) {
-      const reserved = budget && (await reserveInTime(budget, request.payer, boundsOf(request, prices), signal));
-      if (reserved && 'kind' in reserved) return { ok: false, failure: reserved };
+      const reservation = budget && (await reserveInTime(budget, request.payer, boundsOf(request, prices), signal));
+      if (reservation && 'kind' in reservation) return { ok: false, failure: reservation };
       const result = await model.send(request, signal, onText);
       const call = recordOf(request, result, prices);
-      const isMade = result.ok || !NOT_MADE.has(result.failure.reason);
-      await Promise.all([reserved?.settle(billOf(call)), isMade && book(request.payer, call)]);
+      const isMade = result.ok || !UNSENT.has(result.failure.reason);
+      await Promise.all([reservation?.settle(billOf(call)), isMade && book(request.payer, call)]);
       return result;
     },
   };
@@ -42,7 +42,7 @@ export function withAccount(model: Model, { budget, book }: Books, prices: Price
 
 export const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
-/** Holds what a call may cost, or says why there is nothing left for it. */
+/** Reserves the most that a call may cost, once other calls leave enough. Fails if a limit is used up, or on abort. */
 export async function reserveInTime(
   budget: Budget,
   payer: Payer | undefined,
@@ -50,9 +50,9 @@ export async function reserveInTime(
   signal: AbortSignal,
 ): Promise<Reservation | Failure> {
   for (;;) {
-    const reserved = await budget.reserve(payer, bounds);
-    if (reserved !== 'held by others') return 'settle' in reserved ? reserved : overBudget(reserved);
-    await pause(HELD_MS, signal);
+    const result = await budget.reserve(payer, bounds);
+    if (result !== 'held by others') return 'settle' in result ? result : overBudget(result);
+    await pause(RETRY_MS, signal);
     if (signal.aborted) return { kind: 'transient', reason: 'aborted' };
   }
 }
@@ -61,18 +61,18 @@ function overBudget({ limit: { whose, period }, againMs }: LimitUsage): Failure 
   return { kind: 'terminal', reason: `over_${whose}_budget`, budget: { whose, period, againMs } };
 }
 
-/** At least the input is billed, all of it read from the cache; at most it is all written there, and the output full. */
+/** The bounds of a call's cost. Least: the cache has all input. Most: all input is written there, and the output is full. */
 function boundsOf(request: ModelRequest, prices: Prices): Bounds {
   const [inputTokens, outputTokens] = [estimateRequest(request), request.maxTokens];
   const bill = (usage: Omit<Usage, 'inputTokens'>, tokens: number): Bill => ({
     usd: (costOf(request.model, { inputTokens, ...usage }, prices) ?? 0) * PER_DOLLAR,
     tokens,
   });
-  const written = { cacheReadTokens: 0, cacheWriteTokens: inputTokens, cacheWrite1hTokens: inputTokens };
+  const cacheWrites = { cacheReadTokens: 0, cacheWriteTokens: inputTokens, cacheWrite1hTokens: inputTokens };
   return {
-    // Tokens have one price each: the limit is not exceeded at all.
+    // In tokens the least is the most, so that no call exceeds a limit in tokens.
     least: bill({ outputTokens: 0, cacheReadTokens: inputTokens }, inputTokens + outputTokens),
-    most: bill({ outputTokens, ...written }, inputTokens + outputTokens),
+    most: bill({ outputTokens, ...cacheWrites }, inputTokens + outputTokens),
     certain: bill({ outputTokens: 0, cacheReadTokens: 0 }, inputTokens),
   };
 }
@@ -90,7 +90,7 @@ function recordOf({ model, purpose = 'answer' }: ModelRequest, result: ModelResu
   return { event: 'model.answered', purpose, model: answerer, ...usage, ...(dollars !== undefined && { dollars }) };
 }
 
-/** What a call cost, as the limits count it. */
+/** The bill of a call, as the limits count it. */
 export function billOf({ dollars = 0, inputTokens, outputTokens }: Usage & { dollars?: number | undefined }): Bill {
   return { usd: dollars * PER_DOLLAR, tokens: inputTokens + outputTokens };
 }

@@ -1,5 +1,5 @@
 import { DelayedError, type Job, WaitingError } from 'bullmq';
-import { loggingAbout } from '../../shared/base/log.ts';
+import { withLogFields } from '../../shared/base/log.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { chatOf, parseChatKey } from '../../shared/redis/keys.ts';
 import { refusalOf } from '../../shared/redis/server-state.ts';
@@ -90,7 +90,7 @@ async function run(env: Env, job: Job<TurnJob>, token: string | undefined, hold:
   const { entry, chat, traceparent } = turn;
   env.running.set(entry, chat);
   try {
-    return await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
+    return await withLogFields({ traceId: traceIdOf(traceparent), chat, entry }, () =>
       carryOutAttempt(turn, job, token, hold),
     );
   } catch (error) {
