@@ -90,11 +90,11 @@ async function edit(
   { text, entities }: ReturnType<typeof inOne>,
 ): Promise<Delivery | Extract<Place, { kind: 'refused' }>> {
   const { telegram } = env;
-  const formatted = await telegram.editSummoned(inlineId, text, entities);
-  const isRefused = !formatted.ok && formatted.failure.kind === 'rejected' && entities.length > 0;
-  const edited = isRefused ? await telegram.editSummoned(inlineId, text) : formatted;
+  const result = await telegram.editSummoned(inlineId, text, entities);
+  const isFormatRefused = !result.ok && result.failure.kind === 'rejected' && entities.length > 0;
+  const final = isFormatRefused ? await telegram.editSummoned(inlineId, text) : result;
   env.reach('part sent');
-  if (edited.ok) return { kind: 'delivered', record: { parts: 1, confirmed: 1, unsure: 0 } };
-  const isNever = isFinal(edited.failure) || edited.failure.kind === 'message_gone';
-  return isNever ? { kind: 'refused' } : { kind: 'later', failure: edited.failure };
+  if (final.ok) return { kind: 'delivered', record: { parts: 1, confirmed: 1, unsure: 0 } };
+  const isRefused = isFinal(final.failure) || final.failure.kind === 'message_gone';
+  return isRefused ? { kind: 'refused' } : { kind: 'later', failure: final.failure };
 }

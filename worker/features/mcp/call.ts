@@ -16,7 +16,7 @@ interface Callee {
 }
 
 const ERROR_CHARS_MAX = 4_000;
-/** Bounds the time of the search for secrets. A longer text is cut first. */
+/** The search for secrets reads no more of a text, so that it ends soon. */
 const SCRUBBED_CHARS_MAX = 100_000;
 const TIMER_MS_MAX = 2_147_483_647;
 /** Matches at most 1,000 characters at once: a run of millions can exhaust the stack of a regular expression. */
@@ -123,18 +123,18 @@ export async function listTools({ client }: Link, limits: McpLimits): Promise<Se
   // A server without tools says so in its capabilities, and need not support the request.
   if (client.getServerCapabilities()?.tools === undefined) return list;
   let cursor: string | undefined;
-  let listed = 0;
-  for (let pages = 0; pages < pagesMax && listed <= toolsMax; pages++) {
+  let count = 0;
+  for (let pages = 0; pages < pagesMax && count <= toolsMax; pages++) {
     const request = { method: 'tools/list', params: cursor === undefined ? {} : { cursor } };
     const page: z.infer<typeof pageForm> = await client.request(request, pageForm, { timeout: connectMs });
-    for (const entry of page.tools.slice(0, Math.max(0, toolsMax - listed))) {
+    for (const entry of page.tools.slice(0, Math.max(0, toolsMax - count))) {
       const tool = readTool(entry);
       if (tool !== undefined && 'why' in tool) list.omitted.push(tool);
       else if (tool !== undefined) list.tools.push(tool);
     }
-    listed += page.tools.length;
+    count += page.tools.length;
     cursor = page.nextCursor;
-    if (cursor === undefined && listed <= toolsMax) return list;
+    if (cursor === undefined && count <= toolsMax) return list;
   }
   list.omitted.push({ tool: 'the_rest', why: `at most ${toolsMax} tools on ${pagesMax} pages are taken` });
   return list;

@@ -41,8 +41,8 @@ export class Guard {
   count(messages: number, bytes = 0): void {
     const perSecond = this.#messagesPerSecond;
     const nowMs = performance.now();
-    const regained = ((nowMs - this.#countedAtMs) / 1_000) * perSecond;
-    this.#messagesLeft = Math.min(this.#messagesLeft + regained, perSecond * BURST_SECONDS);
+    const refill = ((nowMs - this.#countedAtMs) / 1_000) * perSecond;
+    this.#messagesLeft = Math.min(this.#messagesLeft + refill, perSecond * BURST_SECONDS);
     this.#countedAtMs = nowMs;
     // Checks before it subtracts: one message of any size passes, and uses up the rate of later messages.
     if (this.#messagesLeft <= 0) this.breach(`it sent more than ${perSecond} messages a second that answer no request`);
@@ -129,7 +129,7 @@ export function boundedFetch(guard: Guard): FetchLike {
     if (response.body === null) return response;
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
     let [bytes, bytesInAll] = [0, 0];
-    const bounded = new TransformStream<Uint8Array, Uint8Array>({
+    const limiter = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         if (!isStream && bytesInAll === 0 && isList(chunk))
           guard.breach('it answered a request with a list of messages');
@@ -144,7 +144,7 @@ export function boundedFetch(guard: Guard): FetchLike {
       },
     });
     const { status, statusText, headers } = response;
-    return new Response(response.body.pipeThrough(bounded), { status, statusText, headers });
+    return new Response(response.body.pipeThrough(limiter), { status, statusText, headers });
   };
 }
 

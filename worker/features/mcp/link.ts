@@ -160,15 +160,15 @@ const STDERR_LINES_PER_MINUTE = 600;
 
 /** Reads up to 600 lines a minute, and reports when it drops more. Cuts each line to 2,000 characters. */
 function readLines(stream: Readable, onLine: (line: string) => void): void {
-  let [rest, lines, sinceMs] = ['', 0, performance.now()];
+  let [rest, count, sinceMs] = ['', 0, performance.now()];
   stream.setEncoding('utf8').on('data', (text: string) => {
-    if (performance.now() - sinceMs > 60_000) [lines, sinceMs] = [0, performance.now()];
-    if (lines > STDERR_LINES_PER_MINUTE) return;
-    const arrived = (rest + text).split('\n', STDERR_LINES_PER_MINUTE);
-    rest = (arrived.pop() ?? '').slice(0, STDERR_LINE_CHARS_MAX);
-    for (const line of arrived) {
-      lines += 1;
-      if (lines > STDERR_LINES_PER_MINUTE) return onLine('[it writes more lines than are written of in a minute]');
+    if (performance.now() - sinceMs > 60_000) [count, sinceMs] = [0, performance.now()];
+    if (count > STDERR_LINES_PER_MINUTE) return;
+    const lines = (rest + text).split('\n', STDERR_LINES_PER_MINUTE);
+    rest = (lines.pop() ?? '').slice(0, STDERR_LINE_CHARS_MAX);
+    for (const line of lines) {
+      count += 1;
+      if (count > STDERR_LINES_PER_MINUTE) return onLine('[it writes more lines than are written of in a minute]');
       if (line.trim() !== '') onLine(line.slice(0, STDERR_LINE_CHARS_MAX).trimEnd());
     }
   });

@@ -91,8 +91,8 @@ function mountsOf(server: StdioServer, scratch: string, secret: readonly string[
     ...temporary.map((at) => ({ at, args: ['--tmpfs', at], isHiding: true })),
   ];
   const inOrder = mounts.sort((a, b) => a.at.length - b.at.length || Number(a.isHiding) - Number(b.isHiding));
-  const sealed = hidden.filter(isFolder).flatMap((at) => ['--remount-ro', at]);
-  return [...inOrder.flatMap(({ args }) => args), ...sealed];
+  const remounts = hidden.filter(isFolder).flatMap((at) => ['--remount-ro', at]);
+  return [...inOrder.flatMap(({ args }) => args), ...remounts];
 }
 
 /**

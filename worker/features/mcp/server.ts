@@ -73,25 +73,25 @@ export class RunningServer {
   async #stayConnected(onTried: () => void): Promise<void> {
     const folder = join(tmpdir(), `spillway-mcp-${randomUUID()}`);
     const { config, limits } = this;
-    const stopping = this.#stopping.signal;
+    const stopSignal = this.#stopping.signal;
     this.#sandbox = await sandboxFor(config, this.#sandbox);
     const onStderr = (line: string) => {
       if (!this.#log.isLevelEnabled('debug')) return;
       this.#log.debug({ server: config.name, line: this.scrub(line) }, 'standard error of a server');
     };
     const settings = { folder, sandbox: this.#sandbox, onStderr };
-    for (let tries = 1; !stopping.aborted; tries++) {
+    for (let tries = 1; !stopSignal.aborted; tries++) {
       this.#current = new Link(config, limits, settings);
       const usableMs = await this.#serve(this.#current, onTried);
       // Two programs at once could lock the same files.
       await this.#current.close();
-      if (stopping.aborted) break;
+      if (stopSignal.aborted) break;
       if (usableMs >= limits.steadyMs) tries = 1;
       const fullWaitMs = Math.min(limits.retryMs * 2 ** (tries - 1), limits.retryMaxMs);
       const waitMs = Math.round(fullWaitMs * (0.75 + 0.25 * Math.random()));
       const words = { server: config.name, reason: this.problem, tries, waitMs };
       this.#log.warn(words, 'an MCP server is away; it is tried again');
-      await pause(waitMs, stopping);
+      await pause(waitMs, stopSignal);
     }
     await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }

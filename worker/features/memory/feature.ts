@@ -29,9 +29,9 @@ export const memoryFeature: Feature = {
   async dropOnShardMove(turn) {
     const book = bookOf(turn);
     const { lines } = await book.of(turn.currentChat);
-    const listed = lines.map((line) => lineText(turn.texts, line)).join('\n');
+    const list = lines.map((line) => lineText(turn.texts, line)).join('\n');
     return {
-      texts: lines.length === 0 ? [] : splitReply(turn.texts.memory.left(listed)),
+      texts: lines.length === 0 ? [] : splitReply(turn.texts.memory.left(list)),
       changes: await book.changesToErase(turn.currentChat),
     };
   },

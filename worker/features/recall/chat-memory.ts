@@ -57,12 +57,12 @@ export function createChatMemory(source: SearchSource): ChatMemory {
       const window = await windowStartOf(redis, keys, session);
       // A fresh session begins with a copy of the message that its parent could not answer.
       const firstShown = window.line === undefined ? undefined : decodeRecord(window.line).id;
-      const past = { unreadable: 0 };
+      const damage = { unreadable: 0 };
       const search = createSearch(question);
       const chain = await chainOf(redis, keys, session, PARENTS_MAX + 1);
-      const isCut = await searchLines(search, linesOf(source, chain, window.start, past), { ...source, signal });
+      const isCut = await searchLines(search, linesOf(source, chain, window.start, damage), { ...source, signal });
       const { size, span } = search;
-      return { ...past, isCut, size, span, quotes: quotesIn(search, firstShown) };
+      return { ...damage, isCut, size, span, quotes: quotesIn(search, firstShown) };
     },
   };
 }
@@ -103,12 +103,12 @@ async function* linesOf(
   source: SearchSource,
   chain: readonly SessionId[],
   windowStart: number,
-  past: { unreadable: number },
+  damage: { unreadable: number },
 ): AsyncGenerator<readonly (Buffer | string)[]> {
   for (const [at, session] of chain.entries()) {
     yield* logOf(source, session, at === 0 ? windowStart : Number.POSITIVE_INFINITY);
     yield* archiveOf(source, session, (segment, error) => {
-      past.unreadable += 1;
+      damage.unreadable += 1;
       source.log?.warn({ err: error, session, segment }, 'a segment of an archive is damaged');
     });
   }

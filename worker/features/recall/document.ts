@@ -21,7 +21,7 @@ export interface QuotableText {
 export const QUOTE_OPENING = '[Quoted from earlier in this chat';
 
 const TEXT_CHARS = 56_000;
-/** Redaction reads this far beyond `TEXT_CHARS`, so that no credential at the end of the quotable text is cut in half. */
+/** Redaction reads more than `TEXT_CHARS`, so that it recognises a credential that the cut would halve. */
 const REDACTED_CHARS = 64_000;
 const NAME_CHARS = 60;
 

@@ -17,7 +17,7 @@ interface IndexedTerm extends SearchTerm {
   at: number;
 }
 
-/** Raises the shares in `best` to those that the finder's terms have in a folded text. */
+/** Finds terms in a folded text, and raises their shares in `best`. */
 type Finder = (text: string, best: Map<number, number>) => void;
 
 const PREFIX_SHARE = 0.375;
@@ -82,7 +82,7 @@ function formsFinder(terms: readonly IndexedTerm[]): Finder {
 /** A long chat has some 10,000 different words; tool results may have any number. */
 const MEMOIZED_MAX = 50_000;
 
-/** A function that computes its pure result once for each word, as long as at most 50,000 are in memory. */
+/** A pure function of a word that stores its newest 50,000 results. */
 function memoize<Result extends NonNullable<unknown>>(compute: (word: string) => Result): (word: string) => Result {
   const results = new BoundedMap<string, Result>(MEMOIZED_MAX);
   return (word) => results.getOrInsertComputed(word, () => compute(word));

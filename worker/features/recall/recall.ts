@@ -163,8 +163,8 @@ async function fileBlock(bytes: Buffer, sha256: string): Promise<Block | undefin
   const { kind } = kindOf(bytes);
   if (kind === 'picture') return pictureBlock(bytes, sha256);
   if (kind !== 'pdf') return undefined;
-  const attached = await readAttachment(bytes, undefined, PDF_LIMITS);
-  return attached.ok ? attached.block : undefined;
+  const attachment = await readAttachment(bytes, undefined, PDF_LIMITS);
+  return attachment.ok ? attachment.block : undefined;
 }
 
 /** Refers to the stored bytes as they are: they were fitted before they were stored, and re-encoding would change the hash. */

@@ -36,7 +36,7 @@ interface Candidate {
 
 /** The usual constants of BM25+. */
 const [SATURATION, LENGTH_SHARE, FLOOR] = [1.2, 0.7, 0.5];
-/** How many candidates a ranking in between keeps: enough that the best few of the end are always among them. */
+/** The candidates that survive an early ranking: enough that the best few of the end are always among them. */
 const CANDIDATES = 100;
 
 /** Begins a search. */
@@ -66,7 +66,7 @@ export function createSearch(question: string): Search {
     best(hitsMax, except) {
       const hits = new Map<string, Hit>();
       const texts = new Set<string>();
-      for (const { record } of ranking.ranked()) {
+      for (const { record } of ranking.rank()) {
         if (hits.size === hitsMax) break;
         const text = searchableText(record);
         const isScrubbed = ![undefined, record.content].includes(placeholderOf(record));
@@ -108,12 +108,12 @@ function createRanking(boosts: readonly number[]) {
     return weight * weight * (FLOOR + (SATURATION + 1) / (1 + SATURATION * relative));
   };
   /** Best first; equal ones in the order in which they were added. */
-  const ranked = (): Candidate[] => {
+  const rank = (): Candidate[] => {
     const scored = candidates.map((each) => ({ each, score: scoreOf(each) }));
     return scored.sort((one, other) => other.score - one.score).map(({ each }) => each);
   };
   return {
-    ranked,
+    rank,
     take(message: Candidate): void {
       all.messages += 1;
       all.chars += message.length;
@@ -122,7 +122,7 @@ function createRanking(boosts: readonly number[]) {
         if (share === 1) exact[at] = (exact[at] ?? 0) + 1;
       }
       if (message.shares.size > 0) candidates.push(message);
-      if (candidates.length >= 2 * CANDIDATES) candidates = ranked().slice(0, CANDIDATES);
+      if (candidates.length >= 2 * CANDIDATES) candidates = rank().slice(0, CANDIDATES);
     },
   };
 }

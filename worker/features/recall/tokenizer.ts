@@ -90,7 +90,7 @@ function hasMarkRun(word: string): boolean {
 
 /**
  * The search terms of a question, at most 32. Words match with typing errors and with other endings, which finds their other
- * forms in most languages. Ids and pairs match only exactly or as a prefix. Pure.
+ * forms in most languages. Ids and pairs of signs have no other spellings. Pure.
  */
 export function searchTermsIn(question: string): ReadonlyMap<string, SearchTerm> {
   const terms = new Map<string, SearchTerm>();
@@ -119,8 +119,8 @@ export function editDistance(word: string, other: string, editsMax: number): num
   for (let i = 1; i <= word.length; i++) {
     const next = [i];
     for (let j = 1; j <= other.length; j++) {
-      const byReplacing = (row[j - 1] ?? 0) + (word[i - 1] === other[j - 1] ? 0 : 1);
-      next.push(Math.min(byReplacing, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const replaceEdits = (row[j - 1] ?? 0) + (word[i - 1] === other[j - 1] ? 0 : 1);
+      next.push(Math.min(replaceEdits, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
     }
     if (Math.min(...next) > editsMax) return undefined;
     row = next;

@@ -59,10 +59,10 @@ const due: SelfEntered = {
   /** Ends repeats whose chat was gone at two due times in a row: each further time would cost a model call and an alert. */
   async chatGone(turn) {
     const book = bookOf(turn);
-    const coming = await book.of(turn.currentChat);
+    const pending = await book.of(turn.currentChat);
     return remindersOf(turn).flatMap(({ id, dueAtMs }) =>
       book.noteChatGone(
-        coming.filter(({ reminder }) => reminder.id === id),
+        pending.filter(({ reminder }) => reminder.id === id),
         dueAtMs,
       ),
     );
@@ -100,9 +100,9 @@ export const remindersFeature: Feature = {
   },
   async dropOnShardMove(turn) {
     const book = bookOf(turn);
-    const coming = await book.of(turn.currentChat);
-    const texts = coming.length === 0 ? [] : [turn.texts.reminders.left(coming.map(beginningOf))];
-    return { texts, changes: book.cancel(coming) };
+    const pending = await book.of(turn.currentChat);
+    const texts = pending.length === 0 ? [] : [turn.texts.reminders.left(pending.map(beginningOf))];
+    return { texts, changes: book.cancel(pending) };
   },
   async changesToErase(redis, keys, chat) {
     const book = createReminderBook(redis, keys);
@@ -110,8 +110,8 @@ export const remindersFeature: Feature = {
   },
   async linesToExport(turn) {
     const zone = timeZoneOf(turn, turn.env.settings);
-    const coming = await bookOf(turn).of(turn.currentChat);
-    return coming.map((each) => `- ${lettersOf(lineOf(turn.texts, each, zone))}`);
+    const pending = await bookOf(turn).of(turn.currentChat);
+    return pending.map((each) => `- ${lettersOf(lineOf(turn.texts, each, zone))}`);
   },
 };
 

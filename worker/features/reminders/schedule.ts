@@ -65,8 +65,8 @@ export function cronProblem(cron: string, minutesMin: number): string | undefine
     return '"cron" must have five fields (minute, hour, day of the month, month, day of the week), such as "0 9 * * 1-5".';
   try {
     const { minute, hour } = CronExpressionParser.parse(cron, { tz: 'UTC' }).fields;
-    const isOften = leastGap(minute.values as number[], hour.values as number[]) < minutesMin;
-    return isOften
+    const isTooOften = leastGap(minute.values as number[], hour.values as number[]) < minutesMin;
+    return isTooOften
       ? `A repeat can come every ${minutesMin} minutes at most: the operator allows no shorter one.`
       : undefined;
   } catch {
@@ -91,12 +91,12 @@ export function rhythmOf(repeat: Repeat): Rhythm | undefined {
     const { minute, hour, dayOfMonth, month, dayOfWeek } = CronExpressionParser.parse(repeat.cron, {
       tz: 'UTC',
     }).fields;
-    const restricting = (values: readonly unknown[], all: number) =>
+    const restrictionsOf = (values: readonly unknown[], all: number) =>
       values.length >= all ? [] : [...new Set(values.map((value) => Number(value)))];
     return {
-      weekdays: restricting(dayOfWeek.values, 7),
-      dates: restricting(dayOfMonth.values, 31),
-      months: restricting(month.values, 12),
+      weekdays: restrictionsOf(dayOfWeek.values, 7),
+      dates: restrictionsOf(dayOfMonth.values, 31),
+      months: restrictionsOf(month.values, 12),
       times: timesOf(minute.values.map(Number), hour.values.map(Number)),
     };
   } catch {

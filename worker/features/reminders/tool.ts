@@ -94,9 +94,9 @@ async function cancel(book: Book, turn: Turn, call: string, { id }: Input): Prom
   const found = (await book.of(turn.currentChat)).filter(({ reminder }) => reminder.id === id);
   const isDone = turn.hasDone(`reminder:${call}`);
   if (found.length === 0 && !isDone) return toolError('There is no such reminder. "list" names those that there are.');
-  const before = await book.cancelled(turn.currentChat);
+  const earlier = await book.cancelled(turn.currentChat);
   const by = { cancelledIn: turn.entry, cancelledAtMs: turn.nowMs() };
-  await turn.write(`reminder:${call}`, book.cancelWithUndo(found, by, before));
+  await turn.write(`reminder:${call}`, book.cancelWithUndo(found, by, earlier));
   return toolText(`Cancelled: ${id}.`);
 }
 

@@ -90,13 +90,13 @@ async function storeTranscript(turn: Turn<Env>, field: string, text: string): Pr
 
 async function listen(turn: Turn<Env>, sound: Sound, transcriber: Transcriber, signal: AbortSignal): Promise<Speech> {
   const file = { what: 'document', ...sound } as const;
-  const loaded = await downloadOnce(turn, { file }, signal);
-  if (loaded.kind === 'unreadable') {
-    const notice = unreadableFile(turn.texts, loaded.why, sound.name);
-    return conclude(refused(`file_${loaded.why}`, notice));
+  const download = await downloadOnce(turn, { file }, signal);
+  if (download.kind === 'unreadable') {
+    const notice = unreadableFile(turn.texts, download.why, sound.name);
+    return conclude(refused(`file_${download.why}`, notice));
   }
-  if (loaded.kind !== 'loaded') return loaded;
-  const result = await transcriber.transcribe(recordingOf(turn, sound, loaded.bytes), signal);
+  if (download.kind !== 'loaded') return download;
+  const result = await transcriber.transcribe(recordingOf(turn, sound, download.bytes), signal);
   if (result.kind === 'heard')
     return { kind: 'words', text: graphemePrefix(result.text, turn.env.settings.INBOUND_TEXT_MAX_CHARS) };
   return verdictOn(turn, result);
@@ -114,15 +114,15 @@ function verdictOn(turn: Turn<Env>, problem: Exclude<Transcription, { kind: 'hea
   return failed(`transcription_${problem.kind}`, turn.texts.notTranscribed, detail);
 }
 
-/** A recording with a name. Telegram names no voice messages, which are OGG with Opus, and no video notes, which are MP4. */
+/** A recording with a name. Telegram states none for voice messages, which are OGG with Opus, and video notes, which are MP4. */
 function recordingOf(turn: Turn, { name, mediaType, seconds }: Sound, bytes: Buffer): Recording {
   const type =
     mediaType !== undefined && /^[\w.+-]+\/[\w.+-]+$/.test(mediaType) ? mediaType : 'application/octet-stream';
   const isMp4 = bytes.toString('latin1', 4, 8) === 'ftyp';
   const ending = ENDINGS[type] ?? (isMp4 ? 'mp4' : 'ogg');
-  const plain = name?.replace(/[^\w.-]+/g, '_');
+  const safeName = name?.replace(/[^\w.-]+/g, '_');
   const about = { payer: turn.payer, ...(seconds !== undefined && { seconds }) };
-  return { bytes, ...about, mediaType: type, name: plain?.includes('.') ? plain : `recording.${ending}` };
+  return { bytes, ...about, mediaType: type, name: safeName?.includes('.') ? safeName : `recording.${ending}` };
 }
 
 const ENDINGS: Readonly<Record<string, string>> = {
@@ -136,7 +136,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   'video/mp4': 'mp4',
 };
 
-/** Estimates the length of a recording that nobody states, at the bit rate of speech on phones. */
+/** The assumed bit rate of a recording without a stated length: that of speech on phones. */
 const BYTES_A_SECOND = 4_000;
 const REASON = { trouble: 'server_error', refused: 'refused', aborted: 'aborted', 'over budget': 'unknown' } as const;
 
@@ -154,9 +154,9 @@ function withBooking(
     async transcribe(recording, signal) {
       const bill = billOf({ ...NO_TOKENS, dollars: dollarsOf(secondsOf(recording)) });
       const bounds = { least: bill, most: bill, certain: bill };
-      const reserved = budget && (await reserveInTime(budget, recording.payer, bounds, signal));
-      if (reserved && 'kind' in reserved)
-        return reserved.reason === 'aborted' ? { kind: 'aborted' } : { kind: 'over budget', failure: reserved };
+      const reservation = budget && (await reserveInTime(budget, recording.payer, bounds, signal));
+      if (reservation && 'kind' in reservation)
+        return reservation.reason === 'aborted' ? { kind: 'aborted' } : { kind: 'over budget', failure: reservation };
       const result = await transcriber.transcribe(recording, signal);
       const isHeard = result.kind === 'heard';
       const billed = isHeard || result.kind === 'aborted';
@@ -165,7 +165,7 @@ function withBooking(
         ...(isHeard ? { event: 'model.answered' } : { event: 'model.failed', reason: REASON[result.kind], billed }),
         ...{ purpose: 'transcription', model, ...NO_TOKENS, ...(dollars !== undefined && { dollars }) },
       };
-      await Promise.all([reserved?.settle(billOf(call)), book(recording.payer, call)]);
+      await Promise.all([reservation?.settle(billOf(call)), book(recording.payer, call)]);
       return result;
     },
   };

@@ -103,7 +103,7 @@ function transcriptionOf(body: string | undefined): Transcription {
     if (typeof text === 'string')
       return { kind: 'heard', text: text.toWellFormed().replaceAll('\0', '').trim(), ...length };
   } catch {
-    // As below.
+    // Invalid JSON is trouble, as below.
   }
   return trouble('status 200 without a transcript');
 }
