@@ -35,7 +35,7 @@ export class FencedError extends Error {
 export interface FencedWrites {
   /**
    * Applies commands atomically, once per step of the message; with an empty step, once per attempt.
-   * Contract: throws `FencedError` when the turn was taken over; `unmet` only when an expected value differs.
+   * Contract: throws `FencedError` when another attempt owns the turn; `unmet` only when an expected value differs.
    */
   write(step: string, commands: readonly Change[], expected?: readonly Expected[]): Promise<Exclude<Written, 'fenced'>>;
   /** Checks ownership just before an effect outside Redis. Contract: throws `FencedError`. */

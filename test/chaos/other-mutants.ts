@@ -75,8 +75,8 @@ const PEOPLE = [
   ]),
   mutant('I12', 'killed-summons-answered', 'an answer that can stand nowhere counts as delivered', [
     'worker/features/guests/feature.ts',
-    "if (put.kind !== 'refused') return put;",
-    "if (put.kind === 'refused') return { kind: 'delivered', record: { parts: 1, confirmed: 1, unsure: 0 } };\n  if (put.kind) return put;",
+    "if (delivery.kind !== 'refused') return delivery;",
+    "if (delivery.kind === 'refused') return { kind: 'delivered', record: { parts: 1, confirmed: 1, unsure: 0 } };\n  if (delivery.kind) return delivery;",
   ]),
 ];
 

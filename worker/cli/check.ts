@@ -152,7 +152,7 @@ async function checkTools(context: CheckContext): Promise<Finding[]> {
 
 const SECRETS = '.env and its keys, the conversations in Redis and all files included';
 
-function serverFinding({ server, problem, unconfined: whyUnconfined, tools, omitted }: McpServerState): Finding {
+function serverFinding({ server, problem, whyUnconfined, tools, omitted }: McpServerState): Finding {
   const omittedNames = omitted.map(({ tool, why }) => `${JSON.stringify(tool)} (${why})`).join(', ');
   const all = `${counted(tools, 'tool')}${omitted.length === 0 ? '' : `; ${omitted.length} left out: ${omittedNames}`}`;
   const finding = { part: `tools of ${server}`, ok: problem === undefined, detail: problem ?? all };

@@ -71,9 +71,9 @@ function stepOf(fields: Readonly<Record<string, string>>, parts: TurnSummary['pa
 
 function partsOf(fields: Readonly<Record<string, string>>): TurnSummary['parts'] {
   if (fields.conclusion === undefined) return undefined;
-  const sent = Object.entries(fields).filter(([name, value]) => /^part:\d+$/.test(name) && value === 'sent').length;
+  const sentParts = Object.entries(fields).filter(([name, value]) => /^part:\d+$/.test(name) && value === 'sent');
   const parts = jsonFields(fields.conclusion)?.parts;
-  return { total: Array.isArray(parts) ? parts.length : 0, sent };
+  return { total: Array.isArray(parts) ? parts.length : 0, sent: sentParts.length };
 }
 
 /** Binds the scripts of an attempt at a message. `Begun` is the type of `begin.lua`'s reply. */

@@ -93,11 +93,11 @@ test.each(
         ? 'it runs more than 40 processes and threads'
         : 'its processes use more than 300 MB of memory';
     expect(textOf(await hanging)).toContain(`server was cut off (${bound}) during the call`);
-    expect(box.state()[0]?.broken).toBe(bound);
+    expect(box.state()[0]?.brokenBound).toBe(bound);
     await serves('a');
     expect(log.find(({ level }) => level === 40)).toMatchObject({ server: 'a', reason: bound });
     expect((await programsWith(server.folder)).filter(isRunning).length).toBeLessThanOrEqual(before.length);
-    await until('the connection has held for a while', () => box.state()[0]?.broken === undefined);
+    await until('the connection has held for a while', () => box.state()[0]?.brokenBound === undefined);
   },
 );
 

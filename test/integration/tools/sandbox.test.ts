@@ -145,7 +145,7 @@ behindBwrap('a stop ends all that a server has started, and so does a crash of t
 behindBwrap('a program that is not there is a problem that says so', async () => {
   const { box } = await confinedServer({ command: 'no-such-program-anywhere' });
   expect(box.state()[0]?.problem).toMatch(/no-such-program-anywhere: not found/);
-  expect(box.state()[0]?.unconfined).toBeUndefined();
+  expect(box.state()[0]?.whyUnconfined).toBeUndefined();
 });
 
 /** The sandbox of a machine without bubblewrap. */
@@ -165,9 +165,9 @@ asNobody(
     // Only what that user may write to.
     const given = { ...server, args: args.slice(0, -1), env: { MCP_TEST_FOLDER: env.MCP_TEST_FOLDER ?? '' } };
     const { say, box } = await startToolbox([given], {}, sandbox);
-    const [{ unconfined } = { unconfined: 'no server' }] = box.state();
-    if (unconfined !== undefined) {
-      process.stderr.write(`not shown here, since this checkout is not open to nobody: ${unconfined}\n`);
+    const [{ whyUnconfined } = { whyUnconfined: 'no server' }] = box.state();
+    if (whyUnconfined !== undefined) {
+      process.stderr.write(`not shown here, since this checkout is not open to nobody: ${whyUnconfined}\n`);
       return;
     }
     expect(await say('a__read', { path: open })).toBe(SECRET);
@@ -183,5 +183,5 @@ asNobody('where that user cannot use what a server is configured with, the serve
   const server = await stdioServer('a');
   const { say, box } = await startToolbox([server], {}, sandbox);
   expect(await say('a__echo', { text: 'here' })).toBe('here');
-  expect(box.state()[0]?.unconfined).toMatch(/the user nobody cannot use/);
+  expect(box.state()[0]?.whyUnconfined).toMatch(/the user nobody cannot use/);
 });

@@ -6,7 +6,7 @@ import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
 
 const WEB: McpServerState = {
-  ...{ server: 'web', problem: undefined, broken: undefined, unconfined: undefined },
+  ...{ server: 'web', problem: undefined, brokenBound: undefined, whyUnconfined: undefined },
   ...{ tools: 1, omitted: [] },
 };
 

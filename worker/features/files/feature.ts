@@ -9,7 +9,7 @@ import { fileKind } from '../../reply/part.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
 
 const TEXT_BYTES_MAX = 1_000_000;
-/** Longer than an answer may wait to be delivered, and for somebody to put back its dead letter. */
+/** Longer than an answer may wait for its delivery, or a dead letter for an operator's retry. */
 const KEEP_SECONDS = 7 * 24 * 3_600;
 const REF = /^[0-9a-f]{64}$/;
 
@@ -32,8 +32,8 @@ const SPEC: ToolSpec = {
 type Source = { content: string } | { ref: string };
 
 /**
- * The built-in tool `send_file`: a file becomes a part of the reply. The call only notes it; the conclusion takes what
- * was noted. A call that is repeated after a crash notes the same file once.
+ * The built-in tool `send_file`: makes a file a part of the reply. A call only stores the file on the turn; the conclusion adds
+ * the stored files. A call that runs again after a crash stores the same file once.
  */
 function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore, 'keep' | 'load'>): Toolbox {
   const partOf = async ({ currentChat }: Turn, name: string, source: Source): Promise<FilePart | undefined> => {
@@ -56,22 +56,22 @@ function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore,
       return inOrder(turn, async () => {
         const part = await partOf(turn, name, source);
         if (part === undefined) return toolError('No bytes are kept under this reference (any more).');
-        const noted = await files.note(turn, id, part);
-        if (noted === 'fenced') throw new FencedError();
-        if (noted === 'full') return toolError(`An answer can bring at most ${FILES_MAX} files: this one is not sent.`);
+        const reply = await files.note(turn, id, part);
+        if (reply === 'fenced') throw new FencedError();
+        if (reply === 'full') return toolError(`An answer can bring at most ${FILES_MAX} files: this one is not sent.`);
         return toolText(`"${name}" will be sent with your answer.`);
       });
     },
   };
 }
 
-/** Runs the work of calls of one attempt one after the other, as they came: a large file takes longer to keep. */
+/** Runs the calls of one attempt one after the other. Otherwise a small file would overtake a large one before it. */
 function createOrder() {
   const last = new WeakMap<Turn, Promise<unknown>>();
   return <Result>(turn: Turn, work: () => Promise<Result>): Promise<Result> => {
-    const mine = (last.get(turn) ?? Promise.resolve()).then(work, work);
-    last.set(turn, mine);
-    return mine;
+    const result = (last.get(turn) ?? Promise.resolve()).then(work, work);
+    last.set(turn, result);
+    return result;
   };
 }
 
@@ -94,31 +94,31 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
 }
 
-/** The longest name of a file that is sent, in UTF-16 units. */
+/** The longest file name, in UTF-16 units. */
 const NAME_CHARS_MAX = 64;
 const EXTENSION = /^\.[A-Za-z0-9]{1,10}$/;
 const SEPARATORS = /[\\/]/;
-/** Control, format and direction characters, halves of pairs, and what no file system takes. */
+/** Control, format and direction characters, lone surrogates, and characters that file systems refuse. */
 const UNFIT = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}<>:"|?*]/gu;
 
 /**
- * The name under which a file is sent: without a path, without characters that change how it is read, at most 64
- * characters long with its extension. Undefined where nothing is left of it, or it has no extension. Pure.
+ * A safe file name from the one that the model asks for: without a path and without invisible or unfit characters, at most 64
+ * characters with its extension. Undefined if there is no extension, or nothing before it. Pure.
  */
-export function fileName(wanted: string): string | undefined {
-  const last = wanted.split(SEPARATORS).at(-1) ?? '';
+export function fileName(requestedName: string): string | undefined {
+  const last = requestedName.split(SEPARATORS).at(-1) ?? '';
   const plain = last.replace(UNFIT, '').replace(/\s+/gu, ' ').trim();
   const dot = plain.lastIndexOf('.');
   const [stem, extension] = [plain.slice(0, Math.max(0, dot)).replace(/^[.\s]+|[.\s]+$/gu, ''), plain.slice(dot)];
   if (dot < 1 || stem === '' || !EXTENSION.test(extension)) return undefined;
-  return `${shortened(stem, NAME_CHARS_MAX - extension.length)}${extension}`;
+  return `${shorten(stem, NAME_CHARS_MAX - extension.length)}${extension}`;
 }
 
-function shortened(stem: string, charsMax: number): string {
+function shorten(stem: string, charsMax: number): string {
   return stem.length <= charsMax ? stem : graphemePrefix(stem, charsMax).trimEnd();
 }
 
-/** Files that the model sends with its answer. The reply itself delivers what was noted. */
+/** Files that the model sends with its answer. The core adds the stored files to the reply and delivers them. */
 export const filesFeature: Feature = {
   name: 'files',
   tools: ({ redis, keys, media }) => createSendFile(notedFiles(redis, keys), media),

@@ -13,46 +13,46 @@ import { NO_PROGRESS } from '../../reply/progress.ts';
 import { forSummons } from '../../tools/toolboxes.ts';
 import { surroundWithTexts } from '../../turn/conclude.ts';
 
-/** The call of the process that accepted the summons is over by then, and noted. */
-const BEGUN_MS = FIRST_MESSAGE_WITHIN_MS + 500;
-const LOOK_MS = 100;
-/** An attempt that has ended otherwise waits for it. */
-const PUT_WITHIN_MS = 10_000;
+/** By then, the accepting process has sent the first message or given up, and has stored the result, unless it died. */
+const FIRST_MESSAGE_STORED_MS = FIRST_MESSAGE_WITHIN_MS + 500;
+const POLL_MS = 100;
+/** Bounds the call that sends the first message: an attempt ends only after this call. */
+const SEND_TIMEOUT_MS = 10_000;
 
-/** Calls of the bot in chats that it is not part of (Telegram's guest mode): one answer, which is edited into one message. */
+/** Answers summons, calls of the bot in chats that it is not part of (Telegram's guest mode), by editing one message. */
 export const guestsFeature: Feature = {
   name: 'guests',
   elsewhere: {
     writer({ from: { id, name }, chatTitle }) {
-      // A title is anybody's words.
+      // Anybody may have written the title.
       const place = chatTitle === undefined ? 'a chat with somebody else' : `the group ${plainName(chatTitle)}`;
       return `${plainName(name)} (id ${id}) calls you in ${place}, of which you see nothing else: all there read your answer, one message of at most 3,500 characters`;
     },
     envOf(env) {
       const settings = { ...env.settings, rich: 'off' as const };
-      // Strangers must not read what a person has spent.
+      // No budget lines: strangers must not read how much money a person has spent.
       return { ...env, settings, budget: undefined, progress: NO_PROGRESS, tools: forSummons(env.tools) };
     },
     begin(turn) {
-      const begun = placeOf(turn, turn.texts.oneMoment).catch(() => undefined);
-      return async () => void (await begun);
+      const placeholder = placeOf(turn, turn.texts.oneMoment).catch(() => undefined);
+      return async () => void (await placeholder);
     },
     deliver,
   },
 };
 
 /**
- * Edits a conclusion into the message that stands where the bot was called, so a repeat does no harm. Where Telegram will never
- * take that, it goes to the person's own chat, and says so. Contract: as `deliver` of the outbox.
+ * Edits a conclusion into the bot's message in the chat of the summons, so that a repeat does no harm. If Telegram refuses that
+ * for good, sends the conclusion to the person's private chat, with a line that says so. Contract: as `deliver` of the outbox.
  */
 async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery> {
   const { env, texts, message } = turn;
-  const isThere = !turn.reply.isPrivate && conclusion.parts.length > 0;
-  if (!isThere) return deliverInChat(turn, conclusion, time);
+  const isForSummons = !turn.reply.isPrivate && conclusion.parts.length > 0;
+  if (!isForSummons) return deliverInChat(turn, conclusion, time);
   const answer = inOne(conclusion, texts.onlyOneMessage);
   const place = await placeOf(turn, answer.text);
-  const put = place.kind === 'there' ? await edit(env, place.inlineId, answer) : place;
-  if (put.kind !== 'refused') return put;
+  const delivery = place.kind === 'there' ? await edit(env, place.inlineId, answer) : place;
+  if (delivery.kind !== 'refused') return delivery;
   const lead = texts.answeredInPrivate(message.ok ? message.value.chatTitle : undefined);
   const privateAnswer = surroundWithTexts([lead], conclusion, []);
   await turn.write('', [turn.reply.markPrivate(), turn.reviseConclusion(privateAnswer)]);
@@ -60,8 +60,8 @@ async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTi
 }
 
 /**
- * The place for the answer. Where the process that accepted the summons died before it put something there, `text` is put
- * there now.
+ * The place for the answer. If the process that accepted the summons died before it sent the first message, sends `text` as
+ * that message.
  */
 async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: 'later'; failure: TelegramFailure }> {
   const { env } = turn;
@@ -69,32 +69,32 @@ async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: '
   const summonses = summonsBook(env.redis, env.keys);
   const { entry } = turn;
   for (;;) {
-    const known = await summonses.look(entry);
-    if (known) return known;
-    const leftMs = BEGUN_MS - turn.ageMs();
+    const place = await summonses.look(entry);
+    if (place) return place;
+    const leftMs = FIRST_MESSAGE_STORED_MS - turn.ageMs();
     if (leftMs <= 0) break;
-    await pause(Math.min(leftMs, LOOK_MS));
+    await pause(Math.min(leftMs, POLL_MS));
   }
   await turn.assertOwned();
-  const answered = await telegram.answerSummons(turn.summons?.queryId ?? '', text, PUT_WITHIN_MS);
+  const result = await telegram.answerSummons(turn.summons?.queryId ?? '', text, SEND_TIMEOUT_MS);
   env.reach('summons answered');
-  if (answered.ok) return (await summonses.put(entry, answered.value.inlineId)) ?? { kind: 'refused' };
-  if (!isFinal(answered.failure)) return { kind: 'later', failure: answered.failure };
+  if (result.ok) return (await summonses.put(entry, result.value.inlineId)) ?? { kind: 'refused' };
+  if (!isFinal(result.failure)) return { kind: 'later', failure: result.failure };
   return (await summonses.refuse(entry)) ?? { kind: 'refused' };
 }
 
-/** Somebody may have deleted the message, or Telegram does not take the format: then the words are tried as they are. */
+/** Edits the message, without formatting if Telegram rejects the formatting. `refused`: e.g. somebody deleted the message. */
 async function edit(
   env: Env,
   inlineId: string,
   { text, entities }: ReturnType<typeof inOne>,
 ): Promise<Delivery | Extract<Place, { kind: 'refused' }>> {
   const { telegram } = env;
-  const formatted = await telegram.editSummoned(inlineId, text, entities);
-  const isRefused = !formatted.ok && formatted.failure.kind === 'rejected' && entities.length > 0;
-  const edited = isRefused ? await telegram.editSummoned(inlineId, text) : formatted;
+  const result = await telegram.editSummoned(inlineId, text, entities);
+  const isFormatRefused = !result.ok && result.failure.kind === 'rejected' && entities.length > 0;
+  const final = isFormatRefused ? await telegram.editSummoned(inlineId, text) : result;
   env.reach('part sent');
-  if (edited.ok) return { kind: 'delivered', record: { parts: 1, confirmed: 1, unsure: 0 } };
-  const isNever = isFinal(edited.failure) || edited.failure.kind === 'message_gone';
-  return isNever ? { kind: 'refused' } : { kind: 'later', failure: edited.failure };
+  if (final.ok) return { kind: 'delivered', record: { parts: 1, confirmed: 1, unsure: 0 } };
+  const isRefused = isFinal(final.failure) || final.failure.kind === 'message_gone';
+  return isRefused ? { kind: 'refused' } : { kind: 'later', failure: final.failure };
 }

@@ -8,7 +8,7 @@ import type { McpLimits } from './limits.ts';
 import type { Link } from './link.ts';
 import { type McpTool, readTool, type ServerTools } from './tool.ts';
 
-/** The part of a server that a call needs. `link` is the last usable connection; `scrub` removes the server's secrets. */
+/** The part of a server that a call needs. `link` is the newest usable connection; `scrub` removes the server's secrets. */
 interface Callee {
   link: Link | undefined;
   limits: McpLimits;
@@ -16,12 +16,12 @@ interface Callee {
 }
 
 const ERROR_CHARS_MAX = 4_000;
-/** A longer text is cut before it is searched for secrets: the search must end soon. */
+/** The search for secrets reads no more of a text, so that it ends soon. */
 const SCRUBBED_CHARS_MAX = 100_000;
 const TIMER_MS_MAX = 2_147_483_647;
-/** Bounded: a run of millions can exhaust the stack of a regular expression. */
+/** Matches at most 1,000 characters at once: a run of millions can exhaust the stack of a regular expression. */
 const UNSEEN = /[\s\p{C}]{1,1000}/gu;
-const UNREACHED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
+const CONNECT_ERRORS = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 
 const MAYBE = 'it may or may not have taken effect';
 const AWAY = "The tool's server is not available right now.";
@@ -29,8 +29,8 @@ const AWAY = "The tool's server is not available right now.";
 const anything = z.unknown();
 
 /**
- * Calls a tool of a server. The SDK's `callTool` is not used: it compiles the server's output schema, with patterns that
- * may run for hours.
+ * Calls a tool of a server. Avoids the SDK's `callTool`, which compiles the server's output schema with its patterns: a
+ * pattern may run for hours.
  *
  * Contract: nothing throws; it ends within the time limit, and on abort at once. Not idempotent in general. Every
  * failure becomes a text, without secrets.
@@ -42,54 +42,54 @@ export async function callTool(
   signal: AbortSignal,
 ): Promise<ToolOutput> {
   const { link, limits } = server;
-  if (link === undefined || link.over.aborted) return toolError(AWAY);
+  if (link === undefined || link.endSignal.aborted) return toolError(AWAY);
   if (signal.aborted) return toolError('The call was called off before it was made.');
   // Each call has its own signal: the SDK never removes its listener, and would cancel calls that ended long ago.
-  const calledOff = new AbortController();
-  const callOff = () => calledOff.abort();
-  signal.addEventListener('abort', callOff);
-  const since = performance.now();
+  const cancellation = new AbortController();
+  const cancel = () => cancellation.abort();
+  signal.addEventListener('abort', cancel);
+  const sinceMs = performance.now();
   try {
     const answer = await link.client.request(
       { method: 'tools/call', params: { name: tool.name, arguments: input } },
       anything,
-      { timeout: Math.min(limits.timeoutMs, TIMER_MS_MAX), signal: calledOff.signal },
+      { timeout: Math.min(limits.timeoutMs, TIMER_MS_MAX), signal: cancellation.signal },
     );
     return outputOf(server, answer);
   } catch (error) {
     if (signal.aborted) return toolError(`The call was called off; ${MAYBE}.`);
-    const end = link.broken === undefined ? 'stopped' : `was cut off (${link.broken})`;
-    if (link.over.aborted) return toolError(`The tool's server ${end} during the call; ${MAYBE}.`);
-    // A server can send the code of a timeout as well, and sooner.
-    const isLate = error instanceof McpError && error.code === ErrorCode.RequestTimeout;
-    if (!isLate || performance.now() - since < limits.timeoutMs - 1) return failureOf(server, error);
+    const end = link.brokenBound === undefined ? 'stopped' : `was cut off (${link.brokenBound})`;
+    if (link.endSignal.aborted) return toolError(`The tool's server ${end} during the call; ${MAYBE}.`);
+    // The clock decides: a server can send the code of a timeout itself, before the time is up.
+    const isTimeout = error instanceof McpError && error.code === ErrorCode.RequestTimeout;
+    if (!isTimeout || performance.now() - sinceMs < limits.timeoutMs - 1) return failureOf(server, error);
     link.probe();
     return toolError(`The tool did not answer within ${limits.timeoutMs / 1000} seconds; ${MAYBE}.`);
   } finally {
-    signal.removeEventListener('abort', callOff);
+    signal.removeEventListener('abort', cancel);
   }
 }
 
 function outputOf(server: Callee, answer: unknown): ToolOutput {
   const output = toolOutput(answer);
   if (!output.isError) return output;
-  const words = shown(server, wordsOf(output), ERROR_CHARS_MAX);
+  const words = safeText(server, wordsOf(output), ERROR_CHARS_MAX);
   const text = words === '' ? 'The tool failed and did not say why.' : words;
   const media = output.parts.filter(({ type }) => type !== 'text');
   return { parts: [{ type: 'text', text }, ...media], isError: true };
 }
 
 function failureOf(server: Callee, error: unknown): ToolOutput {
-  // The call did not reach a tool: there is no server, or the server no longer knows the session.
-  const isForgotten = error instanceof StreamableHTTPError && error.code === 404;
-  if (isForgotten || UNREACHED.has(systemCode(error) ?? '')) return toolError(AWAY);
-  const words = shown(server, wordsOfFailure(error), ERROR_CHARS_MAX);
+  // The call did not reach a tool: nothing listens, or the server no longer knows the session.
+  const isSessionLost = error instanceof StreamableHTTPError && error.code === 404;
+  if (isSessionLost || CONNECT_ERRORS.has(systemCode(error) ?? '')) return toolError(AWAY);
+  const words = safeText(server, errorWords(error), ERROR_CHARS_MAX);
   return toolError(
     error instanceof McpError ? `The call failed: ${words}` : `The call failed on its way (${words}); ${MAYBE}.`,
   );
 }
 
-/** The code of a system error: of the error itself or of its cause. */
+/** The system's code, such as `ECONNREFUSED`, of an error or of its nearest cause that has one. */
 function systemCode(error: unknown): string | undefined {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
   if (typeof code === 'string') return code;
@@ -97,46 +97,44 @@ function systemCode(error: unknown): string | undefined {
 }
 
 /** The message of an error, followed by the system's error code. */
-export function wordsOfFailure(error: unknown): string {
+export function errorWords(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const code = systemCode(error);
   return code === undefined || message.includes(code) ? message : `${message} (${code})`;
 }
 
-/** The server's text as it may be shown: short, and without secrets. */
-function shown({ scrub }: Pick<Callee, 'scrub'>, words: string, charsMax: number): string {
+/** A server's text for the model and the log: at most `charsMax` long, and without secrets. */
+function safeText({ scrub }: Pick<Callee, 'scrub'>, words: string, charsMax: number): string {
   return clip(scrub(cleanText(words.slice(0, SCRUBBED_CHARS_MAX))), charsMax);
 }
 
-/** The server's text on one line, without control characters, for the log and an operator's terminal. */
-export function shownInLine(server: Pick<Callee, 'scrub'>, words: string, charsMax: number): string {
-  return shown(server, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
+/** A server's text on one line, without control characters, for the log and an operator's terminal. */
+export function safeLine(server: Pick<Callee, 'scrub'>, words: string, charsMax: number): string {
+  return safeText(server, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
 }
 
-/** The SDK's schema of a page, without that of the tools: `readTool` judges each tool by itself. */
+/** The SDK's schema of a page of tools, with any value as a tool: `readTool` judges each tool by itself. */
 const pageForm = ListToolsResultSchema.extend({ tools: z.array(z.unknown()) });
 
-/**
- * Asks a server for all its tools, page by page. Rejects when an answer is invalid or does not come.
- */
+/** Asks a server for all its tools, page by page. Rejects when an answer is invalid or does not come. */
 export async function listTools({ client }: Link, limits: McpLimits): Promise<ServerTools> {
   const { pagesMax, toolsMax, connectMs } = limits;
   const list = { tools: [] as McpTool[], omitted: [] as OmittedTool[] };
   // A server without tools says so in its capabilities, and need not support the request.
   if (client.getServerCapabilities()?.tools === undefined) return list;
   let cursor: string | undefined;
-  let listed = 0;
-  for (let pages = 0; pages < pagesMax && listed <= toolsMax; pages++) {
+  let count = 0;
+  for (let pages = 0; pages < pagesMax && count <= toolsMax; pages++) {
     const request = { method: 'tools/list', params: cursor === undefined ? {} : { cursor } };
     const page: z.infer<typeof pageForm> = await client.request(request, pageForm, { timeout: connectMs });
-    for (const entry of page.tools.slice(0, Math.max(0, toolsMax - listed))) {
+    for (const entry of page.tools.slice(0, Math.max(0, toolsMax - count))) {
       const tool = readTool(entry);
       if (tool !== undefined && 'why' in tool) list.omitted.push(tool);
       else if (tool !== undefined) list.tools.push(tool);
     }
-    listed += page.tools.length;
+    count += page.tools.length;
     cursor = page.nextCursor;
-    if (cursor === undefined && listed <= toolsMax) return list;
+    if (cursor === undefined && count <= toolsMax) return list;
   }
   list.omitted.push({ tool: 'the_rest', why: `at most ${toolsMax} tools on ${pagesMax} pages are taken` });
   return list;

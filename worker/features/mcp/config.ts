@@ -3,7 +3,7 @@ import { jsonValue } from '../../../shared/base/fields.ts';
 import { redact } from '../../../shared/base/redact.ts';
 import { clip } from '../../../shared/base/text.ts';
 
-/** When a person is asked before a tool is called: never, unless it is known to only read, or always. */
+/** When the gateway asks a person before it calls a tool: never, unless the tool only reads, or always. */
 const APPROVALS = ['never', 'write', 'always'] as const;
 
 const NAME_CHARS_SHOWN = 80;
@@ -37,16 +37,15 @@ const address = z.string('expected an http or https URL').superRefine((text, pro
 
 const limit = (usual: number) => z.int('expected a whole number').min(1, 'expected a number above 0').default(usual);
 /**
- * The most that a server may send and use. There is room for what servers are known to need: a server that drives a browser has
- * some 500 threads and a gigabyte. Handling a hundred messages a second takes less than a hundredth of a processor. Programs get
- * 1,024 open files where nobody sets more.
+ * The most that a server may send and use. A server that drives a browser needs some 500 threads and 1 GB. Handling 100
+ * messages a second takes less than 1 % of a processor. The usual default of a system is 1,024 open files.
  */
 const limits = z.object({
-  /** Messages a second that answer none of our requests; five times as many may come at once. */
+  /** Messages a second that answer no request of the gateway; five times as many may come at once. */
   messages: limit(100),
   /** Processes and threads of a program. */
   processes: limit(1_024),
-  /** Memory of all its processes. */
+  /** Memory of all processes of a program. */
   memoryMb: limit(2_048),
   /** Open files of one process. */
   openFiles: limit(4_096),
@@ -54,14 +53,14 @@ const limits = z.object({
 export type ServerLimits = z.infer<typeof limits>;
 export const SERVER_LIMITS: ServerLimits = limits.parse({});
 
-/** The settings of every server, however it is reached. */
+/** The settings that programs and HTTP servers share. */
 const general = {
   disabled: z.literal(false, 'expected true or false').optional(),
   limits: limits.default(SERVER_LIMITS),
   approve: z.enum(APPROVALS, 'expected "never", "write" or "always"').default('write'),
   /** Whether guests of a group have its tools that do more than read. */
   guests: z.boolean('expected true or false').default(false),
-  /** Tools that differ from their server, by the server's own names for them; `off` is not offered at all. */
+  /** Approvals of single tools, by the server's own names for them; the model never sees a tool that is `off`. */
   tools: z
     .record(z.string(), z.enum([...APPROVALS, 'off'], 'expected "never", "write", "always" or "off"'))
     .default({}),
@@ -72,7 +71,7 @@ const stdioEntry = z
     type: z.literal('stdio', 'expected "stdio", since there is a command').optional(),
     command: nonEmpty,
     args: z.array(withoutNul, 'expected an array of strings').default([]),
-    /** Given to the program besides the few variables that every program needs. */
+    /** Environment of the program, besides the few variables that every program needs. */
     env: environment.default({}),
     cwd: nonEmpty.optional(),
   })
@@ -97,8 +96,8 @@ export type HttpServer = { name: string } & z.infer<typeof httpEntry>;
 export type McpServer = StdioServer | HttpServer;
 
 /**
- * The result of reading the configuration: the servers in the order of the file, and the names of all, those that are
- * disabled included; or every problem at once.
+ * The result of reading the configuration: the servers in the order of the file, and the names of all, disabled ones
+ * included; or all problems.
  */
 export type McpConfigReading =
   | { ok: true; servers: readonly McpServer[]; names: readonly string[] }
@@ -109,10 +108,9 @@ const file = z.looseObject({
 });
 
 /**
- * Reads the usual MCP configuration, `{"mcpServers": {"name": {"command", …} or {"url", …}}}`. Pure. All problems are
- * found in one pass; each names the server and the field, and never quotes a value, since that may be a secret. Unknown
- * keys are ignored, and a server with `"disabled": true` is not read at all. Nothing is expanded: `${VAR}` stays as
- * written.
+ * Reads the usual MCP configuration, `{"mcpServers": {"name": {"command", …} or {"url", …}}}`. Pure. Finds all problems
+ * in one pass; each names the server and the field, and never quotes a value, which may be a secret. Ignores unknown keys
+ * and servers with `"disabled": true`. Expands nothing: `${VAR}` stays as written.
  */
 export function readMcpConfig(json: string): McpConfigReading {
   const value = jsonValue(json);
@@ -145,20 +143,20 @@ function readServer(name: string, entry: unknown): { server?: McpServer; problem
   return read.success ? { server: { name, ...read.data }, problems: [] } : refuse(read.error.issues.map(fault));
 }
 
-/** A problem with its path. The path has keys; no value is ever part of a problem. */
+/** A problem behind the path of keys to its field. Never quotes a value. */
 function fault(issue: { path: readonly PropertyKey[]; message: string }): string {
   const place = issue.path.map((key) => clip(String(key), NAME_CHARS_SHOWN).toWellFormed()).join('.');
   return place === '' ? issue.message : `${place}: ${issue.message}`;
 }
 
-/** Shorter values are not replaced: they are likely to be part of plain words. */
+/** Shorter values stay in a text: they are likely to be part of ordinary words. */
 const SECRET_CHARS_MIN = 8;
 /** Parts of an address from this length on are probably keys. */
 const ADDRESS_SECRET_CHARS_MIN = 16;
 
 /**
- * Makes a text safe for logs and answers: replaces every secret of this server's configuration, and then everything
- * that looks like a credential. Short values stay.
+ * Returns a function that makes a text safe for logs and answers: it replaces every secret of this server's configuration,
+ * and then everything that looks like a credential. Short values stay.
  */
 export function scrubberOf(server: McpServer): (text: string) => string {
   const secrets = server.kind === 'stdio' ? Object.values(server.env).flatMap(forms) : httpSecrets(server);
@@ -169,7 +167,7 @@ export function scrubberOf(server: McpServer): (text: string) => string {
 function httpSecrets({ url, headers }: HttpServer): string[] {
   const { pathname, searchParams } = new URL(url);
   const inAddress = pathname.split('/').filter((part) => part.length >= ADDRESS_SECRET_CHARS_MIN);
-  // `Bearer x` is replaced as a whole, and `x` alone as well.
+  // For `Bearer x`, both the whole value and `x` alone are secrets.
   const inHeaders = Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
   return [...inHeaders, ...inAddress, ...searchParams.values()].flatMap(forms);
 }
@@ -177,8 +175,8 @@ function httpSecrets({ url, headers }: HttpServer): string[] {
 /** A secret as it is, line by line, and as it appears inside JSON or an address. */
 function forms(secret: string): string[] {
   const plain = [secret.trim(), ...secret.split(/\r?\n/)];
-  const written = plain.flatMap((text) => [text, JSON.stringify(text).slice(1, -1), encode(text)]);
-  return written.filter((text) => text.length >= SECRET_CHARS_MIN);
+  const spellings = plain.flatMap((text) => [text, JSON.stringify(text).slice(1, -1), encode(text)]);
+  return spellings.filter((text) => text.length >= SECRET_CHARS_MIN);
 }
 
 function encode(text: string): string {

@@ -3,22 +3,22 @@ import { z } from 'zod';
 import { clip, graphemePrefix } from '../../../shared/base/text.ts';
 import { type ToolOutput, type ToolPart, toolError } from '../../tools/toolbox.ts';
 
-/** How much of an answer is kept: UTF-16 units of all texts together, and pieces of content. */
+/** The most that the model gets of one answer: UTF-16 units of all texts together, and pieces of content. */
 export const CONTENT_LIMITS = { textCharsMax: 4 * 1024 * 1024, itemsMax: 1_000 };
 
-/** Bounded: a run of millions can exhaust the stack of a regular expression. */
+/** Matches at most 1,000 characters at once: a run of millions can exhaust the stack of a regular expression. */
 const BLANKS = /[\s\p{Cc}]{1,1000}/gu;
 const LABEL_CHARS_MAX = 300;
-/** The beginning of a PNG, JPEG, GIF or WebP in base64, with enough after it to rule out a word; a slash may be escaped. */
+/** The beginning of a PNG, JPEG, GIF or WebP in base64; 200 characters after it rule out a word. A slash may be escaped. */
 const PICTURE_START = /(?:iVBORw0KGgo|\\?\/9j\\?\/|R0lGOD|UklGR)[A-Za-z0-9+/=\\]{200}/g;
 const NOT_BASE64 = /[^A-Za-z0-9+/=\\]/g;
 
-/** The SDK's schema of an answer, without that of its content: there may be millions of pieces, and few are read. */
+/** The SDK's schema of an answer, with any value as content: of perhaps millions of pieces, only the first are read. */
 const answerForm = CallToolResultSchema.extend({ content: z.array(z.unknown()).default([]) });
 
 /**
  * A server's answer to a call, as parts for the model. Pure; takes any JSON and never throws. Pictures and audio stay
- * that; anything else that is not text is named with its type and size. Structured content is taken only where there is no
+ * as they are; of other binary content, only address, type and size remain. Structured content counts only in an answer without
  * text: a server sends it as text too. Texts are well-formed, without NUL and base64 pictures, never empty, and bounded
  * in all; a cut states the full length.
  */
@@ -32,8 +32,8 @@ export function toolOutput(answer: unknown, limits = CONTENT_LIMITS): ToolOutput
   if (structuredContent !== undefined && !parts.some(({ type }) => type === 'text')) {
     parts.push(textPart(json(structuredContent)));
   }
-  const shown = cut(parts, limits.textCharsMax).map(withoutPictures);
-  return { parts: shown.filter((part) => part.type !== 'text' || part.text !== ''), isError };
+  const safeParts = cut(parts, limits.textCharsMax).map(withoutPictures);
+  return { parts: safeParts.filter((part) => part.type !== 'text' || part.text !== ''), isError };
 }
 
 /** All texts of an output joined, for an error text. */
@@ -41,7 +41,7 @@ export function wordsOf({ parts }: ToolOutput): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
 
-/** A text without lone surrogates and NUL, which no API takes. */
+/** A text without lone surrogates and NUL, which no API accepts. */
 export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll('\0', '');
 }
@@ -70,7 +70,7 @@ function mediaOf({ type, data, mimeType }: { type: 'image' | 'audio'; data: stri
   return type === 'image' ? { type, bytes } : { type, bytes, mimeType: label(mimeType) };
 }
 
-/** The server's own word for something, on one short line. */
+/** A server's name for something, on one line of at most 300 characters. */
 function label(text: string): string {
   return clip(cleanText(text).replaceAll(BLANKS, ' '), LABEL_CHARS_MAX).trim();
 }
@@ -79,39 +79,39 @@ function json(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch {
-    // JSON cannot be written when it nests too deeply, or is too large for one string.
+    // `JSON.stringify` throws on a value that nests too deeply, or is too large for one string.
     return '[structured content that cannot be shown]';
   }
 }
 
-/** The first texts that have `charsMax` UTF-16 units together, and all that is not text. */
+/** All media, and the texts up to `charsMax` UTF-16 units together. */
 function cut(parts: readonly ToolPart[], charsMax: number): readonly ToolPart[] {
   const chars = parts.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), 0);
   if (chars <= charsMax) return parts;
-  let left = charsMax;
+  let charsLeft = charsMax;
   return parts.flatMap((part): ToolPart[] => {
     if (part.type !== 'text') return [part];
-    if (left === 0) return [];
-    const text = graphemePrefix(part.text, left);
-    left = text.length < part.text.length ? 0 : left - text.length;
-    const marker = left === 0 ? `\n[… cut: the whole text had ${chars} characters …]` : '';
+    if (charsLeft === 0) return [];
+    const text = graphemePrefix(part.text, charsLeft);
+    charsLeft = text.length < part.text.length ? 0 : charsLeft - text.length;
+    const marker = charsLeft === 0 ? `\n[… cut: the whole text had ${chars} characters …]` : '';
     return [{ type: 'text', text: `${text}${marker}` }];
   });
 }
 
-/** Replaces pictures in base64, which cost much as text and show nothing. */
+/** Replaces pictures in base64: as text they cost many tokens and show nothing. */
 function withoutPictures(part: ToolPart): ToolPart {
   if (part.type !== 'text') return part;
   const { text } = part;
-  let shown = '';
+  let result = '';
   let end = 0;
-  // The end of a picture is looked for apart: one expression over a picture of millions exhausts its stack.
+  // A second expression finds the end: one expression over a picture of millions of characters exhausts its stack.
   for (const { index } of text.matchAll(PICTURE_START)) {
     if (index < end) continue;
-    shown += text.slice(end, index);
+    result += text.slice(end, index);
     NOT_BASE64.lastIndex = index;
     end = NOT_BASE64.exec(text)?.index ?? text.length;
-    shown += `[a picture in base64, ${end - index} characters]`;
+    result += `[a picture in base64, ${end - index} characters]`;
   }
-  return { type: 'text', text: shown + text.slice(end) };
+  return { type: 'text', text: result + text.slice(end) };
 }

@@ -18,9 +18,9 @@ export const mcpFeature: Feature = {
     const { startConfinedMcp } = await import('./toolbox.ts');
     const redis = connectRedis(redisAddress, 'patient');
     const tools = await startConfinedMcp(settings, servers, { timeoutMs: settings.TOOL_TIMEOUT_MS }, log);
-    const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
-    if (open.length > 0)
-      log.warn({ servers: open }, 'tool servers are not sandboxed: they can read what this process can');
+    const unconfined = tools.state().flatMap(({ server, whyUnconfined: why }) => (why ? [{ server, why }] : []));
+    if (unconfined.length > 0)
+      log.warn({ servers: unconfined }, 'tool servers are not sandboxed: they can read what this process can');
     const queue = (alert: Parameters<typeof queueAlert>[2]) => queueAlert(redis, keysOf(0), alert);
     const watch = watchToolServers({ state: tools.state, queue, log, limits });
     return {
@@ -34,22 +34,21 @@ export const mcpFeature: Feature = {
   },
 };
 
-/** A server may change its list at any rate; the alert about omitted tools is sent at most once in this time. */
+/** The least time between two alerts about omitted tools of one server, which may change its list at any rate. */
 const OMITTED_EVERY_MS = 3_600_000;
 
-/** The newest alerts about one server, by the steady clock of this process. */
-interface Notified {
+/** The state of one server at its newest alerts. Times are of `performance.now()`. */
+interface ServerAlerts {
   downSinceMs?: number | undefined;
   /** `up`, `down`, or the bound that the server broke. */
   health?: string;
-  omitted: string;
+  omittedJson: string;
   omittedMs: number;
 }
 
 /**
- * Queues an alert when a tool server has been down for `toolServerDownMs`, when it breaks a bound, when it is up again, and when tools
- * of it are left out. A server that is up is reported once after each start: an earlier process may have ended while the
- * server was down.
+ * Queues an alert when a tool server has been down for `toolServerDownMs`, breaks a bound, is up again, or has tools that are
+ * omitted. Reports a server that is up once after each start: an earlier process may have ended while it was down.
  */
 export function watchToolServers({
   state,
@@ -58,37 +57,37 @@ export function watchToolServers({
   limits: { toolServersEveryMs: everyMs, toolServerDownMs: downMs },
 }: {
   state(): readonly McpServerState[];
-  /** Contract: rejects when the alert could not be queued; it is tried again. */
+  /** Contract: rejects when it could not queue the alert; the next round tries again. */
   queue(alert: Alert): Promise<void>;
   log: Logger;
   limits: Pick<Limits, 'toolServersEveryMs' | 'toolServerDownMs'>;
 }): Service {
-  const servers = new Map<string, Notified>();
-  const look = async (now: McpServerState): Promise<void> => {
-    const { server, problem, broken, omitted } = now;
-    const known = servers.get(server) ?? { omitted: '[]', omittedMs: Number.NEGATIVE_INFINITY };
-    servers.set(server, known);
+  const servers = new Map<string, ServerAlerts>();
+  const notify = async (now: McpServerState): Promise<void> => {
+    const { server, problem, brokenBound, omitted } = now;
+    const last = servers.get(server) ?? { omittedJson: '[]', omittedMs: Number.NEGATIVE_INFINITY };
+    servers.set(server, last);
     const nowMs = performance.now();
-    known.downSinceMs = problem === undefined ? undefined : (known.downSinceMs ?? nowMs);
-    const health = broken ?? (problem === undefined ? 'up' : 'down');
-    const isBrief = health === 'down' && nowMs - (known.downSinceMs ?? nowMs) < downMs;
-    if (known.health !== health && !isBrief) {
-      await queue(toolServerAlert(server, health === 'up', broken));
-      known.health = health;
+    last.downSinceMs = problem === undefined ? undefined : (last.downSinceMs ?? nowMs);
+    const health = brokenBound ?? (problem === undefined ? 'up' : 'down');
+    const isBrief = health === 'down' && nowMs - (last.downSinceMs ?? nowMs) < downMs;
+    if (last.health !== health && !isBrief) {
+      await queue(toolServerAlert(server, health === 'up', brokenBound));
+      last.health = health;
     }
     const tools = JSON.stringify(omitted);
-    if (tools === known.omitted || nowMs - known.omittedMs < OMITTED_EVERY_MS) return;
+    if (tools === last.omittedJson || nowMs - last.omittedMs < OMITTED_EVERY_MS) return;
     if (omitted.length > 0) {
       await queue(omittedToolsAlert(server, omitted));
       log.warn({ server, omitted }, 'tools of a server are left out');
     }
-    known.omitted = tools;
-    known.omittedMs = nowMs;
+    last.omittedJson = tools;
+    last.omittedMs = nowMs;
   };
   return runLoop({
     name: 'tool servers',
     async round() {
-      for (const each of state()) await look(each);
+      for (const each of state()) await notify(each);
       return everyMs;
     },
     retryMs: everyMs,

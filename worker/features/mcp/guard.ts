@@ -2,76 +2,76 @@ import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/tran
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js';
 
 /**
- * A server may send this many seconds' worth of messages at once, e.g. its log after the start. Reading and answering 500
- * small messages takes the event loop some 30 ms.
+ * A server may send the messages of this many seconds at once, e.g. its log after the start. Reading and answering 500 small
+ * messages takes the event loop some 30 ms.
  */
 const BURST_SECONDS = 5;
 /** This many bytes count as one more message: reading them takes about as long. */
 const BYTES_PER_MESSAGE = 64 * 1024;
 /** Opening a stream takes the event loop about a millisecond, as long as reading this many small messages. */
 const MESSAGES_PER_STREAM = 20;
-/** Our answers that the server has not read yet. The gateway offers servers nothing, so it only answers single pings. */
+/** The gateway's answers that the server has not read yet. It offers servers nothing, so it answers only single pings. */
 const ANSWERS_MAX = 32;
-/** Lines or events of one connection that are no messages. The SDK reports them without their length. */
+/** Lines or events of one connection that are no messages. The SDK reports each without its length. */
 const NO_MESSAGES_MAX = 20;
 
 /**
- * The bounds of one connection, whatever its transport. The first bound that the server breaks ends the connection, and
- * nothing passes any more in either direction.
+ * The bounds of one connection, over any transport. The first bound that the server breaks ends the connection: from then
+ * on, nothing passes in either direction.
  */
 export class Guard {
-  /** Bytes of one message, and of all messages that wait until the server takes them. */
+  /** Bytes of one message, and of all messages that the server has not read yet. */
   readonly messageBytesMax: number;
   /** The bound that the server broke, as a text without words of the server. */
-  broken: string | undefined;
+  brokenBound: string | undefined;
   readonly #messagesPerSecond: number;
   readonly #end: (bound: string) => void;
-  #left: number;
+  #messagesLeft: number;
   #countedAtMs = performance.now();
 
-  /** `messagesPerSecond` bounds the messages that answer no request of ours. `end` is called once. */
+  /** `messagesPerSecond` bounds the messages that answer no request. `end` is called at most once. */
   constructor(messagesPerSecond: number, messageBytesMax: number, end: (bound: string) => void) {
     this.messageBytesMax = messageBytesMax;
     this.#messagesPerSecond = messagesPerSecond;
     this.#end = end;
-    this.#left = messagesPerSecond * BURST_SECONDS;
+    this.#messagesLeft = messagesPerSecond * BURST_SECONDS;
   }
 
-  /** Counts messages, and other work, that the server causes without a request of ours. */
+  /** Counts messages, and other work, that the server causes without a request of the gateway. */
   count(messages: number, bytes = 0): void {
     const perSecond = this.#messagesPerSecond;
     const nowMs = performance.now();
-    const regained = ((nowMs - this.#countedAtMs) / 1_000) * perSecond;
-    this.#left = Math.min(this.#left + regained, perSecond * BURST_SECONDS);
+    const refill = ((nowMs - this.#countedAtMs) / 1_000) * perSecond;
+    this.#messagesLeft = Math.min(this.#messagesLeft + refill, perSecond * BURST_SECONDS);
     this.#countedAtMs = nowMs;
-    // The check precedes the charge: one message of any size passes, and the messages after it pay for it.
-    if (this.#left <= 0) this.breach(`it sent more than ${perSecond} messages a second that answer no request`);
-    this.#left -= messages + bytes / BYTES_PER_MESSAGE;
+    // Checks before it subtracts: one message of any size passes, and uses up the rate of later messages.
+    if (this.#messagesLeft <= 0) this.breach(`it sent more than ${perSecond} messages a second that answer no request`);
+    this.#messagesLeft -= messages + bytes / BYTES_PER_MESSAGE;
   }
 
-  /** Ends the connection, since the server sent a message that is too large. */
+  /** Ends the connection: the server sent a message that is too large. */
   breachSize(): void {
     this.breach(`it sent a message of more than ${this.messageBytesMax} bytes`);
   }
 
-  /** Ends the connection, since the server broke this bound. */
+  /** Ends the connection: the server broke this bound. */
   breach(bound: string): void {
-    if (this.broken !== undefined) return;
-    this.broken = bound;
+    if (this.brokenBound !== undefined) return;
+    this.brokenBound = bound;
     this.#end(bound);
   }
 }
 
 /**
- * A transport between the SDK's protocol and the SDK's transport. It counts every message that answers no request of ours:
- * requests, notifications, answers with an unknown id, and text that is no message. It also bounds the messages that wait
- * until the server takes them.
+ * A transport between the SDK's protocol and the SDK's transport. It counts every message that answers no request of the
+ * gateway: requests, notifications, answers with an unknown id, and text that is no message. It also bounds the messages
+ * that the server has not read yet.
  */
-export function guarded(inner: Transport, guard: Guard): Transport {
-  const asked = new Set<RequestId>();
+export function guardTransport(inner: Transport, guard: Guard): Transport {
+  const openRequests = new Set<RequestId>();
   let [answers, bytes, noMessages] = [0, 0, 0];
-  const wait = (message: JSONRPCMessage, size: number) => {
-    if ('method' in message && 'id' in message) asked.add(message.id);
+  const countUnread = (message: JSONRPCMessage, size: number) => {
+    if ('method' in message && 'id' in message) openRequests.add(message.id);
     if (!('method' in message)) answers += 1;
     bytes += size;
     if (answers > ANSWERS_MAX) guard.breach(`it left more than ${ANSWERS_MAX} answers to its requests unread`);
@@ -86,9 +86,9 @@ export function guarded(inner: Transport, guard: Guard): Transport {
     setProtocolVersion: (version) => inner.setProtocolVersion?.(version),
     async send(message, options) {
       const size = JSON.stringify(message).length;
-      wait(message, size);
+      countUnread(message, size);
       try {
-        if (guard.broken !== undefined) throw new Error('the connection is over');
+        if (guard.brokenBound !== undefined) throw new Error('the connection is over');
         await inner.send(message, options);
       } finally {
         if (!('method' in message)) answers -= 1;
@@ -99,13 +99,13 @@ export function guarded(inner: Transport, guard: Guard): Transport {
   inner.onerror = (error) => {
     if (isNoMessage(error)) noMessages += 1;
     if (noMessages > NO_MESSAGES_MAX) guard.breach(`it sent more than ${NO_MESSAGES_MAX} texts that are no messages`);
-    if (guard.broken === undefined && !isNoMessage(error)) outer.onerror?.(error);
+    if (guard.brokenBound === undefined && !isNoMessage(error)) outer.onerror?.(error);
   };
   inner.onmessage = (message, extra) => {
-    if (guard.broken !== undefined) return;
-    const isAnswer = !('method' in message) && message.id !== undefined && asked.delete(message.id);
+    if (guard.brokenBound !== undefined) return;
+    const isAnswer = !('method' in message) && message.id !== undefined && openRequests.delete(message.id);
     if (!isAnswer) guard.count(1, JSON.stringify(message).length);
-    if (guard.broken === undefined) outer.onmessage?.(message, extra);
+    if (guard.brokenBound === undefined) outer.onmessage?.(message, extra);
   };
   return outer;
 }
@@ -117,19 +117,19 @@ function isNoMessage(error: Error): boolean {
 
 /**
  * A `fetch` for an untrusted server: the SDK's transport over HTTP reads messages of any size. The bytes of a stream count
- * against the rate; those of a stream that answers a request count from `messageBytesMax` on.
+ * against the rate. In a stream that answers a request, the first `messageBytesMax` bytes are free.
  */
 export function boundedFetch(guard: Guard): FetchLike {
   const bytesMax = guard.messageBytesMax;
   return async (url, init) => {
     const isRequest = init?.method === 'POST';
-    // The server decides how often the SDK opens the stream again, down to without any pause.
+    // The server decides how often the SDK opens the stream again, even without any pause.
     if (init?.method === 'GET') guard.count(MESSAGES_PER_STREAM);
     const response = await fetch(url, init);
     if (response.body === null) return response;
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
     let [bytes, bytesInAll] = [0, 0];
-    const bounded = new TransformStream<Uint8Array, Uint8Array>({
+    const limiter = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         if (!isStream && bytesInAll === 0 && isList(chunk))
           guard.breach('it answered a request with a list of messages');
@@ -138,22 +138,22 @@ export function boundedFetch(guard: Guard): FetchLike {
         const end = isStream ? endOfLastEvent(chunk) : 0;
         bytes = chunk.length - end + (end === 0 ? bytes : 0);
         if (bytes > bytesMax) guard.breachSize();
-        const bound = guard.broken;
+        const bound = guard.brokenBound;
         if (bound === undefined) controller.enqueue(chunk);
         else controller.error(new Error(bound));
       },
     });
     const { status, statusText, headers } = response;
-    return new Response(response.body.pipeThrough(bounded), { status, statusText, headers });
+    return new Response(response.body.pipeThrough(limiter), { status, statusText, headers });
   };
 }
 
-/** Whether JSON is a list. The SDK would check all its entries, perhaps a million, in one go. */
+/** Whether JSON begins as a list. The SDK would check all its entries, perhaps a million, without a pause. */
 function isList(start: Uint8Array): boolean {
   return Buffer.from(start.buffer, start.byteOffset, start.byteLength).toString('latin1').trimStart().startsWith('[');
 }
 
-/** The end of the last event in a chunk, which is after an empty line; 0 where none ends there. */
+/** The end of the last event in a chunk, after its empty line; 0 if no event ends there. */
 function endOfLastEvent(chunk: Uint8Array): number {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   const [lines, crlfLines] = [bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n')];

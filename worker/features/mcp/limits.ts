@@ -1,4 +1,4 @@
-/** The default limits of a tool server, besides those that MCP_CONFIG sets. */
+/** The limits of tool servers that `MCP_CONFIG` cannot set. */
 export const LIMITS = {
   /** How long the start waits for servers; the others keep connecting in the background. */
   startMs: 10_000,
@@ -9,17 +9,17 @@ export const LIMITS = {
   /** The wait before the first reconnect; doubles with each try, up to `retryMaxMs`. */
   retryMs: 1_000,
   retryMaxMs: 60_000,
-  /** A connection that lasted this long was sound, and resets the waits. */
+  /** A connection that lasted this long counts as stable: the next wait is `retryMs` again. */
   steadyMs: 60_000,
   /** The least time between two reads of a list of tools that keeps changing. */
   relistMs: 1_000,
-  /** A longer message ends the connection. A line of this size takes the SDK's transport half a second to gather. */
+  /** A longer message ends the connection. The SDK's transport needs half a second to read a line of this size. */
   messageBytesMax: 10 * 1024 * 1024,
   pagesMax: 50,
   toolsMax: 500,
   /**
-   * How large the definitions of all tools may be together: about 50,000 tokens, a quarter of the smallest window of
-   * current models. Some 200 tools of ordinary size fit.
+   * Characters of the definitions of all tools together: about 50,000 tokens, a quarter of the smallest window of current
+   * models. Some 200 tools of ordinary size fit.
    */
   toolsCharsMax: 200_000,
 };

@@ -8,35 +8,35 @@ import { ErrorCode, type JSONRPCMessage, McpError } from '@modelcontextprotocol/
 import { within } from '../../../shared/base/lifecycle.ts';
 import { isRunning } from '../../../shared/base/machine.ts';
 import type { HttpServer, McpServer, StdioServer } from './config.ts';
-import { boundedFetch, Guard, guarded } from './guard.ts';
+import { boundedFetch, Guard, guardTransport } from './guard.ts';
 import type { McpLimits } from './limits.ts';
 import { watchUse } from './processes.ts';
-import { confined, type Sandbox } from './sandbox.ts';
+import { confinedCommand, type Sandbox } from './sandbox.ts';
 
-/** How a server that is a program is started. */
+/** The surroundings of a server that is a program. */
 interface ProgramSettings {
-  /** Home in a sandbox, and working folder where the configuration names none; created when missing, for its user alone. */
+  /** Home in a sandbox, and working folder if the configuration names none. Created if missing, for its user alone. */
   folder: string;
   sandbox: Sandbox;
-  /** Called with each line on its standard error, up to a rate. */
+  /** Called with each line of standard error, up to 600 a minute. */
   onStderr(line: string): void;
 }
 
 /**
  * One connection to a server, from the first try to the end.
  *
- * Contract: nothing throws or rejects, apart from `ready`. A link that is over stays over, and ends the requests that
- * wait for an answer. Every member may be used at any time and any number of times.
+ * Contract: nothing throws or rejects, apart from `ready`. A link ends once, and with it the requests that wait for an
+ * answer. Every member may be used at any time and any number of times.
  */
 export class Link {
   readonly client = new Client({ name: 'spillway', version: '1' }, { capabilities: {} });
   /** Resolves when the server has answered the handshake. */
   readonly ready: Promise<void>;
   readonly #limits: McpLimits;
-  readonly #over = new AbortController();
+  readonly #ended = new AbortController();
   readonly #guard: Guard;
   #connection: Connection | undefined;
-  #leaving: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
   #isProbing = false;
 
   /** Starts to connect. */
@@ -44,23 +44,23 @@ export class Link {
     this.#limits = limits;
     this.#guard = new Guard(server.limits.messages, limits.messageBytesMax, (bound) => this.end(bound));
     this.ready = this.#connect(server, settings);
-    // Whoever does not await `ready` sees the end through `over`.
+    // A caller that does not await `ready` learns of the end from `endSignal`.
     this.ready.catch(() => undefined);
   }
 
-  /** Aborted when the connection is over, whichever side ended it; the reason is a text. */
-  get over(): AbortSignal {
-    return this.#over.signal;
+  /** Aborted when either side has ended the connection; the reason is a text. */
+  get endSignal(): AbortSignal {
+    return this.#ended.signal;
   }
 
   /** The bound that the server broke, as a text without words of the server, if the connection ended for that. */
-  get broken(): string | undefined {
-    return this.#guard.broken;
+  get brokenBound(): string | undefined {
+    return this.#guard.brokenBound;
   }
 
-  /** Asks the server whether it is still there; if not, the link is over. */
+  /** Pings the server, and ends the link if the server does not answer. */
   probe(): void {
-    if (this.#isProbing || this.over.aborted || this.client.getServerCapabilities() === undefined) return;
+    if (this.#isProbing || this.endSignal.aborted || this.client.getServerCapabilities() === undefined) return;
     this.#isProbing = true;
     void isAlive(this.client, this.#limits.probeMs).then((alive) => {
       this.#isProbing = false;
@@ -69,16 +69,16 @@ export class Link {
   }
 
   end(reason: string): void {
-    if (this.over.aborted) return;
-    this.#over.abort(reason);
+    if (this.endSignal.aborted) return;
+    this.#ended.abort(reason);
     this.client.transport?.onclose?.();
   }
 
-  /** Ends it, and resolves when neither a session nor a process is left. */
+  /** Ends the link. Resolves when the HTTP session or the process has ended, or after some seconds. */
   close(): Promise<void> {
     this.end('closed by us');
-    this.#leaving ??= this.#connection?.leave() ?? Promise.resolve();
-    return this.#leaving;
+    this.#closing ??= this.#connection?.close() ?? Promise.resolve();
+    return this.#closing;
   }
 
   async #connect(server: McpServer, settings: ProgramSettings): Promise<void> {
@@ -90,28 +90,28 @@ export class Link {
   }
 }
 
-/** A transport, and the way to end it with all that belongs to it. */
+/** A transport, and a function that ends it together with its session or process. */
 interface Connection {
   transport: Transport;
-  leave(): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** A word of a line that probably says why a program ends. */
 const FAULT = /\b(?:error|can't|cannot|no such|not found|denied|refused)\b/i;
-/** How long the supervisor of a program may take to kill all that the program started. */
-const KILLED_MS = 5_000;
+/** How long the supervisor may take to kill a program and all that the program started. */
+const KILL_MS = 5_000;
 
-/** The SDK's transport, with one write at a time: its `send` adds a listener to the pipe for each write that waits. */
+/** The SDK's transport, with one write at a time. Its own `send` adds a listener to the pipe for each write that waits. */
 class Program extends StdioClientTransport {
-  #sent = Promise.resolve();
+  #lastWrite = Promise.resolve();
 
   override send(message: JSONRPCMessage): Promise<void> {
-    this.#sent = this.#sent.catch(() => undefined).then(() => super.send(message));
-    return this.#sent;
+    this.#lastWrite = this.#lastWrite.catch(() => undefined).then(() => super.send(message));
+    return this.#lastWrite;
   }
 }
 
-/** A program that speaks MCP on its standard input and output. It also ends when this process is killed. */
+/** Starts a program that speaks MCP on its standard input and output. The program also ends when this process is killed. */
 function connectProgram(
   server: StdioServer,
   guard: Guard,
@@ -122,7 +122,7 @@ function connectProgram(
   if (server.cwd === undefined || sandbox.kind !== 'none') mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (sandbox.kind === 'user') chownSync(folder, sandbox.uid, sandbox.gid);
   const maxBufferSize = guard.messageBytesMax;
-  const program = new Program({ ...confined(server, folder, sandbox), stderr: 'pipe', maxBufferSize });
+  const program = new Program({ ...confinedCommand(server, folder, sandbox), stderr: 'pipe', maxBufferSize });
   let fault = '';
   readLines(program.stderr as Readable, (line) => {
     if (FAULT.test(line)) fault = `; it said: ${line}`;
@@ -130,7 +130,7 @@ function connectProgram(
   });
   let pid: number | undefined;
   let stopWatch = () => {};
-  const transport = guarded(program, guard);
+  const transport = guardTransport(program, guard);
   transport.start = async () => {
     await program.start();
     pid = program.pid ?? undefined;
@@ -139,36 +139,36 @@ function connectProgram(
   transport.onerror = ({ message }) => {
     if (message.startsWith('ReadBuffer exceeded')) guard.breachSize();
   };
-  const gone = Promise.withResolvers<void>();
+  const exit = Promise.withResolvers<void>();
   program.onclose = () => {
     pid = undefined;
-    gone.resolve();
+    exit.resolve();
     end(`its process ended${fault}`);
   };
-  const leave = async () => {
+  const close = async () => {
     stopWatch();
     // A server that broke a bound gets no time to end by itself.
-    if (guard.broken !== undefined && pid !== undefined && isRunning(pid)) process.kill(pid, 'SIGHUP');
+    if (guard.brokenBound !== undefined && pid !== undefined && isRunning(pid)) process.kill(pid, 'SIGHUP');
     await program.close();
-    await within(gone.promise, KILLED_MS);
+    await within(exit.promise, KILL_MS);
   };
-  return { transport, leave };
+  return { transport, close };
 }
 
 const STDERR_LINE_CHARS_MAX = 2_000;
 const STDERR_LINES_PER_MINUTE = 600;
 
-/** Reads lines up to a rate, and says when more were dropped. A line that is too long is reported as far as it arrived. */
+/** Reads up to 600 lines a minute, and reports when it drops more. Cuts each line to 2,000 characters. */
 function readLines(stream: Readable, onLine: (line: string) => void): void {
-  let [rest, lines, sinceMs] = ['', 0, performance.now()];
+  let [rest, count, sinceMs] = ['', 0, performance.now()];
   stream.setEncoding('utf8').on('data', (text: string) => {
-    if (performance.now() - sinceMs > 60_000) [lines, sinceMs] = [0, performance.now()];
-    if (lines > STDERR_LINES_PER_MINUTE) return;
-    const arrived = (rest + text).split('\n', STDERR_LINES_PER_MINUTE);
-    rest = (arrived.pop() ?? '').slice(0, STDERR_LINE_CHARS_MAX);
-    for (const line of arrived) {
-      lines += 1;
-      if (lines > STDERR_LINES_PER_MINUTE) return onLine('[it writes more lines than are written of in a minute]');
+    if (performance.now() - sinceMs > 60_000) [count, sinceMs] = [0, performance.now()];
+    if (count > STDERR_LINES_PER_MINUTE) return;
+    const lines = (rest + text).split('\n', STDERR_LINES_PER_MINUTE);
+    rest = (lines.pop() ?? '').slice(0, STDERR_LINE_CHARS_MAX);
+    for (const line of lines) {
+      count += 1;
+      if (count > STDERR_LINES_PER_MINUTE) return onLine('[it writes more lines than are written of in a minute]');
       if (line.trim() !== '') onLine(line.slice(0, STDERR_LINE_CHARS_MAX).trimEnd());
     }
   });
@@ -176,23 +176,23 @@ function readLines(stream: Readable, onLine: (line: string) => void): void {
 
 const FAREWELL_MS = 1_000;
 
-/** A session with a server over HTTP. `probe` is called when a request or a stream fails. */
+/** Opens a session with a server over HTTP. `probe` is called when a request or a stream fails. */
 function connectSession({ url, headers }: HttpServer, guard: Guard, probe: () => void): Connection {
   const session = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
     fetch: boundedFetch(guard),
   });
-  const transport = guarded(session as Transport, guard);
+  const transport = guardTransport(session as Transport, guard);
   // A failed request or stream does not prove that the server is gone: a ping finds out.
   transport.onerror = probe;
-  const leave = async () => {
+  const close = async () => {
     await within(session.terminateSession(), FAREWELL_MS).catch(() => undefined);
     await session.close();
   };
-  return { transport, leave };
+  return { transport, close };
 }
 
-/** A server that refuses a ping is alive, even if busy or in trouble; a proxy without its server is not. */
+/** Whether a server answers a ping. A refusal is an answer too, but not the error page of a proxy without its server. */
 async function isAlive(client: Client, probeMs: number): Promise<boolean> {
   try {
     await client.ping({ timeout: probeMs });

@@ -9,10 +9,10 @@ const APART =
 const MARK = 'SPILLWAY_TOOL_SERVER';
 
 /**
- * Runs a program (`$2` and the rest). When the program ends, the supervisor ends all that the program started, and itself. On
- * SIGTERM it sends the program SIGTERM, and SIGKILL a second later; on SIGHUP it sends SIGKILL at once. The death of the
- * gateway has the effect of SIGTERM. At the end it kills every process that has the variable `$1` in its environment, in
- * several rounds, since such processes may be starting others. It writes nothing: without the gateway a write would end it.
+ * The supervisor: runs a program (`$2` and the rest). On SIGTERM it sends the program SIGTERM, and SIGKILL a second later; on
+ * SIGHUP it sends SIGKILL at once. The death of the gateway has the effect of SIGTERM. When the program has ended, the
+ * supervisor kills every process that has the variable `$1` in its environment, in several rounds, since such processes may be
+ * starting others, and then itself. It writes nothing: after the gateway's death, a write would end it.
  */
 const SUPERVISE = `
 mark=$1; shift
@@ -34,47 +34,47 @@ while [ "$round" -lt 50 ]; do
 done
 kill -KILL 0`;
 
-/** The words of a command under a supervisor, which ends all that the command started. `id` is the server's own. */
+/** The words of a command under a supervisor, which ends all that the command started. `id` is unique to the server. */
 export function supervisedCommand(words: readonly string[], id: string): readonly string[] {
   return [...APART, '/bin/sh', '-c', SUPERVISE, 'sh', `${MARK}=${id}`, ...APART, ...words];
 }
 
-/** Keeps limits that are lower already. The letter for processes differs between shells. */
-const LIMITED =
+/** Sets limits, unless lower ones hold already. The option for processes is `-u` or `-p`, depending on the shell. */
+const LIMIT_SCRIPT =
   '{ ulimit -c 0; ulimit -n "$1"; ulimit -d "$2"; ulimit -u "$3" || ulimit -p "$3"; } 2> /dev/null; shift 3; exec "$@"';
 
 /**
  * The memory that the kernel lets one process map for writing, beyond twice its limit. Node 26 maps 560 MB at its start and
- * 130 MB more with each thread, most of which it never uses. The address space is no measure: WebAssembly reserves 10 GB.
+ * 130 MB more with each thread, and uses little of it. A limit on the address space fails: WebAssembly reserves 10 GB.
  */
 const MAPPED_MB = 4_096;
 
 /**
- * The words of a command that runs under the limits that the kernel holds itself: open files, memory that one process maps
- * for writing, and, where the kernel counts them for the server alone (`ownCount`), processes and threads.
+ * The words of a command under the limits that the kernel enforces: open files, memory that one process maps for writing,
+ * and, if the kernel counts the server's processes apart from the gateway's (`isApart`), processes and threads.
  */
-export function limitedCommand(words: readonly string[], limits: ServerLimits, ownCount: boolean): readonly string[] {
+export function limitedCommand(words: readonly string[], limits: ServerLimits, isApart: boolean): readonly string[] {
   const { openFiles, memoryMb, processes } = limits;
   const kilobytes = (2 * memoryMb + MAPPED_MB) * 1024;
-  const values = [openFiles, kilobytes, ownCount ? processes : 'unlimited'].map(String);
-  return ['/bin/sh', '-c', LIMITED, 'sh', ...values, ...words];
+  const values = [openFiles, kilobytes, isApart ? processes : 'unlimited'].map(String);
+  return ['/bin/sh', '-c', LIMIT_SCRIPT, 'sh', ...values, ...words];
 }
 
 /**
- * Looks four times a second at what a program and its descendants use, and calls `onBeyond` with a limit that they exceed.
- * Returns the function that stops it. Only Linux says what is used.
+ * Measures four times a second the threads and the memory of a program and its descendants, and calls `onExcess` with the limit
+ * that they exceed. Returns a function that stops the timer. Outside Linux, finds nothing.
  */
-export function watchUse(pid: number, limits: ServerLimits, onBeyond: (bound: string) => void): () => void {
+export function watchUse(pid: number, limits: ServerLimits, onExcess: (bound: string) => void): () => void {
   const timer = setInterval(() => {
     const { tasks, megabytes } = useOf(pid, limits.processes);
-    if (tasks > limits.processes) onBeyond(`it runs more than ${limits.processes} processes and threads`);
-    else if (megabytes > limits.memoryMb) onBeyond(`its processes use more than ${limits.memoryMb} MB of memory`);
+    if (tasks > limits.processes) onExcess(`it runs more than ${limits.processes} processes and threads`);
+    else if (megabytes > limits.memoryMb) onExcess(`its processes use more than ${limits.memoryMb} MB of memory`);
   }, 250);
   timer.unref();
   return () => clearInterval(timer);
 }
 
-/** Counts no further than just beyond `tasksMax`. Files and memory that are shared by intent do not count. */
+/** The use of a program and its descendants. Stops counting beyond `tasksMax`. Mapped files and shared memory do not count. */
 function useOf(pid: number, tasksMax: number): { tasks: number; megabytes: number } {
   const pids = new Set([pid]);
   let [tasks, kilobytes] = [0, 0];

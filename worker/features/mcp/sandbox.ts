@@ -10,13 +10,13 @@ import { type Settings, settingsFile } from '../../../shared/base/settings.ts';
 import type { McpServer, StdioServer } from './config.ts';
 import { limitedCommand, supervisedCommand } from './processes.ts';
 
-/** How a server that is a program is isolated from the gateway's files and processes. */
+/** The isolation of a server that is a program from the gateway's files and processes. */
 export type Sandbox =
   /** Behind bubblewrap, which hides the project and the files and folders in `hidden`. */
   | { kind: 'bwrap'; hidden: readonly string[] }
   /** As another user of the system, who may not read the gateway's files. */
   | { kind: 'user'; uid: number; gid: number }
-  /** Not at all: a server can read whatever the gateway can. */
+  /** None: a server can read all that the gateway can. */
   | { kind: 'none'; why: string };
 
 /** The first arguments of bubblewrap: no privileges, no processes but the server's own, a read-only file system. */
@@ -27,18 +27,19 @@ const BWRAP = [
   ...['--proc', '/proc', '--remount-ro', '/proc'],
 ];
 
-/** The packages hold no secret, and the Node that came with them may be the only one. */
+/** Servers may read the packages: they hold no secret, and the machine's only Node may be among them. */
 const PACKAGES = join(PROJECT_ROOT, 'node_modules');
-/** Has the sockets of the system's services, among them perhaps a Redis. Two paths that the lookup of names needs stay visible. */
+/** The sockets of the system's services, perhaps one of Redis. */
 const SOCKETS = '/run';
-const KEPT_OF_SOCKETS = ['/etc/resolv.conf', '/run/current-system'];
+/** Visible even if below `/run`: the addresses of the DNS servers, and the programs of NixOS. */
+const VISIBLE_PATHS = ['/etc/resolv.conf', '/run/current-system'];
 const SYSTEM = /^\/(?:$|(?:usr|s?bin|lib\w*|etc|boot|dev|proc|sys|run)(?:\/|$))/;
 
 /**
- * The command of a server behind its prefixes: a supervisor, the sandbox, and the kernel's limits. `scratch` is its home,
- * and its working folder where the configuration names none: it exists, and belongs to the user that the server runs as.
+ * The command of a server behind its prefixes: a supervisor, the sandbox, and the kernel's limits. `scratch` is the server's
+ * home, and its working folder if the configuration names none. The folder exists, and belongs to the server's user.
  */
-export function confined(server: StdioServer, scratch: string, sandbox: Sandbox): StdioServerParameters {
+export function confinedCommand(server: StdioServer, scratch: string, sandbox: Sandbox): StdioServerParameters {
   const cwd = server.cwd ?? scratch;
   const home = sandbox.kind === 'none' ? {} : { HOME: scratch };
   // Without a sandbox the kernel would count the other programs of the gateway's own user as well.
@@ -66,22 +67,22 @@ function namedPaths({ args, env, cwd }: StdioServer): readonly string[] {
 }
 
 /**
- * The mounts over the read-only root. Outer folders come before inner ones: a folder that a server gets inside a hidden
- * folder is visible, and a hidden folder inside a folder that the server gets is not.
+ * The mounts over the read-only root. Outer folders come before inner ones: a server's own folder inside a hidden folder is
+ * visible, and a hidden folder inside a server's own folder is not.
  */
-function mountsOf(server: StdioServer, scratch: string, more: readonly string[]): readonly string[] {
-  const hidden = [...new Set([PROJECT_ROOT, SOCKETS, ...more].flatMap(real))];
+function mountsOf(server: StdioServer, scratch: string, secret: readonly string[]): readonly string[] {
+  const hidden = [...new Set([PROJECT_ROOT, SOCKETS, ...secret].flatMap(real))];
   const temporary = [...new Set(['/tmp', '/var/tmp', tmpdir()].flatMap(real))];
-  const wide = [...hidden.filter(isFolder), ...temporary, homedir()];
-  const named = namedPaths(server).map((path) => resolve(path));
-  const given = named.filter((path) => !isLedAway(path, named)).flatMap((path) => roomFor(path, wide));
-  const seen = [PACKAGES, ...KEPT_OF_SOCKETS, server.command].filter((path) => isAbsolute(path) && existsSync(path));
-  const within = [...new Set([...seen, ...seen.flatMap(real)])].filter((path) =>
+  const shared = [...hidden.filter(isFolder), ...temporary, homedir()];
+  const paths = namedPaths(server).map((path) => resolve(path));
+  const writable = paths.filter((path) => !leadsOutside(path, paths)).flatMap((path) => writablePlaces(path, shared));
+  const readable = [PACKAGES, ...VISIBLE_PATHS, server.command].filter((path) => isAbsolute(path) && existsSync(path));
+  const readableMounts = [...new Set([...readable, ...readable.flatMap(real)])].filter((path) =>
     [...hidden, ...temporary].some((place) => isWithin(path, place)),
   );
   const mounts = [
-    ...within.map((at) => ({ at, args: ['--ro-bind', at, at], isHiding: false })),
-    ...[...given, ...real(scratch)].map((at) => ({ at, args: ['--bind', at, at], isHiding: false })),
+    ...readableMounts.map((at) => ({ at, args: ['--ro-bind', at, at], isHiding: false })),
+    ...[...writable, ...real(scratch)].map((at) => ({ at, args: ['--bind', at, at], isHiding: false })),
     ...hidden.map((at) => ({
       at,
       args: isFolder(at) ? ['--tmpfs', at] : ['--ro-bind', '/dev/null', at],
@@ -90,33 +91,33 @@ function mountsOf(server: StdioServer, scratch: string, more: readonly string[])
     ...temporary.map((at) => ({ at, args: ['--tmpfs', at], isHiding: true })),
   ];
   const inOrder = mounts.sort((a, b) => a.at.length - b.at.length || Number(a.isHiding) - Number(b.isHiding));
-  const sealed = hidden.filter(isFolder).flatMap((at) => ['--remount-ro', at]);
-  return [...inOrder.flatMap(({ args }) => args), ...sealed];
+  const remounts = hidden.filter(isFolder).flatMap((at) => ['--remount-ro', at]);
+  return [...inOrder.flatMap(({ args }) => args), ...remounts];
 }
 
 /**
  * The places that a server may write to for a path in its configuration: the folder, or for a file (which may not exist
- * yet) the folder of the file. For a file in a shared folder such as `/tmp`, it is the file alone. No server writes to
- * the system's folders or to the gateway's packages.
+ * yet) the folder of the file. For a file in a shared folder such as `/tmp`, the file alone. No server writes to the
+ * system's folders or to the gateway's packages.
  */
-function roomFor(path: string, wide: readonly string[]): readonly string[] {
+function writablePlaces(path: string, shared: readonly string[]): readonly string[] {
   const [file] = real(path);
   if (file !== undefined && isFolder(file)) return isReadOnly(file) ? [] : [file];
   const [folder] = real(dirname(path));
   if (folder === undefined || isReadOnly(folder)) return [];
-  if (!wide.some((place) => isWithin(place, folder))) return [folder];
+  if (!shared.some((place) => isWithin(place, folder))) return [folder];
   return file === undefined ? [] : [file];
 }
 
-/** The gateway runs its packages itself, outside of any sandbox. */
+/** Whether no server may write to a folder. The gateway runs its packages itself, outside of any sandbox. */
 function isReadOnly(folder: string): boolean {
   return SYSTEM.test(folder) || real(PACKAGES).some((packages) => isWithin(folder, packages));
 }
 
 /** Whether a link leads the path out of a folder that the server may write to: the server could have made the link. */
-function isLedAway(path: string, named: readonly string[]): boolean {
+function leadsOutside(path: string, configured: readonly string[]): boolean {
   const [end = path] = [...real(path), ...real(dirname(path))];
-  const places = named.flatMap((each) => [each, dirname(each)]);
+  const places = configured.flatMap((each) => [each, dirname(each)]);
   return places.some(
     (place) => path !== place && isWithin(path, place) && real(place).some((at) => !isWithin(end, at)),
   );
@@ -126,7 +127,7 @@ function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`);
 }
 
-/** The path without links in it; an empty list where the path does not exist. */
+/** The path with its links resolved, in a list; an empty list if the path does not exist. */
 function real(path: string): string[] {
   return existsSync(path) ? [realpathSync(path)] : [];
 }
@@ -136,15 +137,15 @@ function isFolder(path: string): boolean {
 }
 
 const run = promisify(execFile);
-const LOOK_MS = 5_000;
+const COMMAND_MS = 5_000;
 const WORDS_CHARS_MAX = 200;
-/** Whether a user finds the first argument as a program and may read the others, folders to write to included. */
-const REACHES =
+/** Succeeds if the user finds the program `$1`, can read the other arguments, and can write to those that are folders. */
+const ACCESS_CHECK =
   'command -v "$1" > /dev/null || exit 1; shift; for each; do [ -r "$each" ] || exit 1; [ ! -d "$each" ] || [ -w "$each" ] || exit 1; done';
 
 /**
- * The best sandbox that this machine has: bubblewrap where it works; else, for root, the user `nobody`. `hidden` are
- * files and folders that no server may see, besides the project. Never rejects.
+ * The best sandbox that this machine has: bubblewrap if it works; else, for root, the user `nobody`. `hidden` lists files
+ * and folders that no server may see, besides the project. Never rejects.
  */
 export async function findSandbox(
   setting: 'auto' | 'off',
@@ -152,55 +153,55 @@ export async function findSandbox(
   bwrap = 'bwrap',
 ): Promise<Sandbox> {
   if (setting === 'off') return { kind: 'none', why: 'MCP_SANDBOX is off' };
-  const why = await run(bwrap, [...BWRAP, '--', 'true'], { timeout: LOOK_MS }).then(() => undefined, wordsOf);
+  const why = await run(bwrap, [...BWRAP, '--', 'true'], { timeout: COMMAND_MS }).then(() => undefined, wordsOf);
   if (why === undefined) return { kind: 'bwrap', hidden };
   const nobody = process.getuid?.() === 0 ? await userNobody() : undefined;
   return nobody ?? { kind: 'none', why };
 }
 
-/** The places that no server may see, besides the project: the settings, the configuration of the others, and what is stored. */
+/** The places that no server may see, besides the project: the settings, `MCP_CONFIG`, Redis, and stored data. */
 export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Settings): readonly string[] {
   const settings = settingsFile();
   return [
     join(HOME, 'data'),
     ...(settings === undefined ? [] : [settings]),
     ...(MCP_CONFIG === undefined ? [] : [resolve(MCP_CONFIG)]),
-    ...(REDIS_URL?.startsWith('unix:') ? [placeOf(socketFile(REDIS_URL))] : []),
+    ...(REDIS_URL?.startsWith('unix:') ? [hidingPlaceOf(socketFile(REDIS_URL))] : []),
     ...(BLOB_URL.kind === 'files' ? [BLOB_URL.folder] : []),
   ];
 }
 
-/** The folder of a socket, unless much else is in it: a Redis that starts makes it anew, and only a folder stays hidden then. */
-function placeOf(socket: string): string {
+/** The place that hides a socket: its folder, since Redis creates the socket anew at each start; in a shared folder, itself. */
+function hidingPlaceOf(socket: string): string {
   const folder = dirname(socket);
   return ['/', '/tmp', '/var/tmp', tmpdir(), homedir()].includes(folder) ? socket : folder;
 }
 
-/** The sandbox for one server. There is none where the user `nobody` cannot use the server's program or files. */
+/** The sandbox for one server: none if the user `nobody` cannot use the server's program or files. */
 export async function sandboxFor(server: McpServer, sandbox: Sandbox): Promise<Sandbox> {
   if (sandbox.kind !== 'user' || server.kind !== 'stdio') return sandbox;
   const places = namedPaths(server).filter((path) => existsSync(path));
-  const [command = '', ...args] = [...asUser(sandbox), '/bin/sh', '-c', REACHES, 'sh', server.command, ...places];
+  const [command = '', ...args] = [...asUser(sandbox), '/bin/sh', '-c', ACCESS_CHECK, 'sh', server.command, ...places];
   const env = { ...getDefaultEnvironment(), ...server.env };
-  return run(command, args, { env, cwd: '/', timeout: LOOK_MS }).then(
+  return run(command, args, { env, cwd: '/', timeout: COMMAND_MS }).then(
     () => sandbox,
     () => ({ kind: 'none', why: 'the user nobody cannot use its program or what it is configured with' }),
   );
 }
 
 async function userNobody(): Promise<Sandbox | undefined> {
-  const idOf = async (flag: string) => Number((await run('id', [flag, 'nobody'], { timeout: LOOK_MS })).stdout);
+  const idOf = async (flag: string) => Number((await run('id', [flag, 'nobody'], { timeout: COMMAND_MS })).stdout);
   try {
     const nobody = { uid: await idOf('-u'), gid: await idOf('-g') };
     const [command = '', ...args] = [...asUser(nobody), 'true'];
-    await run(command, args, { timeout: LOOK_MS });
+    await run(command, args, { timeout: COMMAND_MS });
     return { kind: 'user', ...nobody };
   } catch {
     return undefined;
   }
 }
 
-/** Why bubblewrap cannot be used, in its own words. */
+/** The reason why bubblewrap does not work, from its first line of output. */
 function wordsOf(error: NodeJS.ErrnoException & { stderr?: string }): string {
   if (error.code === 'ENOENT') return 'bubblewrap (bwrap) is not installed';
   const [line = ''] = (error.stderr ?? '').trim().split('\n');

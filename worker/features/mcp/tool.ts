@@ -10,37 +10,37 @@ type Schema = Readonly<Record<string, unknown>>;
 
 /** A tool as its server lists it, made valid for the model. */
 export interface McpTool {
-  /** The server's own name for it, unchanged. */
+  /** The server's own name for the tool, unchanged. */
   name: string;
   description: string;
   /** JSON Schema of the input, an object. */
   inputSchema: Schema;
   repeatable: boolean;
   onlyReads: boolean;
-  /** A hash of its name, description, schema and annotations, as the server lists them. */
+  /** A hash of the name, title, description, schema and annotations, as the server lists them. */
   definition: string;
 }
 
 /** A server's list. */
 export interface ServerTools {
   tools: readonly McpTool[];
-  /** The tools that the model is not shown. Their names and reasons are a stranger's words. */
+  /** The tools that the model does not get. Names and reasons may quote the server, which is untrusted. */
   omitted: readonly OmittedTool[];
 }
 
-/** The SDK's schema of a tool, without the parts that are not used and may be large. */
+/** The SDK's schema of a tool, without the parts that the gateway ignores and that may be large. */
 const toolForm = ToolSchema.omit({ outputSchema: true, icons: true, _meta: true });
 const DESCRIPTION_CHARS_MAX = 4_000;
 
 /**
- * Reads one entry of a server's list: a tool, or what is wrong with it. Pure; takes any JSON and never throws. Omits what
- * is no tool by the protocol, and tools for which the model's API would refuse every request. A tool that can only run as
- * a task, which the gateway does not support, is no fault: the result is `undefined`.
+ * Reads one entry of a server's list: a tool, or an omitted tool with the reason. Pure; takes any JSON and never throws.
+ * Omits entries that are no tools by the protocol, and tools for which the model's API would refuse every request. Returns
+ * `undefined` for a tool that can only run as a task, which the gateway does not support.
  */
 export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
-  const given = isObject(listed) ? listed : {};
-  const omit = (why: string) => ({ tool: typeof given.name === 'string' ? given.name : '', why });
-  const excess = excessOf(given.inputSchema);
+  const entry = isObject(listed) ? listed : {};
+  const omit = (why: string) => ({ tool: typeof entry.name === 'string' ? entry.name : '', why });
+  const excess = excessOf(entry.inputSchema);
   if (excess !== undefined) return omit(`its input schema ${excess}`);
   const read = toolForm.safeParse(listed);
   if (!read.success) {
@@ -51,8 +51,8 @@ export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
   }
   const { name, title, description, annotations, execution } = read.data;
   if (execution?.taskSupport === 'required') return undefined;
-  // Not the parsed schema: there the keys have another order.
-  const { $schema: _, ...inputSchema } = given.inputSchema as Schema;
+  // The schema as listed: in the parsed schema, the keys have another order.
+  const { $schema: _, ...inputSchema } = entry.inputSchema as Schema;
   const fault = schemaFault(inputSchema);
   if (fault !== undefined) return omit(`its input schema ${fault}`);
   const words = [description, title, annotations?.title, name].map((text) => cleanText(text ?? ''));
@@ -66,7 +66,7 @@ export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
   };
 }
 
-/** The hash of a JSON value, whatever the order of its keys. */
+/** The hash of a JSON value. The order of keys does not matter. */
 function hashOf(value: unknown): string {
   const inOrder = (_: string, each: unknown) =>
     isObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each;
@@ -74,23 +74,23 @@ function hashOf(value: unknown): string {
 }
 
 const CHARS_MAX = 100_000;
-/** Levels of JSON. Parsers along the way give up at around 200, and the request adds some levels around the schema. */
+/** Levels of JSON. Some parsers on the way to the model fail at around 200, and the request adds levels around the schema. */
 const DEPTH_MAX = 100;
 const PLACE_CHARS_MAX = 120;
 
 const CHOICES = ['anyOf', 'oneOf', 'allOf'];
 const PLAIN_KEY = /^[A-Za-z0-9_.-]{1,64}$/;
-/** A lone surrogate or a NUL in JSON, which the model's side cannot read. */
+/** A lone surrogate or a NUL in JSON, which the model's API cannot read. */
 const NO_TEXT = /(?<!\\)(?:\\\\)*\\u(?:d[89a-f]|0000)/i;
 
 const judge = new Ajv2020({ strict: false, logger: false, validateFormats: false });
 
 /**
- * Why the Messages API would refuse a tool for its input schema; `undefined` where it takes it. Pure; bounded in time:
- * nothing of a schema is compiled or run, so no pattern in it can take long. Inputs are judged by the server alone.
+ * Why the Messages API would refuse a tool for its input schema; `undefined` if it accepts the tool. Pure; bounded in time: it
+ * compiles and runs nothing of a schema, so no pattern in it can take long. The server alone checks inputs.
  *
- * The Messages API validates schemas against JSON Schema 2020-12. It wants no choice between schemas at the top, and only
- * plain property names: one tool that breaks this gets every request refused.
+ * The Messages API validates schemas against JSON Schema 2020-12. It accepts no choice between schemas at the top, and only
+ * plain property names. One tool that breaks these rules makes it refuse every request.
  */
 function schemaFault(schema: Schema): string | undefined {
   if (NO_TEXT.test(JSON.stringify(schema))) return 'holds what is no text';
@@ -105,7 +105,7 @@ function schemaFault(schema: Schema): string | undefined {
   return `is not valid: ${place} ${first?.message ?? 'is wrong'} (JSON Schema 2020-12)`;
 }
 
-/** Which limit a schema exceeds. To be checked before the schema is parsed, which takes time for every entry. */
+/** The limit that a schema exceeds, if any. Call it before parsing the schema, which takes time for every entry. */
 function excessOf(schema: unknown): string | undefined {
   if (!isObject(schema)) return undefined;
   if (depthOf(schema) > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
@@ -113,7 +113,7 @@ function excessOf(schema: unknown): string | undefined {
   return length > CHARS_MAX ? `has ${length} characters, and not ${CHARS_MAX}` : undefined;
 }
 
-/** How many levels of objects and lists there are. Iterative, since the input may have thousands. */
+/** The levels of objects and lists. Iterative, since the input may have thousands. */
 function depthOf(value: object): number {
   let level: unknown[] = [value];
   let depth = 0;

@@ -11,13 +11,13 @@ import { RunningServer } from './server.ts';
 import type { McpTool, ServerTools } from './tool.ts';
 import { toolName } from './tool-name.ts';
 
-/** The limits that differ from the defaults. */
-type GivenLimits = Pick<McpLimits, 'timeoutMs'> & Partial<McpLimits>;
+/** The time limit of a call, and the limits that differ from the defaults. */
+type LimitOverrides = Pick<McpLimits, 'timeoutMs'> & Partial<McpLimits>;
 
-/** A server as it is now. */
-export interface McpServerState extends Pick<RunningServer, 'problem' | 'broken' | 'unconfined'> {
+/** The current state of a server. */
+export interface McpServerState extends Pick<RunningServer, 'problem' | 'brokenBound' | 'whyUnconfined'> {
   server: string;
-  /** How many of its tools the model is shown. */
+  /** The number of the server's tools that the model gets. */
   tools: number;
   omitted: readonly OmittedTool[];
 }
@@ -25,45 +25,45 @@ export interface McpServerState extends Pick<RunningServer, 'problem' | 'broken'
 /** The tools of all servers. `state` is in the order of the configuration. */
 export type McpToolbox = Toolbox & Service & { state(): readonly McpServerState[] };
 
-/** The tools that the model is shown, and what each name stands for. */
+/** The tools that the model gets, and the server of each. */
 interface Directory {
   /** The lists of all servers, from which the directory was built. */
   lists: readonly ServerTools[];
   specs: readonly ToolSpec[];
-  byName: ReadonlyMap<string, Listed>;
-  /** The tools of each server that the model is not shown. */
+  byName: ReadonlyMap<string, DirectoryTool>;
+  /** The tools of each server that the model does not get. */
   omitted: ReadonlyMap<RunningServer, readonly OmittedTool[]>;
 }
 
-/** A tool with its server, in the form that the model is shown. */
-interface Listed extends ToolSpec {
+/** A tool as the model gets it, with its server. */
+interface DirectoryTool extends ToolSpec {
   server: RunningServer;
   tool: McpTool;
 }
 
-/** Starts the servers that the settings name, in the best sandbox that they allow and this machine has. As `startMcp`. */
+/** Like `startMcp`, in the best sandbox that the settings allow and this machine has. */
 export async function startConfinedMcp(
   settings: Settings,
   servers: readonly McpServer[],
-  limits: GivenLimits,
+  limits: LimitOverrides,
   log: Logger,
 ): Promise<McpToolbox> {
   return startMcp(servers, await findSandbox(settings.MCP_SANDBOX, secretPlaces(settings)), limits, log);
 }
 
 /**
- * Starts the tools of MCP servers: connects to all at once and waits for the first try of each, but at most `startMs`.
- * Never rejects: an unavailable server is retried until the stop, and its tools appear once it has connected. Tools
- * that the model's API would refuse, or that exceed the bound on all tools together, are omitted, and `state` names them. After the
- * stop no child process is left, and calls in flight have ended with an error.
+ * Connects to all MCP servers at once, and waits for the first try of each, but at most `startMs`. Never rejects: it retries an
+ * unavailable server until the stop, and the server's tools appear once it has connected. Omits tools that the model's API
+ * would refuse, or that exceed the bound on all tools together; `state` names them. `stop` ends all child processes, and the
+ * calls in flight with an error.
  */
 export async function startMcp(
   servers: readonly McpServer[],
   sandbox: Sandbox,
-  given: GivenLimits,
+  overrides: LimitOverrides,
   log: Logger,
 ): Promise<McpToolbox> {
-  const limits = { ...LIMITS, ...given };
+  const limits = { ...LIMITS, ...overrides };
   const running = servers.map((server) => new RunningServer(server, limits, sandbox, log));
   let directory: Directory = { lists: [], specs: [], byName: new Map(), omitted: new Map() };
   const current = () => {
@@ -71,14 +71,14 @@ export async function startMcp(
       directory = directoryOf(running, limits.toolsCharsMax);
     return directory;
   };
-  await untilTried(running, limits.startMs, log);
+  await waitForFirstTries(running, limits.startMs, log);
   return {
     name: 'mcp',
     specs: () => current().specs,
     async call({ name, input }, signal) {
-      const known = current().byName.get(name);
-      if (known === undefined) return toolError('There is no tool of this name.');
-      return callTool(known.server, known.tool, input, signal);
+      const entry = current().byName.get(name);
+      if (entry === undefined) return toolError('There is no tool of this name.');
+      return callTool(entry.server, entry.tool, input, signal);
     },
     state: () => stateOf(running, current()),
     async stop() {
@@ -91,28 +91,28 @@ function stateOf(running: readonly RunningServer[], { byName, omitted }: Directo
   return running.map((server) => ({
     server: server.config.name,
     problem: server.problem,
-    broken: server.broken,
-    unconfined: server.unconfined,
+    brokenBound: server.brokenBound,
+    whyUnconfined: server.whyUnconfined,
     tools: [...byName.values()].filter((listed) => listed.server === server).length,
     omitted: omitted.get(server) ?? [],
   }));
 }
 
-async function untilTried(running: readonly RunningServer[], startMs: number, log: Logger): Promise<void> {
+async function waitForFirstTries(running: readonly RunningServer[], startMs: number, log: Logger): Promise<void> {
   const late = new Set(running);
-  await within(Promise.all(running.map((server) => server.tried.then(() => late.delete(server)))), startMs);
+  await within(Promise.all(running.map((server) => server.firstTry.then(() => late.delete(server)))), startMs);
   for (const { config } of late) {
     log.warn({ server: config.name, startMs }, 'an MCP server is not up yet; its tools appear when it is');
   }
 }
 
 /**
- * Servers in the order of the configuration, the tools of each in its own order; of two tools with one name, the first
- * wins.
+ * Lists servers in the order of the configuration, and the tools of each in the server's order. Of two tools with one name,
+ * the first wins.
  */
 function directoryOf(running: readonly RunningServer[], toolsCharsMax: number): Directory {
   const lists = running.map(({ list }) => list);
-  const byName = new Map<string, Listed>();
+  const byName = new Map<string, DirectoryTool>();
   const omitted = new Map(running.map((server) => [server, [...server.list.omitted]]));
   for (const server of running) {
     const { name: serverName, tools, guests } = server.config;
@@ -120,7 +120,7 @@ function directoryOf(running: readonly RunningServer[], toolsCharsMax: number): 
       const name = toolName(serverName, tool.name);
       if (byName.has(name)) omitted.get(server)?.push({ tool: name, why: 'its server lists this name twice' });
       else if (tools[tool.name] !== 'off')
-        byName.set(name, { ...tool, name, asks: asksFor(server.config, tool), isForGuests: guests, server, tool });
+        byName.set(name, { ...tool, name, asks: approvalFor(server.config, tool), isForGuests: guests, server, tool });
     }
   }
   const fitting = boundTools([...byName.values()], toolsCharsMax);
@@ -129,43 +129,43 @@ function directoryOf(running: readonly RunningServer[], toolsCharsMax: number): 
   return { lists, specs, byName: new Map(fitting.specs.map((listed) => [listed.name, listed])), omitted };
 }
 
-/** When the gateway asks a person before it calls a tool. It believes a server that says that a tool only reads. */
-function asksFor({ approve, tools }: McpServer, { name, onlyReads }: McpTool): ToolSpec['asks'] {
-  const wanted = tools[name] ?? approve;
-  if (wanted === 'always') return 'always';
-  return wanted === 'write' && !onlyReads ? 'until granted' : undefined;
+/** When the gateway asks a person before it calls a tool. It believes a server's claim that a tool only reads. */
+function approvalFor({ approve, tools }: McpServer, { name, onlyReads }: McpTool): ToolSpec['asks'] {
+  const approval = tools[name] ?? approve;
+  if (approval === 'always') return 'always';
+  return approval === 'write' && !onlyReads ? 'until granted' : undefined;
 }
 
-/** The lengths to which descriptions are cut, in turn, until all tools fit. 300 characters still say what a tool is for. */
+/** `boundTools` cuts descriptions to each of these lengths, until all tools fit. 300 characters still explain a tool. */
 const DESCRIPTION_STEPS = [4_000, 1_000, 300];
 
 /**
- * Keeps the tools that fit `charsMax` characters of serialised definitions. Pure; keeps the order. Long descriptions
- * are cut first, and only as much as needed; then the first tools that fit are kept. Each omitted tool is named.
+ * Fits tools into `charsMax` characters of serialised definitions. Pure; keeps the order. Cuts long descriptions first, and
+ * only as much as needed; then drops each tool that does not fit behind the tools before it.
  */
 export function boundTools<Spec extends ToolSpec>(
   specs: readonly Spec[],
   charsMax: number,
 ): { specs: readonly Spec[]; omitted: readonly OmittedTool[] } {
-  let shown = specs;
+  let shortened = specs;
   for (const step of DESCRIPTION_STEPS) {
-    shown = specs.map((spec) => ({ ...spec, description: clip(spec.description, step) }));
-    if (shown.reduce((sum, spec) => sum + sizeOf(spec), 0) <= charsMax) return { specs: shown, omitted: [] };
+    shortened = specs.map((spec) => ({ ...spec, description: clip(spec.description, step) }));
+    if (shortened.reduce((sum, spec) => sum + sizeOf(spec), 0) <= charsMax) return { specs: shortened, omitted: [] };
   }
-  let left = charsMax;
-  const kept: Spec[] = [];
+  let charsLeft = charsMax;
+  const fitting: Spec[] = [];
   const omitted: OmittedTool[] = [];
-  for (const spec of shown) {
+  for (const spec of shortened) {
     const size = sizeOf(spec);
-    if (size <= left) {
-      left -= size;
-      kept.push(spec);
+    if (size <= charsLeft) {
+      charsLeft -= size;
+      fitting.push(spec);
     } else omitted.push({ tool: spec.name, why: `all tools together would have more than ${charsMax} characters` });
   }
-  return { specs: kept, omitted };
+  return { specs: fitting, omitted };
 }
 
-/** Characters of a definition as it is sent. */
+/** Characters of a definition in a request. */
 function sizeOf({ name, description, inputSchema }: ToolSpec): number {
   return JSON.stringify({ name, description, input_schema: inputSchema }).length + 1;
 }

@@ -17,38 +17,35 @@ import type { Ending } from '../../lane/verdict.ts';
 import { CHARS_MAX, charsOf, hasRoomFor, LINES_MAX } from './memory.ts';
 
 const BUTTONS_A_ROW = 5;
-/** Telegram shows a hundred, and one of them deletes all. */
+/** Telegram shows 100 buttons under a message, and the last one deletes all lines. */
 const BUTTONS_MAX = 99;
-const WORDS = /^(forget|undo) (\w{1,32})$/;
+const LINE_COMMAND = /^(forget|undo) (\w{1,32})$/;
 const ALL = 'forget all';
 
 /**
- * `/memory`: what is remembered about the chat, each line with a button that deletes it. The buttons send
- * `/memory forget <id>`, `/memory forget all`, and under an answer that changed it `/memory undo <id>`. A change is
- * stored in one step with the reply that says so, and the next request shows it.
+ * `/memory`: shows the notes about the chat, each line with a button that deletes it. The buttons send `/memory forget <id>`,
+ * `/memory forget all`, and, under an answer for which the model changed a line, `/memory undo <id>`. One write stores a
+ * change and the reply that confirms it; the next request to the model shows the change.
  */
 export const memory: CommandHandler = async ({ turn, argument }) => {
   const book = bookOf(turn);
   const { texts, currentChat: chat } = turn;
   const now = await book.of(chat);
-  if (argument === '') return shown(texts, now.lines);
+  if (argument === '') return listLines(texts, now.lines);
   if (argument === ALL)
     return replied('memory', texts.memory.asks(now.lines.length), {
       buttons: [[{ text: texts.memory.deleteAllButton, command: `/memory ${ALL} ${CONFIRMED}`, destroys: true }]],
     });
   if (argument === `${ALL} ${CONFIRMED}`)
     return replied('memory', texts.memory.deletedAll, {
-      changes: [...(await book.changesToErase(chat)), shownAnew(turn)],
+      changes: [...(await book.changesToErase(chat)), reshowMemory(turn)],
     });
-  const [, verb, id] = WORDS.exec(argument) ?? [];
+  const [, verb, id] = LINE_COMMAND.exec(argument) ?? [];
   if (verb === undefined) return replied('memory', texts.memory.usage);
-  const made = await book.changes(chat);
-  const {
-    said,
-    changes,
-    lines = now.lines,
-  } = verb === 'forget' ? deletion(book, turn, { now, made, id }) : undoing(book, turn, { now, made, id });
-  return shown(texts, lines, { before: `${said}\n\n`, changes });
+  const target = { now, undoable: await book.changes(chat), id };
+  const result = verb === 'forget' ? deleteLine(book, turn, target) : undoChange(book, turn, target);
+  const { confirmation, changes, lines = now.lines } = result;
+  return listLines(texts, lines, { before: `${confirmation}\n\n`, changes });
 };
 
 /** The memories of the chats of a turn's shard. */
@@ -56,54 +53,55 @@ export function bookOf({ env: { redis, keys } }: Turn<Env>): MemoryBook {
   return createMemoryBook(redis, keys);
 }
 
-interface About {
+/** The id in a command, with the memory and the changes that it may name. */
+interface Target {
   now: Memory;
-  made: readonly MemoryChange[];
+  undoable: readonly MemoryChange[];
   id: string | undefined;
 }
 
 /** The reply to a command, its changes, and the lines after it. */
-type Done = { said: string; changes: Change[]; lines?: readonly MemoryLine[] };
+type Result = { confirmation: string; changes: Change[]; lines?: readonly MemoryLine[] };
 
-function deletion(book: MemoryBook, turn: Turn, { now, made, id }: About): Done {
+function deleteLine(book: MemoryBook, turn: Turn, { now, undoable, id }: Target): Result {
   const { memory: text } = turn.texts;
   const line = now.lines.find((each) => each.id === id);
-  if (line === undefined) return { said: text.unknown, changes: [] };
+  if (line === undefined) return { confirmation: text.unknown, changes: [] };
   return {
-    said: text.deleted(line.text),
-    changes: [...book.delete(now, line, made), ...(isCarried(turn, line.id) ? [shownAnew(turn)] : [])],
+    confirmation: text.deleted(line.text),
+    changes: [...book.delete(now, line, undoable), ...(isInRequests(turn, line.id) ? [reshowMemory(turn)] : [])],
     lines: now.lines.filter((each) => each !== line),
   };
 }
 
-/** Takes a change back, where the line is still as the change left it. */
-function undoing(book: MemoryBook, turn: Turn, { now, made, id }: About): Done {
+/** Undoes a change, unless the line has changed again since. */
+function undoChange(book: MemoryBook, turn: Turn, { now, undoable, id }: Target): Result {
   const { memory: text } = turn.texts;
-  const change = made.find((each) => each.id === id);
+  const change = undoable.find((each) => each.id === id);
   const { before, after } = change ?? {};
   const at = now.lines.findIndex((each) => each.id === (after ?? before)?.id);
-  if (change === undefined || now.lines[at]?.text !== after?.text) return { said: text.tooLate, changes: [] };
+  if (change === undefined || now.lines[at]?.text !== after?.text) return { confirmation: text.tooLate, changes: [] };
   const others = now.lines.filter((_, index) => index !== at);
-  if (before !== undefined && !hasRoomFor(others, before.text)) return { said: text.full, changes: [] };
-  const isToShow = after === undefined || isCarried(turn, after.id);
+  if (before !== undefined && !hasRoomFor(others, before.text)) return { confirmation: text.full, changes: [] };
+  const isToShow = after === undefined || isInRequests(turn, after.id);
   return {
-    said: before === undefined ? text.deleted(after?.text ?? '') : text.restored(before.text),
-    changes: [...book.undo(now, change), ...(isToShow ? [shownAnew(turn)] : [])],
+    confirmation: before === undefined ? text.deleted(after?.text ?? '') : text.restored(before.text),
+    changes: [...book.undo(now, change), ...(isToShow ? [reshowMemory(turn)] : [])],
     lines: before === undefined ? others : [...others, before].sort((one, other) => one.notedAtMs - other.notedAtMs),
   };
 }
 
 /** Whether the requests of the session show a line. */
-function isCarried({ memory: carried = '' }: Turn, id: string): boolean {
-  return carried.includes(`${id}:`);
+function isInRequests({ memory: snapshot = '' }: Turn, id: string): boolean {
+  return snapshot.includes(`${id}:`);
 }
 
-/** Leaves a deleted line out of all later requests, although that costs the cached prefix once. */
-function shownAnew({ keys, session }: Turn): Change {
+/** Takes a new snapshot of the memory for later requests. The change of their prefix costs one miss of the prompt cache. */
+function reshowMemory({ keys, session }: Turn): Change {
   return sessionMemory(keys, session).renew();
 }
 
-function shown(texts: Texts, lines: readonly MemoryLine[], { before = '', changes = [] as Change[] } = {}): Ending {
+function listLines(texts: Texts, lines: readonly MemoryLine[], { before = '', changes = [] as Change[] } = {}): Ending {
   const { memory: text } = texts;
   if (lines.length === 0) return replied('memory', `${before}${text.none}`, { changes });
   const fill = Math.max(lines.length / LINES_MAX, charsOf(lines) / CHARS_MAX);
@@ -116,7 +114,7 @@ function shown(texts: Texts, lines: readonly MemoryLine[], { before = '', change
   return replied('memory', `${before}${list}`, { buttons: [...inRows(buttons, BUTTONS_A_ROW), [all]], changes });
 }
 
-/** A line as people see it, with where it is from. Pure. */
+/** A line with its source, for people. Pure. */
 export function lineText({ memory: { from } }: Texts, { text, source }: Pick<MemoryLine, 'text' | 'source'>): string {
   return source === undefined ? text : `${text} ${from[source]}`;
 }

@@ -7,7 +7,7 @@ import { bookOf, lineText, memory } from './command.ts';
 import { FRAME, snapshotOf } from './memory.ts';
 import { createMemory } from './tool.ts';
 
-/** Notes that the model keeps about a chat, which its people see, correct and delete. */
+/** The model's notes about a chat, which the people of the chat can see, undo and delete. */
 export const memoryFeature: Feature = {
   name: 'memory',
   commands: { memory },
@@ -22,16 +22,16 @@ export const memoryFeature: Feature = {
     },
   },
   async listUndoableChanges(turn, entries) {
-    const made = (await bookOf(turn).changes(turn.currentChat)).filter(({ madeIn }) => entries.includes(madeIn));
-    const lines = made.map((change) => [plain(changeText(turn.texts, change))]);
-    return [{ title: turn.texts.memory.changed, lines, commands: made.map(({ id }) => `/memory undo ${id}`) }];
+    const undoable = (await bookOf(turn).changes(turn.currentChat)).filter(({ madeIn }) => entries.includes(madeIn));
+    const lines = undoable.map((change) => [plain(changeText(turn.texts, change))]);
+    return [{ title: turn.texts.memory.changed, lines, commands: undoable.map(({ id }) => `/memory undo ${id}`) }];
   },
   async dropOnShardMove(turn) {
     const book = bookOf(turn);
     const { lines } = await book.of(turn.currentChat);
-    const listed = lines.map((line) => lineText(turn.texts, line)).join('\n');
+    const list = lines.map((line) => lineText(turn.texts, line)).join('\n');
     return {
-      texts: lines.length === 0 ? [] : splitReply(turn.texts.memory.left(listed)),
+      texts: lines.length === 0 ? [] : splitReply(turn.texts.memory.left(list)),
       changes: await book.changesToErase(turn.currentChat),
     };
   },

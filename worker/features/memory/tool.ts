@@ -17,10 +17,10 @@ import {
   toolError,
   toolText,
 } from '../../tools/toolbox.ts';
-import { CHARS_MAX, hasRoomFor, LINE_CHARS_MAX, LINES_MAX, plainLine, shownLine } from './memory.ts';
+import { CHARS_MAX, hasRoomFor, LINE_CHARS_MAX, LINES_MAX, lineForModel, plainLine } from './memory.ts';
 
 const NAME = 'memory';
-/** Each of them stands under the answer, with its button. */
+/** The most changes for one message. The answer lists each, with an undo button. */
 const CHANGES_MAX = 20;
 const ID_CHARS = 8;
 
@@ -51,10 +51,10 @@ const SPEC: ToolSpec = {
 
 type Input = Readonly<Record<string, unknown>>;
 type Book = Pick<MemoryBook, 'of' | 'changes' | 'change' | 'expectUnchanged'>;
-/** The change of a line; or the error, in a sentence for the model. */
+/** The change of a line; or an error, as a sentence for the model. */
 type Plan = Pick<MemoryChange, 'before' | 'after'> | string;
 
-/** The built-in tool `memory`. A call that is repeated after a crash has the effect of one. */
+/** The built-in tool `memory`. A call that runs again after a crash has no second effect. */
 export function createMemory(book: Book): Toolbox {
   const specs = [SPEC];
   return {
@@ -62,7 +62,7 @@ export function createMemory(book: Book): Toolbox {
     async call(call) {
       const { name, input, turn } = call;
       if (name !== NAME) return toolError(`There is no tool ${name} here.`);
-      if (input.action === 'list') return shown(book, turn);
+      if (input.action === 'list') return listLines(book, turn);
       if (!turn.message.ok) return toolError('The message that asks for it cannot be read.');
       if (isSelfEntered(turn.message.value))
         return toolError(
@@ -80,25 +80,25 @@ async function change(book: Book, call: ToolCall): Promise<ToolOutput> {
   const id = hash('sha256', `${entry} ${call.id}`).slice(0, ID_CHARS);
   for (let isDone = turn.hasDone(step); !isDone; ) {
     const memory = await book.of(currentChat);
-    const made = (await book.changes(currentChat)).filter(({ madeIn }) => madeIn === entry);
+    const earlier = (await book.changes(currentChat)).filter(({ madeIn }) => madeIn === entry);
     const plan = planOf(memory, input, { id, chat: currentChat, notedAtMs: turn.nowMs(), ...sourceOf(call) });
     if (typeof plan === 'string') return toolError(plan);
     if (plan.before?.text === plan.after?.text && plan.before?.source === plan.after?.source) break;
-    if (made.length >= CHANGES_MAX)
+    if (earlier.length >= CHANGES_MAX)
       return toolError(`${CHANGES_MAX} changes for one message are the most: people could not look through more.`);
     const changes = book.change(memory, { id, madeIn: entry, madeAtMs: turn.nowMs(), chat: currentChat, ...plan });
     isDone = (await turn.write(step, changes, [book.expectUnchanged(memory)])) !== 'unmet';
   }
-  return shown(book, turn);
+  return listLines(book, turn);
 }
 
-/** The possible source of a line, whether the model names it or not. */
+/** The source of a new line if the model names none. */
 function sourceOf({ turn: { message }, hasReadOthers }: ToolCall): { source?: Source } {
   if (message.ok && message.value.forwardedFrom !== undefined) return { source: 'forward' };
   return hasReadOthers ? { source: 'unsure' } : {};
 }
 
-/** The change that a call makes; `fresh` is a line without its text. Pure. */
+/** The change that a call asks for. `fresh` is a new line without its text. Pure. */
 export function planOf({ lines }: Pick<Memory, 'lines'>, input: Input, fresh: Omit<MemoryLine, 'text'>): Plan {
   const { action } = input;
   if (action !== 'remember' && action !== 'replace' && action !== 'forget')
@@ -117,19 +117,19 @@ export function planOf({ lines }: Pick<Memory, 'lines'>, input: Input, fresh: Om
   const others = lines.filter((line) => line !== before);
   if (!hasRoomFor(others, text))
     return `The memory is full: ${LINES_MAX} lines and ${CHARS_MAX} characters are the most. Forget what matters least, or say more with fewer words, and tell the person.`;
-  // A rewritten line keeps its source unless the model names one: it does not become the word of a person.
+  // A replaced line keeps its source unless the model names another: a page's words do not become a person's.
   const from = source ?? before?.source ?? fresh.source;
   return { before, after: { ...(before ?? fresh), text, ...(from && { source: from }) } };
 }
 
-/** An empty field counts as absent: models fill in optional fields. Null where it is none that there is. */
+/** The source that the model names; null if there is no such source. An empty field counts as absent. */
 function sourceIn({ source }: Input): Source | undefined | null {
   if (source === undefined || source === null || source === '') return undefined;
-  return SOURCES.find((known) => known === source) ?? null;
+  return SOURCES.find((each) => each === source) ?? null;
 }
 
-async function shown(book: Book, { currentChat }: Turn): Promise<ToolOutput> {
+async function listLines(book: Book, { currentChat }: Turn): Promise<ToolOutput> {
   const { lines } = await book.of(currentChat);
   if (lines.length === 0) return toolText('The memory of this chat is empty now.');
-  return toolText(`The memory of this chat is now:\n${lines.map(shownLine).join('\n')}`);
+  return toolText(`The memory of this chat is now:\n${lines.map(lineForModel).join('\n')}`);
 }

@@ -14,14 +14,14 @@ import { createSearch, type Search } from './search.ts';
 /** The source and the bounds of a search. */
 export interface SearchSource extends SessionSource {
   log?: Logger | undefined;
-  /** Upper bound of what is read of a chat, newest first; 64 MiB if absent. */
+  /** The most bytes that a search reads, newest first; 64 MiB if absent. */
   bytesMax?: number;
   /** How long a search reads, newest first; 20 seconds if absent. */
   readMsMax?: number;
 }
 
-/** The result of a search in everything of a chat that is older than the window of one of its sessions. */
-export interface Remembered extends Pick<Search, 'size' | 'span'> {
+/** The result of a search in all of a chat that is older than the window of its session. */
+export interface SearchResult extends Pick<Search, 'size' | 'span'> {
   /** Best first. */
   quotes: readonly Quote[];
   /** Whether older records were omitted to keep to the bounds. */
@@ -31,44 +31,44 @@ export interface Remembered extends Pick<Search, 'size' | 'span'> {
 }
 
 /**
- * Searches what the chats of a shard said before their windows. Each search reads it anew: nothing is kept.
+ * Searches the messages of a shard's chats from before their windows. There is no index: each search reads all of them.
  *
- * Contract: a chat is its session and at most 8 parents, and nothing else is ever read. Rejects when Redis or the blob
- * store cannot be reached; a slow one, like an abort, costs what was not read in time. A search yields to other work
- * every few milliseconds.
+ * Contract: a search reads a session and at most 8 parents of it, and nothing else. Rejects when Redis or the blob store is
+ * unavailable. When one is slow, or on abort, the result covers only the records read so far. A search yields to other
+ * work every few milliseconds.
  */
 export interface ChatMemory {
-  search(session: SessionId, question: string, signal?: AbortSignal): Promise<Remembered>;
+  search(session: SessionId, question: string, signal?: AbortSignal): Promise<SearchResult>;
 }
 
 const BYTES_MAX = 64 * 1024 * 1024;
 const READ_MS_MAX = 20_000;
 const READ_BYTES = 256 * 1024;
-/** Segments that are fetched and unpacked at once. */
+/** Segments that a search fetches and unpacks at once. */
 const SEGMENTS_AT_ONCE = 4;
-/** How long other work waits. */
+/** How long a search runs before it yields to other work. */
 const SLICE_MS = 10;
 
-/** Binds the past of a shard's chats to a connection. */
+/** A search in the chats of a shard, over a connection to Redis. */
 export function createChatMemory(source: SearchSource): ChatMemory {
   const { redis, keys } = source;
   return {
     async search(session, question, signal) {
       const window = await windowStartOf(redis, keys, session);
       // A fresh session begins with a copy of the message that its parent could not answer.
-      const shown = window.line === undefined ? undefined : decodeRecord(window.line).id;
-      const past = { unreadable: 0 };
+      const firstShown = window.line === undefined ? undefined : decodeRecord(window.line).id;
+      const damage = { unreadable: 0 };
       const search = createSearch(question);
       const chain = await chainOf(redis, keys, session, PARENTS_MAX + 1);
-      const isCut = await lookThrough(search, linesOf(source, chain, window.start, past), { ...source, signal });
+      const isCut = await searchLines(search, linesOf(source, chain, window.start, damage), { ...source, signal });
       const { size, span } = search;
-      return { ...past, isCut, size, span, quotes: quotesIn(search, shown) };
+      return { ...damage, isCut, size, span, quotes: quotesIn(search, firstShown) };
     },
   };
 }
 
-/** Looks through lines until there are no more, or a bound is reached; returns whether any were left out. */
-async function lookThrough(
+/** Adds lines to a search up to the last one or to a bound. Returns whether it left out any. */
+async function searchLines(
   search: Search,
   lines: ReturnType<typeof linesOf>,
   { bytesMax = BYTES_MAX, readMsMax = READ_MS_MAX, signal }: SearchSource & { signal: AbortSignal | undefined },
@@ -78,14 +78,14 @@ async function lookThrough(
     const leftMs = signal?.aborted ? 0 : endMs - performance.now();
     const next = leftMs > 0 ? await within(lines.next(), leftMs, signal) : undefined;
     if (next?.done) return false;
-    // The read under way ends, and no other begins.
+    // The pending read may end later; no other begins.
     if (next === undefined || bytes >= bytesMax) return true;
-    bytes += await look(search, next.value);
+    bytes += await addLines(search, next.value);
   }
 }
 
-/** Looks through lines, and returns how many bytes they have. */
-async function look(search: Search, newestFirst: readonly (Buffer | string)[]): Promise<number> {
+/** Adds lines to a search, and returns their bytes. */
+async function addLines(search: Search, newestFirst: readonly (Buffer | string)[]): Promise<number> {
   let bytes = 0;
   let untilMs = performance.now() + SLICE_MS;
   for (const line of newestFirst) {
@@ -98,17 +98,17 @@ async function look(search: Search, newestFirst: readonly (Buffer | string)[]): 
   return bytes;
 }
 
-/** The lines of a chat before a window, newest first, some at a time. All of a parent is older than the window. */
+/** The lines of a chat before a window, newest first, in groups. All lines of a parent are older than the window. */
 async function* linesOf(
   source: SearchSource,
   chain: readonly SessionId[],
   windowStart: number,
-  past: { unreadable: number },
+  damage: { unreadable: number },
 ): AsyncGenerator<readonly (Buffer | string)[]> {
   for (const [at, session] of chain.entries()) {
     yield* logOf(source, session, at === 0 ? windowStart : Number.POSITIVE_INFINITY);
     yield* archiveOf(source, session, (segment, error) => {
-      past.unreadable += 1;
+      damage.unreadable += 1;
       source.log?.warn({ err: error, session, segment }, 'a segment of an archive is damaged');
     });
   }

@@ -7,8 +7,8 @@ import { type AssistantRecord, type LogRecord, resultText, type UserRecord } fro
 import type { Search } from './search.ts';
 import { snippet } from './snippet.ts';
 
-/** The text of a record, as a search sees it. */
-export interface Memory {
+/** The text of a record, without credentials. */
+export interface QuotableText {
   id: string;
   /** ISO time. */
   at: string;
@@ -17,36 +17,36 @@ export interface Memory {
   text: string;
 }
 
-/** Opens every search result: a quote of history must not be found as history again. */
+/** Opens every search result, so that a later search can skip results of earlier ones. */
 export const QUOTE_OPENING = '[Quoted from earlier in this chat';
 
 const TEXT_CHARS = 56_000;
-/** How much of a text is searched for credentials: enough that none is cut in half within the part that is searched. */
-const READ_CHARS = 64_000;
+/** Redaction reads more than `TEXT_CHARS`, so that it recognises a credential that the cut would halve. */
+const REDACTED_CHARS = 64_000;
 const NAME_CHARS = 60;
 
-/** The text of a message, tool calls and results included, at most 56,000 characters, as it was written. Pure. */
-export function saidIn(record: UserRecord | AssistantRecord): string {
-  return allSaidIn(record).slice(0, TEXT_CHARS);
+/** The first 56,000 characters of a message, tool calls and results included, credentials too. Pure. */
+export function searchableText(record: UserRecord | AssistantRecord): string {
+  return fullText(record).slice(0, TEXT_CHARS);
 }
 
 /**
- * The text of a message as it may be quoted: as `saidIn` has it, without credentials; nothing for our own records, for
- * thinking, and where there is no text. Pure.
+ * The text of a message for a quote: as `searchableText`, without credentials. Undefined for records of the gateway itself
+ * and for messages without text, such as thinking alone. Pure.
  */
-export function memoryOf(record: LogRecord): Memory | undefined {
+export function quotableText(record: LogRecord): QuotableText | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
   const { id, at } = record;
-  const text = graphemePrefix(redact(allSaidIn(record).slice(0, READ_CHARS).toWellFormed()), TEXT_CHARS);
-  return text.trim() === '' ? undefined : { id, at, who: record.t === 'user' ? whoWrote(record) : 'assistant', text };
+  const text = graphemePrefix(redact(fullText(record).slice(0, REDACTED_CHARS).toWellFormed()), TEXT_CHARS);
+  return text.trim() === '' ? undefined : { id, at, who: record.t === 'user' ? authorOf(record) : 'assistant', text };
 }
 
-function allSaidIn(record: UserRecord | AssistantRecord): string {
+function fullText(record: UserRecord | AssistantRecord): string {
   const { content } = withoutCode(record);
   return typeof content === 'string' ? content : content.flatMap((block) => wordsOf(block) ?? []).join('\n');
 }
 
-function whoWrote(record: UserRecord): string {
+function authorOf(record: UserRecord): string {
   const { content, from } = record;
   if (typeof content !== 'string' && content.some((block) => block.type === 'tool_result')) return 'tool';
   const name = graphemePrefix(nameInBrackets(from?.toWellFormed() ?? ''), NAME_CHARS);
@@ -62,24 +62,24 @@ function wordsOf(block: Block): string | undefined {
   return text.startsWith(QUOTE_OPENING) ? undefined : text;
 }
 
-/** A place of a chat's history that matches a search. */
+/** A snippet of a chat's history that matches a search. */
 export interface Quote {
-  /** `NaN` where its time is unknown. */
+  /** `NaN` if the time is unknown. */
   atMs: number;
   /** A user's name, or "user", "assistant" or "tool". */
   who: string;
-  /** On one line. */
+  /** A snippet, on one line. */
   text: string;
 }
 
 const HITS_MAX = 8;
 const SNIPPET_CHARS = 400;
 
-/** The places that match a search best, best first, at most 8, without the message of an id. Pure. */
-export function quotesIn(search: Search, shown: string | undefined): Quote[] {
+/** The 8 messages that match a search best, best first, without the message `exceptId`. Pure. */
+export function quotesIn(search: Search, exceptId: string | undefined): Quote[] {
   return search
-    .best(HITS_MAX, (id) => id === shown)
-    .map(({ memory: { at, who, text }, terms }) => ({
+    .best(HITS_MAX, (id) => id === exceptId)
+    .map(({ message: { at, who, text }, terms }) => ({
       atMs: Date.parse(at),
       who,
       text: snippet(text, terms, SNIPPET_CHARS),

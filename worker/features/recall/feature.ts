@@ -6,7 +6,7 @@ import { createRecall } from './recall.ts';
 
 const QUERY_CHARS_MAX = 1_000;
 
-/** `/recall <words>`: what was said here before the present context, found by words, for the person who asks. */
+/** `/recall <words>`: finds earlier messages of the chat, for the person who sends the command. */
 const recall: CommandHandler = async ({ turn: { env, session, texts, entry }, argument }) => {
   if (argument === '') return replied('recall', texts.recallUsage);
   try {
@@ -22,7 +22,7 @@ const recall: CommandHandler = async ({ turn: { env, session, texts, entry }, ar
   }
 };
 
-/** The search in what a chat said before the part that the model sees, for the model and for people. */
+/** The search in the messages of a chat that the model no longer sees, for the model and for people. */
 export const recallFeature: Feature = {
   name: 'recall',
   commands: { recall },

@@ -1,55 +1,55 @@
 import { BoundedMap } from '../../../shared/base/bounded-map.ts';
-import { FOLDED_LETTER, folded, JOINED, near, type Sought, STARTS_UNSPACED } from './tokenizer.ts';
+import { editDistance, FOLDED_LETTER, fold, JOINED, type SearchTerm, STARTS_UNSPACED } from './tokenizer.ts';
 
-/** The sought words that a text has, by their places in the question: 1 as it is, less by its beginning or nearly so spelt. */
+/** How well a text matches each term of a question, by the term's index: 1 exactly, less by a prefix or a similar spelling. */
 export type Shares = ReadonlyMap<number, number>;
 
-/** Finds the sought words of a question in texts. */
+/** Finds the terms of a question in texts. */
 interface Matcher {
   sharesIn(text: string): Shares;
-  /** Whether a word, as `eachWord` names it, is one that is sought. */
-  isSought(term: string): boolean;
+  /** Whether a word of `eachWord` matches any term. */
+  isMatch(word: string): boolean;
 }
 
-/** A sought word, and its place in the question. */
-interface Word extends Sought {
+/** A term, and its index in the question. */
+interface IndexedTerm extends SearchTerm {
   term: string;
   at: number;
 }
 
-/** Notes the best share of each of its words that a folded text has. */
+/** Finds terms in a folded text, and raises their shares in `best`. */
 type Finder = (text: string, best: Map<number, number>) => void;
 
 const PREFIX_SHARE = 0.375;
 const SIMILAR_SHARE = 0.45;
 const ENDING_SHARE = 0.15;
 
-/** A matcher of the words of a question. Pure, linear. */
-export function createMatcher(sought: ReadonlyMap<string, Sought>): Matcher {
-  const words = [...sought].map(([term, how], at) => ({ ...how, term, at }));
-  // One finder looks for all words that may have many forms.
-  const flexible = words.filter(({ edits }) => edits > 0);
-  const finders = words
+/** A matcher of the terms of a question. Pure, linear. */
+export function createMatcher(searchTerms: ReadonlyMap<string, SearchTerm>): Matcher {
+  const terms = [...searchTerms].map(([term, rules], at) => ({ ...rules, term, at }));
+  // One finder looks for all terms that allow other spellings.
+  const flexible = terms.filter(({ edits }) => edits > 0);
+  const finders = terms
     .filter(({ edits }) => edits === 0)
-    .map((word) => (STARTS_UNSPACED.test(word.term) ? signsOf(word) : wordOf(word)));
-  if (flexible.length > 0) finders.push(formsOf(flexible));
+    .map((each) => (STARTS_UNSPACED.test(each.term) ? signFinder(each) : wordFinder(each)));
+  if (flexible.length > 0) finders.push(formsFinder(flexible));
   return {
     sharesIn(text) {
       const best = new Map<number, number>();
-      const spelt = folded(text);
-      for (const find of finders) find(spelt, best);
+      const foldedText = fold(text);
+      for (const find of finders) find(foldedText, best);
       return best;
     },
-    isSought: remembered((term) => words.some((word) => shareOf(term, word) > 0)),
+    isMatch: memoize((word) => terms.some((term) => shareOf(word, term) > 0)),
   };
 }
 
-function signsOf({ term, at }: Word): Finder {
+function signFinder({ term, at }: IndexedTerm): Finder {
   return (text, best) => void (text.includes(term) && best.set(at, 1));
 }
 
-/** A word or an id, as it is or as the beginning of a longer one. */
-function wordOf({ term, at, prefix }: Word): Finder {
+/** Finds a word or an id, itself or as the beginning of a longer one. */
+function wordFinder({ term, at, prefix }: IndexedTerm): Finder {
   const literal = term.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   const beginning = new RegExp(`(?<!${FOLDED_LETTER})${literal}`, 'v');
   const whole = new RegExp(
@@ -63,35 +63,36 @@ function wordOf({ term, at, prefix }: Word): Finder {
   };
 }
 
-/** Words that may be spelt otherwise: each different word that begins like one of them is judged once. */
-function formsOf(words: readonly Word[]): Finder {
-  const forms = words.map(({ term, edits, ending }) => {
+/** Finds other spellings of terms: compares each different word that begins like a term once. */
+function formsFinder(terms: readonly IndexedTerm[]): Finder {
+  const forms = terms.map(({ term, edits, ending }) => {
     const [first, ...others] = term;
     return `${first}${FOLDED_LETTER}{${others.length - Math.max(edits, ending)},}`;
   });
   const pattern = new RegExp(`(?<!${FOLDED_LETTER})(?:${forms.join('|')})`, 'gv');
-  const sharesOf = remembered((found: string) =>
-    words.map((word) => [word.at, shareOf(found, word)] as const).filter(([, share]) => share > 0),
+  const sharesOf = memoize((word: string) =>
+    terms.map((term) => [term.at, shareOf(word, term)] as const).filter(([, share]) => share > 0),
   );
   return (text, best) => {
-    for (const found of text.match(pattern) ?? [])
-      for (const [at, share] of sharesOf(found)) if (share > (best.get(at) ?? 0)) best.set(at, share);
+    for (const word of text.match(pattern) ?? [])
+      for (const [at, share] of sharesOf(word)) if (share > (best.get(at) ?? 0)) best.set(at, share);
   };
 }
 
-/** A long chat has some ten thousand different words, and what a tool printed may have any number. */
-const WORDS_REMEMBERED = 50_000;
+/** A long chat has some 10,000 different words; tool results may have any number. */
+const MEMOIZED_MAX = 50_000;
 
-/** A pure function of a word that is computed once for each. */
-function remembered<Result extends NonNullable<unknown>>(compute: (word: string) => Result): (word: string) => Result {
-  const known = new BoundedMap<string, Result>(WORDS_REMEMBERED);
-  return (word) => known.getOrInsertComputed(word, () => compute(word));
+/** A pure function of a word that stores its newest 50,000 results. */
+function memoize<Result extends NonNullable<unknown>>(compute: (word: string) => Result): (word: string) => Result {
+  const results = new BoundedMap<string, Result>(MEMOIZED_MAX);
+  return (word) => results.getOrInsertComputed(word, () => compute(word));
 }
 
-function shareOf(found: string, { term, prefix, edits, ending }: Word): number {
-  if (found === term) return 1;
-  if (prefix && found.startsWith(term)) return PREFIX_SHARE;
-  const made = edits > 0 && found.codePointAt(0) === term.codePointAt(0) ? near(term, found, edits) : undefined;
-  if (made !== undefined) return (SIMILAR_SHARE * term.length) / (term.length + made);
-  return ending > 0 && found.startsWith(term.slice(0, -ending)) ? ENDING_SHARE : 0;
+function shareOf(word: string, { term, prefix, edits, ending }: IndexedTerm): number {
+  if (word === term) return 1;
+  if (prefix && word.startsWith(term)) return PREFIX_SHARE;
+  const hasEqualStart = word.codePointAt(0) === term.codePointAt(0);
+  const distance = edits > 0 && hasEqualStart ? editDistance(term, word, edits) : undefined;
+  if (distance !== undefined) return (SIMILAR_SHARE * term.length) / (term.length + distance);
+  return ending > 0 && word.startsWith(term.slice(0, -ending)) ? ENDING_SHARE : 0;
 }

@@ -5,13 +5,13 @@ const LEAD_CHARS = 80;
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 /**
- * The part of a text that shows the most of some words, on one line and at most `maxChars` long; the beginning when the
- * text has none of them. Cuts at graphemes and marks each cut with an ellipsis. Pure.
+ * The part of a text with the most different terms, on one line and at most `maxChars` long; the beginning if the text has no
+ * term. Cuts at graphemes and marks each cut with an ellipsis. Pure.
  */
 export function snippet(text: string, terms: ReadonlySet<string>, maxChars: number): string {
   const line = text.replace(/\s+/g, ' ').trim();
   if (line.length <= maxChars) return line;
-  const start = boundaryAt(line, Math.max(0, densest(line, terms, maxChars - 2 * LEAD_CHARS) - LEAD_CHARS));
+  const start = boundaryAt(line, Math.max(0, densestStart(line, terms, maxChars - 2 * LEAD_CHARS) - LEAD_CHARS));
   const opening = start > 0 ? '…' : '';
   const rest = line.slice(start);
   if (opening.length + rest.length <= maxChars) return opening + rest;
@@ -19,30 +19,30 @@ export function snippet(text: string, terms: ReadonlySet<string>, maxChars: numb
 }
 
 /** The start of the stretch of the given length with the most different terms. */
-function densest(line: string, terms: ReadonlySet<string>, length: number): number {
+function densestStart(line: string, terms: ReadonlySet<string>, length: number): number {
   const places: { term: string; at: number }[] = [];
   eachWord(line, (term, at) => {
     if (terms.has(term)) places.push({ term, at });
   });
-  const inside = new Map<string, number>();
+  const counts = new Map<string, number>();
   let best = { at: 0, count: 0 };
   let from = 0;
   for (const { term, at } of places) {
-    inside.set(term, (inside.get(term) ?? 0) + 1);
+    counts.set(term, (counts.get(term) ?? 0) + 1);
     for (let first = places[from]; first && at - first.at > length; first = places[++from]) {
-      const left = (inside.get(first.term) ?? 1) - 1;
-      if (left === 0) inside.delete(first.term);
-      else inside.set(first.term, left);
+      const count = (counts.get(first.term) ?? 1) - 1;
+      if (count === 0) counts.delete(first.term);
+      else counts.set(first.term, count);
     }
-    if (inside.size > best.count) best = { at: places[from]?.at ?? at, count: inside.size };
+    if (counts.size > best.count) best = { at: places[from]?.at ?? at, count: counts.size };
   }
   return best.at;
 }
 
-/** Only a malicious text has graphemes of a thousand units: those are cut, but never inside a surrogate pair. */
+/** A longer grapheme is malicious. `boundaryAt` cuts it, but never inside a surrogate pair. */
 const GRAPHEME_CHARS_MAX = 64;
 
-/** The start of the grapheme at a position of a text. Pure. */
+/** The start of the grapheme at a position of a text, in UTF-16 units. Pure. */
 export function boundaryAt(text: string, at: number): number {
   if (at <= 0 || at >= text.length) return Math.min(Math.max(0, at), text.length);
   const start = graphemes.segment(text).containing(at)?.index ?? at;

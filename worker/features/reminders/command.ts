@@ -20,9 +20,9 @@ const BUTTONS_A_ROW = 3;
 const ARGUMENT = /^(cancel|restore) (\w{1,32})$/;
 
 /**
- * `/reminders`: what is to come, in full, each with a button that cancels it. The button sends `/reminders cancel <id>`,
- * and the one under an answer for which the model cancelled a reminder `/reminders restore <id>`. The change is stored in
- * one step with the reply that says so.
+ * `/reminders`: lists the pending reminders in full, each with a button that sends `/reminders cancel <id>`. The button under
+ * an answer for which the model cancelled a reminder sends `/reminders restore <id>`. One write stores the change and the
+ * reply that confirms it.
  */
 export const reminders: CommandHandler = async ({ turn, argument }) => {
   const { settings } = turn.env;
@@ -30,36 +30,36 @@ export const reminders: CommandHandler = async ({ turn, argument }) => {
   const { texts, currentChat } = turn;
   const [, verb, id] = ARGUMENT.exec(argument) ?? [];
   if (verb === undefined && argument !== '') return replied('reminders', texts.reminders.usage);
-  const coming = await book.of(currentChat);
+  const pending = await book.of(currentChat);
   const zone = timeZoneOf(turn, settings);
   if (verb === undefined) {
-    const { list, buttons } = listed(texts, coming, zone);
+    const { list, buttons } = listOf(texts, pending, zone);
     return replied('reminders', list, { buttons });
   }
   const { reply, changes, after } = verb === 'cancel' ? cancel() : await restore();
-  const { list, buttons } = listed(texts, after, zone);
+  const { list, buttons } = listOf(texts, after, zone);
   // The other cancelled reminders under the same answer can still be restored.
   const keeps = verb === 'restore' && { keepsButtons: true as const };
   return replied('reminders', [...reply, plain('\n\n'), ...list], { buttons, changes, ...keeps });
 
   function cancel() {
-    const [chosen] = coming.filter(({ reminder }) => reminder.id === id);
-    if (chosen === undefined) return { reply: [plain(texts.reminders.unknown)], changes: [], after: coming };
+    const [chosen] = pending.filter(({ reminder }) => reminder.id === id);
+    if (chosen === undefined) return { reply: [plain(texts.reminders.unknown)], changes: [], after: pending };
     const reply = [plain(texts.reminders.cancelled(textOf(chosen)))];
-    return { reply, changes: book.cancel([chosen]), after: coming.filter((each) => each !== chosen) };
+    return { reply, changes: book.cancel([chosen]), after: pending.filter((each) => each !== chosen) };
   }
 
   async function restore() {
     const chosen = (await book.cancelled(currentChat)).find(({ reminder }) => reminder.id === id);
     const problem = chosen === undefined ? texts.reminders.unknown : texts.reminders.full(REMINDERS_MAX);
-    if (chosen === undefined || coming.length >= REMINDERS_MAX)
-      return { reply: [plain(problem)], changes: [], after: coming };
-    const dueAtMs = dueAgainMs(chosen, turn.nowMs());
+    if (chosen === undefined || pending.length >= REMINDERS_MAX)
+      return { reply: [plain(problem)], changes: [], after: pending };
+    const dueAtMs = restoredDueMs(chosen, turn.nowMs());
     const restored = { ...chosen, dueAtMs };
     return {
       reply: [plain(`${texts.reminders.restored} `), ...lineOf(texts, restored, zone)],
       changes: book.restore(chosen, dueAtMs),
-      after: [...coming, restored].sort((one, other) => one.dueAtMs - other.dueAtMs),
+      after: [...pending, restored].sort((one, other) => one.dueAtMs - other.dueAtMs),
     };
   }
 };
@@ -69,39 +69,39 @@ export function bookOf({ env: { redis, keys } }: Turn<Env>): ReminderBook {
   return createReminderBook(redis, keys);
 }
 
-/** When a cancelled reminder is due after it is restored. One whose only time has passed is due at once. */
-function dueAgainMs({ reminder, dueAtMs }: CancelledReminder, nowMs: number): number {
+/** The due time of a cancelled reminder after `restore`: the next one ahead, or now if there is none. */
+function restoredDueMs({ reminder, dueAtMs }: CancelledReminder, nowMs: number): number {
   if (dueAtMs > nowMs) return dueAtMs;
   return nextDueMs(reminder, nowMs) ?? nowMs;
 }
 
-function listed(texts: Texts, coming: readonly PendingReminder[], timeZone: string) {
+function listOf(texts: Texts, pending: readonly PendingReminder[], timeZone: string) {
   const { reminders: text } = texts;
-  if (coming.length === 0) return { list: [plain(text.none)], buttons: [] };
-  const lines = coming.flatMap((each, at) => [plain(`\n${at + 1}. `), ...lineOf(texts, each, timeZone)]);
-  const buttons = coming.map(({ reminder: { id } }, at): Button => {
+  if (pending.length === 0) return { list: [plain(text.none)], buttons: [] };
+  const lines = pending.flatMap((each, at) => [plain(`\n${at + 1}. `), ...lineOf(texts, each, timeZone)]);
+  const buttons = pending.map(({ reminder: { id } }, at): Button => {
     return { text: text.cancelButton(at + 1), command: `/reminders cancel ${id}`, destroys: true };
   });
-  return { list: [plain(text.title(coming.length)), ...lines], buttons: inRows(buttons, BUTTONS_A_ROW) };
+  return { list: [plain(text.title(pending.length)), ...lines], buttons: inRows(buttons, BUTTONS_A_ROW) };
 }
 
-/** A reminder on one line: when it comes, whether again, and its whole text. Pure. */
+/** A reminder on one line: its due time, its repeat and its whole text. Pure. */
 export function lineOf(
   { reminders: text }: Texts,
-  coming: Pick<PendingReminder, 'reminder' | 'dueAtMs'>,
+  pending: Pick<PendingReminder, 'reminder' | 'dueAtMs'>,
   timeZone: string,
 ): Inline[] {
-  const { repeat, timeZone: own } = coming.reminder;
+  const { repeat, timeZone: own } = pending.reminder;
   const rhythm = repeat && rhythmOf(repeat);
   const again = rhythm === undefined ? '' : text.again(rhythm, own === timeZone ? '' : own);
-  const { dueAtMs: atMs } = coming;
+  const { dueAtMs: atMs } = pending;
   return [
     { type: 'time', text: `${inMinutes(atMs, timeZone)} (${timeZone})`, atMs },
-    plain(text.line(again, textOf(coming))),
+    plain(text.line(again, textOf(pending))),
   ];
 }
 
-/** The whole text of a reminder on one line, every character of it visible: it is what the model will act on. */
+/** The whole text of a reminder on one line, with every character visible: the model will act on this text. */
 function textOf({ reminder }: Pick<PendingReminder, 'reminder'>): string {
   return visibleInLine(reminder.text);
 }

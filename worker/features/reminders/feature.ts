@@ -12,25 +12,25 @@ import { startReminding } from './reminding.ts';
 import { dueSince } from './schedule.ts';
 import { createReminders } from './tool.ts';
 
-/** A reminder that waited longer is late: a notice says when it was due, and reminders behind it join its answer. */
+/** A reminder that waited longer is late: a notice states its due time, and its answer covers the reminders behind it too. */
 const LATE_MS = 60_000;
-/** Later than this, the model reads both times. */
+/** After a longer delay, the header for the model says that the reminder is late, and states its due time. */
 const LATE_FOR_MODEL_MS = 5 * 60_000;
 const LINE_CHARS_MAX = 80;
-/** The characters of a lost reminder in a notice: fifty of them fit into one message. */
-const LEFT_CHARS = 70;
-/** The field of a turn with the reminders that were taken out of the lane and are answered with it. */
-const TAKEN = 'remindersTaken';
+/** Characters of a lost reminder in a notice. With this bound, 50 reminders fit into one message. */
+const LOST_CHARS = 70;
+/** The field of a turn with the reminders that this turn merged: they have left the lane, and its answer covers them. */
+const MERGED = 'remindersTaken';
 
-/** The messages of reminders that are due. */
+/** Handles the messages of due reminders. */
 const due: SelfEntered = {
   header: (message, facts) =>
-    `${inWords(message, facts)}: its text is yours and no person's; say or do it as far as that message asked for it`,
-  label: (message, facts) => `and ${inWords(message, facts)}`,
+    `${describe(message, facts)}: its text is yours and no person's; say or do it as far as that message asked for it`,
+  label: (message, facts) => `and ${describe(message, facts)}`,
   takesOthers: isLate,
   storeMerged(turn, pieces) {
-    const taken = pieces.map(({ message }) => message.content).filter((content) => content.kind === 'reminder');
-    return taken.length === 0 ? [] : [turn.keepContent(TAKEN, JSON.stringify(taken))];
+    const merged = pieces.map(({ message }) => message.content).filter((content) => content.kind === 'reminder');
+    return merged.length === 0 ? [] : [turn.keepContent(MERGED, JSON.stringify(merged))];
   },
   notices(turn) {
     if (!isLate(turn)) return [];
@@ -44,7 +44,7 @@ const due: SelfEntered = {
     if (late.length === 1) return [texts.late(times[0] ?? '')];
     return [texts.lateTogether(late.map(({ text }, at) => `${times[at]}: ${clip(text, LINE_CHARS_MAX)}`).join('\n'))];
   },
-  // None if the chat was erased.
+  // No texts if `/forget` has erased the chat.
   plainTexts: (turn, { outcome, reason }) =>
     outcome === 'cancelled' && reason === 'forget'
       ? []
@@ -56,20 +56,20 @@ const due: SelfEntered = {
         .join('\n\n'),
     ),
   behindQuestion: ({ content }, texts) => texts.reminders.behindQuestion(content.text ?? ''),
-  /** Ends repeats whose chat was gone at two due times in a row: each further time would be a call, and an alert. */
+  /** Ends repeats whose chat was gone at two due times in a row: each further time would cost a model call and an alert. */
   async chatGone(turn) {
     const book = bookOf(turn);
-    const coming = await book.of(turn.currentChat);
+    const pending = await book.of(turn.currentChat);
     return remindersOf(turn).flatMap(({ id, dueAtMs }) =>
       book.noteChatGone(
-        coming.filter(({ reminder }) => reminder.id === id),
+        pending.filter(({ reminder }) => reminder.id === id),
         dueAtMs,
       ),
     );
   },
 };
 
-/** Reminders, which the model sets and which become messages when they are due. */
+/** Reminders that the model sets. Each becomes a message when it is due. */
 export const remindersFeature: Feature = {
   name: 'reminders',
   commands: { reminders },
@@ -100,9 +100,9 @@ export const remindersFeature: Feature = {
   },
   async dropOnShardMove(turn) {
     const book = bookOf(turn);
-    const coming = await book.of(turn.currentChat);
-    const texts = coming.length === 0 ? [] : [turn.texts.reminders.left(coming.map(beginningOf))];
-    return { texts, changes: book.cancel(coming) };
+    const pending = await book.of(turn.currentChat);
+    const texts = pending.length === 0 ? [] : [turn.texts.reminders.left(pending.map(beginningOf))];
+    return { texts, changes: book.cancel(pending) };
   },
   async changesToErase(redis, keys, chat) {
     const book = createReminderBook(redis, keys);
@@ -110,27 +110,27 @@ export const remindersFeature: Feature = {
   },
   async linesToExport(turn) {
     const zone = timeZoneOf(turn, turn.env.settings);
-    const coming = await bookOf(turn).of(turn.currentChat);
-    return coming.map((each) => `- ${lettersOf(lineOf(turn.texts, each, zone))}`);
+    const pending = await bookOf(turn).of(turn.currentChat);
+    return pending.map((each) => `- ${lettersOf(lineOf(turn.texts, each, zone))}`);
   },
 };
 
-/** Whether an attempt is at a reminder that comes late, e.g. since its chat was paused. */
+/** Whether the message is a late reminder, e.g. because its chat was paused. */
 function isLate(turn: Turn): boolean {
   const [own] = remindersOf(turn);
   return own !== undefined && (own.isLate === true || turn.nowMs() - own.dueAtMs > LATE_MS);
 }
 
-/** The reminder that the message is, and those that are answered with it. */
+/** The reminder in the message, and the reminders merged into it. */
 function remindersOf(turn: Turn): DueReminder[] {
   const { message } = turn;
   if (!message.ok || message.value.content.kind !== 'reminder') return [];
-  const taken = turn.content(TAKEN);
-  return [message.value.content, ...(taken === undefined ? [] : (JSON.parse(taken) as DueReminder[]))];
+  const merged = turn.content(MERGED);
+  return [message.value.content, ...(merged === undefined ? [] : (JSON.parse(merged) as DueReminder[]))];
 }
 
-/** For which message a reminder was set, and when it was due: nobody has written just now, and nobody did then. */
-function inWords(
+/** States the due time of a reminder and its origin, so that the model does not take the text for a person's words. */
+function describe(
   { from, content }: InboundMessage,
   { timeZone, nowMs }: Pick<HeaderFacts, 'timeZone' | 'nowMs'>,
 ): string {
@@ -145,5 +145,5 @@ function inWords(
 }
 
 function beginningOf({ reminder: { text } }: PendingReminder): string {
-  return clip(text.replace(/\s+/gu, ' '), LEFT_CHARS);
+  return clip(text.replace(/\s+/gu, ' '), LOST_CHARS);
 }

@@ -2,28 +2,28 @@ import { instantOf, readWall, wallOf, wallText } from '../../../shared/base/wall
 import type { Repeat, Schedule } from '../../../shared/state/reminder/book.ts';
 import { cronProblem, nextDueMs } from './schedule.ts';
 
-/** A reminder as the model wants it; or what is wrong with that, in a sentence for it. */
+/** The reminder that the model asks for; or an error, as a sentence for the model. */
 type ReminderInput = { ok: true; text: string; schedule: Schedule; dueAtMs: number } | { ok: false; problem: string };
 
-/** The time, the zone and the limits it is read against. */
+/** The present time, the chat's time zone and the limits of a reminder. */
 interface ReminderInputFacts {
   nowMs: number;
   timeZone: string;
-  /** How far ahead it must be at least. */
+  /** How far ahead the first due time must be at least. */
   leastMinutes: number;
   /** The least time between two times of a repeat. */
   repeatMinutesMin: number;
 }
 
 type Input = Readonly<Record<string, unknown>>;
-type Timed = { firstMs: number } | { problem: string };
+type FirstTime = { firstMs: number } | { problem: string };
 
 const MINUTE_MS = 60_000;
 const YEAR_MINUTES = 366 * 24 * 60;
 const AHEAD_MINUTES_MAX = 2 * YEAR_MINUTES;
 const TEXT_CHARS_MAX = 1_000;
 
-/** Reads what a model asks for. An empty field counts as absent: models fill in optional fields. Pure. */
+/** Reads the input of a call. An empty field counts as absent: models fill in optional fields. Pure. */
 export function readReminderInput(input: Input, facts: ReminderInputFacts): ReminderInput {
   const text = typeof input.text === 'string' ? input.text.toWellFormed().trim() : '';
   if (text === '') return wrong('"text" must say what to say or do at that time.');
@@ -31,10 +31,10 @@ export function readReminderInput(input: Input, facts: ReminderInputFacts): Remi
     return wrong(`"text" has ${text.length} characters; ${TEXT_CHARS_MAX} are the most.`);
   const repeat = readRepeat(input, facts);
   if (typeof repeat === 'string') return wrong(repeat);
-  const timed = readFirst(input, repeat, facts);
-  if ('problem' in timed) return wrong(timed.problem);
-  const schedule = { firstMs: timed.firstMs, timeZone: facts.timeZone, ...(repeat && { repeat }) };
-  const dueAtMs = nextDueMs(schedule, facts.nowMs) ?? timed.firstMs;
+  const first = readFirst(input, repeat, facts);
+  if ('problem' in first) return wrong(first.problem);
+  const schedule = { firstMs: first.firstMs, timeZone: facts.timeZone, ...(repeat && { repeat }) };
+  const dueAtMs = nextDueMs(schedule, facts.nowMs) ?? first.firstMs;
   const aheadMinutes = (dueAtMs - facts.nowMs) / MINUTE_MS;
   if (aheadMinutes > AHEAD_MINUTES_MAX) return wrong('That is more than two years ahead.');
   if (aheadMinutes < facts.leastMinutes - 1 && !isCron(repeat))
@@ -42,7 +42,7 @@ export function readReminderInput(input: Input, facts: ReminderInputFacts): Remi
   return { ok: true, text, schedule, dueAtMs };
 }
 
-/** The repeat that is asked for, if any; or what is wrong with it. */
+/** The repeat, if the input has one; or an error, as a sentence for the model. */
 function readRepeat({ cron, every }: Input, { repeatMinutesMin }: ReminderInputFacts): Repeat | string | undefined {
   if (isGiven(cron) && isGiven(every)) return 'Give either "cron" or "every".';
   if (isGiven(cron))
@@ -55,8 +55,8 @@ function readRepeat({ cron, every }: Input, { repeatMinutesMin }: ReminderInputF
   return { everyMinutes: every };
 }
 
-/** When it is due first. A cron expression says so itself; other repeats begin after their own time. */
-function readFirst({ at, in: minutes }: Input, repeat: Repeat | undefined, facts: ReminderInputFacts): Timed {
+/** The first due time. Without "at" and "in", a repeat is first due after one interval, or by its cron expression. */
+function readFirst({ at, in: minutes }: Input, repeat: Repeat | undefined, facts: ReminderInputFacts): FirstTime {
   const { nowMs } = facts;
   const [hasAt, hasIn] = [isGiven(at), isGiven(minutes)];
   if (hasAt && hasIn) return { problem: 'Give either "at" or "in".' };
@@ -69,7 +69,7 @@ function readFirst({ at, in: minutes }: Input, repeat: Repeat | undefined, facts
   return { problem: 'Say when: give "at", "in", "cron" or "every".' };
 }
 
-function readAt(at: unknown, { nowMs, timeZone }: ReminderInputFacts): Timed {
+function readAt(at: unknown, { nowMs, timeZone }: ReminderInputFacts): FirstTime {
   const now = `It is ${wallText(wallOf(nowMs, timeZone))} in ${timeZone} now.`;
   const wallMs = typeof at === 'string' ? readWall(at) : undefined;
   if (wallMs === undefined)

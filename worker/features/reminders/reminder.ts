@@ -5,15 +5,15 @@ import type { Reminder } from '../../../shared/state/reminder/book.ts';
 import { nextDueMs } from './schedule.ts';
 
 /**
- * The message of a due reminder, as text, and the time of its next repeat. `message` is empty if a later version set
- * the reminder: it is then looked at again in a minute.
+ * The message of a due reminder, as text, and its next due time. `message` is empty if a newer version of Spillway set the
+ * reminder, which then stays due and is read again in a minute.
  */
 interface DueMessage {
   message: string;
   nextMs: number | undefined;
 }
 
-/** When a reminder is due, and what bounds its message and its next repeat. */
+/** The due time of a reminder, and the facts on which its message and its next due time depend. */
 interface DueFacts {
   dueAtMs: number;
   nowMs: number;
@@ -23,29 +23,27 @@ interface DueFacts {
   isListed: (id: number) => boolean;
 }
 
-/** The account under which admins write in the name of their group; the group is on the list. */
+/** Telegram's account for admins who write in the name of their group. The group itself is on the allow list. */
 const ANONYMOUS_ADMIN = 1_087_968_824;
-/** The newest version that this one reads; its own reminders have no version. */
+/** The newest version of reminders that this code reads. The reminders that it writes have no version field. */
 const VERSION = 1;
 const NEWER_WAIT_MS = 60_000;
 const ANSWERING_CHARS_MAX = 200;
 const MINUTE_MS = 60_000;
-/** A reminder that becomes a message later than this is late: due reminders are looked for at intervals. */
+/** A reminder that becomes a message later than this is late. Shorter delays come from the interval between rounds. */
 const LATE_MS = 60_000;
 
-/** The message that a reminder is set for: its text, its chat and its author. Pure. */
-export function setIn(entry: EntryId, message: InboundMessage): Pick<Reminder, 'asked' | 'setIn' | 'answering'> {
+/** The message for which the model sets a reminder: its text, its chat and its author. Pure. */
+export function originOf(entry: EntryId, message: InboundMessage): Pick<Reminder, 'asked' | 'setIn' | 'answering'> {
   const { chatId, topicId, chatType, chatTitle, messageId, from, content } = message;
   const words = 'text' in content ? (content.text ?? '') : '';
-  const asked = {
-    chatId,
-    ...(topicId !== undefined && { topicId }),
-    chatType,
-    ...(chatTitle !== undefined && { chatTitle }),
-    messageId,
-    from,
+  const topic = topicId === undefined ? {} : { topicId };
+  const title = chatTitle === undefined ? {} : { chatTitle };
+  return {
+    asked: { chatId, ...topic, chatType, ...title, messageId, from },
+    setIn: entry,
+    ...(words !== '' && { answering: clip(words, ANSWERING_CHARS_MAX) }),
   };
-  return { asked, setIn: entry, ...(words !== '' && { answering: clip(words, ANSWERING_CHARS_MAX) }) };
 }
 
 /**

@@ -13,18 +13,18 @@ const BATCH = 100;
 const CLOSED_WAIT_MS = 3_600_000;
 
 /**
- * Turns reminders that are due into messages of their chats, at the start and then at their times. Several processes
- * may do so side by side: each due time becomes one message. What was due while none ran comes late, once.
+ * Turns due reminders into messages of their chats. Several processes may run this loop at the same time: each due time
+ * becomes one message. A reminder that was due while no process ran becomes one late message.
  */
 export function startReminding(env: ShardEnv): Service {
   const book = createReminderBook(env.redis, env.keys);
-  const allowed = allowedChats(env);
+  const loadAllowedIds = allowedIdsLoader(env);
   const everyMs = env.limits.remindersEveryMs;
   return runLoop({
     name: 'reminding',
     async round(signal) {
       const { nowMs, nextMs, due } = await book.due(BATCH);
-      for (const each of due) if (!signal.aborted) await remind(env, book, await allowed(), each, nowMs);
+      for (const each of due) if (!signal.aborted) await remind(env, book, await loadAllowedIds(), each, nowMs);
       if (due.length === BATCH) return 0;
       return nextMs === undefined ? everyMs : Math.min(everyMs, Math.max(1, nextMs - nowMs));
     },
@@ -34,7 +34,7 @@ export function startReminding(env: ShardEnv): Service {
 }
 
 /** The current allow list. A worker without `TELEGRAM_ALLOWED_IDS` accepts everything that the producer accepted. */
-function allowedChats({ redis, settings: { TELEGRAM_ALLOWED_IDS: ids } }: ShardEnv): () => Promise<AllowedIds> {
+function allowedIdsLoader({ redis, settings: { TELEGRAM_ALLOWED_IDS: ids } }: ShardEnv): () => Promise<AllowedIds> {
   return allowedNow(redis, ids !== 'everyone' && ids.size === 0 ? 'everyone' : ids);
 }
 

@@ -7,9 +7,8 @@ const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
 
 /**
- * When a schedule is due next after a time; undefined when never. Times that were missed in between are skipped. A
- * repeat of whole days and a cron expression follow the clocks of their zone. Throws on an expression that is none.
- * Pure.
+ * The next due time of a schedule after a time; undefined if there is none. Skips missed times. A repeat of whole days and
+ * a cron expression follow the clock of their zone. Throws on an invalid cron expression. Pure.
  */
 export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: number): number | undefined {
   if (firstMs > afterMs) return firstMs;
@@ -28,12 +27,12 @@ export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: numb
   }
 }
 
-/** Missed times are counted up to this number. */
+/** `dueSince` counts up to this number. */
 const MISSED_MAX = 200;
 
 /**
- * How often a repeat that was due at `dueAtMs` was due again until `nowMs`, counted up to 200, and when for the last time.
- * Undefined where it was not. Throws on a cron expression that is none. Pure.
+ * How often a repeat was due after `dueAtMs` until `nowMs`, counted up to 200, and the last time counted. Undefined if it was
+ * not due again. Throws on an invalid cron expression. Pure.
  */
 export function dueSince(
   schedule: Schedule,
@@ -48,7 +47,7 @@ export function dueSince(
   return times === 0 ? undefined : { times, lastMs };
 }
 
-/** Evaluates the expression in wall time, as if UTC, so that a change of the clocks neither skips nor repeats a run. */
+/** Evaluates the expression in wall time, as if it were UTC: a change of the clocks neither skips nor repeats a time. */
 function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
   const times = CronExpressionParser.parse(cron, { currentDate: wallOf(afterMs, timeZone), tz: 'UTC' });
   for (;;) {
@@ -59,15 +58,15 @@ function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
 
 const FIELD = /^(?:[\d*,/-]|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)+$/i;
 
-/** Says in a sentence what is wrong with a cron expression of times so many minutes apart; undefined where nothing is. Pure. */
+/** The error of a cron expression, as a sentence for the model; undefined if its times are `minutesMin` apart or more. Pure. */
 export function cronProblem(cron: string, minutesMin: number): string | undefined {
   const fields = cron.trim().split(/\s+/);
   if (fields.length !== 5 || !fields.every((field) => FIELD.test(field)))
     return '"cron" must have five fields (minute, hour, day of the month, month, day of the week), such as "0 9 * * 1-5".';
   try {
     const { minute, hour } = CronExpressionParser.parse(cron, { tz: 'UTC' }).fields;
-    const isOften = leastGap(minute.values as number[], hour.values as number[]) < minutesMin;
-    return isOften
+    const isTooOften = leastGap(minute.values as number[], hour.values as number[]) < minutesMin;
+    return isTooOften
       ? `A repeat can come every ${minutesMin} minutes at most: the operator allows no shorter one.`
       : undefined;
   } catch {
@@ -75,29 +74,29 @@ export function cronProblem(cron: string, minutesMin: number): string | undefine
   }
 }
 
-/** The least number of minutes between two times of a day, and over midnight. */
+/** The least number of minutes between two neighbouring times of a day, midnight included. */
 function leastGap(minutes: readonly number[], hours: readonly number[]): number {
   const times = hours.flatMap((hour) => minutes.map((minute) => hour * 60 + minute));
   const [first = 0] = times;
   return Math.min(...times.map((time, at) => (times[at + 1] ?? first + DAY_MINUTES) - time));
 }
 
-/** The most times of a day that are listed. */
+/** The most times of a day that a text lists. */
 const LISTED_MAX = 6;
 
-/** When a repeat comes, for words; undefined for an expression that is none. Pure. */
+/** The parts of a repeat that texts for people name; undefined for an invalid cron expression. Pure. */
 export function rhythmOf(repeat: Repeat): Rhythm | undefined {
   if ('everyMinutes' in repeat) return repeat;
   try {
     const { minute, hour, dayOfMonth, month, dayOfWeek } = CronExpressionParser.parse(repeat.cron, {
       tz: 'UTC',
     }).fields;
-    const restricting = (values: readonly unknown[], all: number) =>
+    const restrictionsOf = (values: readonly unknown[], all: number) =>
       values.length >= all ? [] : [...new Set(values.map((value) => Number(value)))];
     return {
-      weekdays: restricting(dayOfWeek.values, 7),
-      dates: restricting(dayOfMonth.values, 31),
-      months: restricting(month.values, 12),
+      weekdays: restrictionsOf(dayOfWeek.values, 7),
+      dates: restrictionsOf(dayOfMonth.values, 31),
+      months: restrictionsOf(month.values, 12),
       times: timesOf(minute.values.map(Number), hour.values.map(Number)),
     };
   } catch {

@@ -10,7 +10,7 @@ import {
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { type TurnSettings, timeZoneOf } from '../../lane/turn-settings.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
-import { setIn } from './reminder.ts';
+import { originOf } from './reminder.ts';
 import { readReminderInput } from './reminder-input.ts';
 
 type Book = Pick<ReminderBook, 'set' | 'of' | 'cancelled' | 'cancelWithUndo'>;
@@ -40,7 +40,7 @@ const specOf = (minutesMin: number): ToolSpec => ({
   repeatable: true,
 });
 
-/** The built-in tool `reminders`. A call that is repeated after a crash has the effect of one. */
+/** The built-in tool `reminders`. A call that runs again after a crash has no second effect. */
 export function createReminders(book: Book, settings: Zone & Pick<TurnSettings, 'REMINDER_MINUTES_MIN'>): Toolbox {
   const specs = [specOf(settings.REMINDER_MINUTES_MIN)];
   return {
@@ -65,47 +65,47 @@ async function set(
   if (!turn.message.ok) return toolError('The message that asks for it cannot be read.');
   const message = turn.message.value;
   const timeZone = timeZoneOf(turn, settings);
-  const before = dueAtOfEarlierCall(turn, call);
-  if (before !== undefined) return toolText(`Set for ${wallText(wallOf(before, timeZone))} ${timeZone}.`);
-  // A reminder that sets the next one is a repeat as well.
+  const earlierMs = dueAtOfEarlierCall(turn, call);
+  if (earlierMs !== undefined) return toolText(`Set for ${wallText(wallOf(earlierMs, timeZone))} ${timeZone}.`);
+  // A due reminder that sets the next one repeats, so the least time between repeats holds for it too.
   const repeatMinutesMin = settings.REMINDER_MINUTES_MIN;
   const leastMinutes = message.content.kind === 'reminder' ? repeatMinutesMin : 1;
-  const asked = readReminderInput(input, { nowMs: turn.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
-  if (!asked.ok) return toolError(asked.problem);
-  const { text, schedule, dueAtMs } = asked;
-  const done = await book.set(turn, call, { ...schedule, text, ...setIn(turn.entry, message) }, dueAtMs);
-  if (done.kind === 'fenced') throw new FencedError();
-  if (done.kind === 'too many')
+  const reading = readReminderInput(input, { nowMs: turn.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
+  if (!reading.ok) return toolError(reading.problem);
+  const { text, schedule, dueAtMs } = reading;
+  const result = await book.set(turn, call, { ...schedule, text, ...originOf(turn.entry, message) }, dueAtMs);
+  if (result.kind === 'fenced') throw new FencedError();
+  if (result.kind === 'too many')
     return toolError(
       `At most ${SET_AT_ONCE_MAX} reminders are set for one message: people could not look through more.`,
     );
-  if (done.kind === 'full') return toolError(`This chat has ${REMINDERS_MAX} reminders already. Cancel one first.`);
-  return toolText(`Set: ${line({ ...done, reminder: { ...schedule, id: done.id, text } }, timeZone)}`);
+  if (result.kind === 'full') return toolError(`This chat has ${REMINDERS_MAX} reminders already. Cancel one first.`);
+  return toolText(`Set: ${line({ ...result, reminder: { ...schedule, id: result.id, text } }, timeZone)}`);
 }
 
 async function list(book: Book, settings: Zone, turn: Turn): Promise<ToolOutput> {
-  const coming = await book.of(turn.currentChat);
+  const pending = await book.of(turn.currentChat);
   const timeZone = timeZoneOf(turn, settings);
-  return toolText(coming.map((each) => line(each, timeZone)).join('\n') || 'There are no reminders in this chat.');
+  return toolText(pending.map((each) => line(each, timeZone)).join('\n') || 'There are no reminders in this chat.');
 }
 
-/** Marked as a step of its own: repeated after a crash, it finds the reminder gone and the step done. */
+/** Cancels a reminder. A call that runs again after a crash finds the reminder gone, but its step marked as done. */
 async function cancel(book: Book, turn: Turn, call: string, { id }: Input): Promise<ToolOutput> {
   const found = (await book.of(turn.currentChat)).filter(({ reminder }) => reminder.id === id);
   const isDone = turn.hasDone(`reminder:${call}`);
   if (found.length === 0 && !isDone) return toolError('There is no such reminder. "list" names those that there are.');
-  const before = await book.cancelled(turn.currentChat);
+  const earlier = await book.cancelled(turn.currentChat);
   const by = { cancelledIn: turn.entry, cancelledAtMs: turn.nowMs() };
-  await turn.write(`reminder:${call}`, book.cancelWithUndo(found, by, before));
+  await turn.write(`reminder:${call}`, book.cancelWithUndo(found, by, earlier));
   return toolText(`Cancelled: ${id}.`);
 }
 
 type Input = Readonly<Record<string, unknown>>;
-type Shown = Pick<PendingReminder, 'dueAtMs'> & {
+type ListedReminder = Pick<PendingReminder, 'dueAtMs'> & {
   reminder: Pick<PendingReminder['reminder'], 'id' | 'text' | 'repeat' | 'timeZone'>;
 };
 
-function line({ reminder: { id, text, repeat, timeZone: own }, dueAtMs }: Shown, timeZone: string): string {
+function line({ reminder: { id, text, repeat, timeZone: own }, dueAtMs }: ListedReminder, timeZone: string): string {
   const again =
     repeat === undefined
       ? ''

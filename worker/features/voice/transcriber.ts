@@ -3,35 +3,35 @@ import { obeyedWait } from '../../model/errors/classify.ts';
 import { retryAfterHeader } from '../../model/errors/evidence.ts';
 import type { Failure } from '../../model/errors/failure.ts';
 
-/** Bytes in which somebody may speak. */
+/** A recording for the transcription endpoint. */
 export interface Recording {
   bytes: Buffer;
-  /** The length as the sender states it, if at all. */
+  /** The length, if the sender states it. */
   seconds?: number;
   /** The payer of the transcription. */
   payer: Payer;
-  /** A name with an ending, by which endpoints tell the format. */
+  /** A file name with an extension, from which endpoints learn the format. */
   name: string;
   mediaType: string;
 }
 
 /**
- * The words that were said, or why they are not known. `trouble` may pass; `refused` will not pass by itself. `detail` is for the
- * operator, and holds none of the endpoint's own words.
+ * The words of a recording, or the reason why there are none. `trouble` may pass; `refused` will not pass by itself. `detail`
+ * is for the operator, and quotes nothing from the endpoint.
  */
 export type Transcription =
-  /** `seconds`: how long the recording was, where the endpoint states it. */
+  /** `seconds`: the length of the recording, if the endpoint states it. */
   | { kind: 'heard'; text: string; seconds?: number }
   | { kind: 'trouble'; detail: string; retryAfterMs?: number }
   | { kind: 'refused'; detail: string }
-  /** Nothing was asked: a budget is used up. */
+  /** No call was made: a budget is used up. */
   | { kind: 'over budget'; failure: Failure }
   | { kind: 'aborted' };
 
 /**
  * Turns speech into text.
  *
- * Contract: never rejects. Each call may be billed, also one that was aborted or whose answer was lost.
+ * Contract: never rejects. The endpoint may bill each call, even one that was aborted or whose answer was lost.
  */
 export interface Transcriber {
   transcribe(recording: Recording, signal: AbortSignal): Promise<Transcription>;
@@ -39,7 +39,7 @@ export interface Transcriber {
 
 /** An OpenAI-compatible endpoint. */
 interface TranscriptionEndpoint {
-  /** To which `/audio/transcriptions` is added. */
+  /** The transcriber adds `/audio/transcriptions`. */
   baseUrl: string;
   apiKey: string | undefined;
   model: string;
@@ -48,12 +48,12 @@ interface TranscriptionEndpoint {
 }
 
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
-/** Nobody records for longer: an endpoint that states more says nothing. */
+/** A stated length above a day is an error of the endpoint, and is ignored. */
 const SECONDS_MAX = 24 * 3_600;
-/** These pass, besides all of the server's own. */
+/** Statuses below 500 that may pass. */
 const PASSING = new Set([408, 409, 425, 429]);
 
-/** A transcriber over an endpoint. Opens no connection yet. */
+/** A transcriber over an endpoint. Opens no connection before the first call. */
 export function createTranscriber({ baseUrl, apiKey, model, timeoutMs }: TranscriptionEndpoint): Transcriber {
   const url = `${baseUrl.replace(/\/+$/, '')}/audio/transcriptions`;
   return {
@@ -69,7 +69,7 @@ export function createTranscriber({ baseUrl, apiKey, model, timeoutMs }: Transcr
           signal: AbortSignal.any([signal, timeout]),
         });
         if (!response.ok) return await refusalOf(response);
-        return heardIn(await readText(response));
+        return transcriptionOf(await readText(response));
       } catch {
         if (signal.aborted) return { kind: 'aborted' };
         return trouble(timeout.aborted ? `no answer in ${timeoutMs} ms` : 'no connection');
@@ -94,16 +94,16 @@ async function refusalOf(response: Response): Promise<Transcription> {
   return { kind: 'trouble', detail, ...(retryAfterMs && { retryAfterMs }) };
 }
 
-/** A page of a proxy, and JSON that breaks off, are no transcript. */
-function heardIn(body: string | undefined): Transcription {
+/** Reads an answer. The page of a proxy, or JSON that breaks off, is trouble. */
+function transcriptionOf(body: string | undefined): Transcription {
   try {
     const { text, usage } = JSON.parse(body ?? '') as { text?: unknown; usage?: { seconds?: unknown } | null };
     const seconds = usage?.seconds;
-    const stated = typeof seconds === 'number' && seconds > 0 && seconds <= SECONDS_MAX ? { seconds } : {};
+    const length = typeof seconds === 'number' && seconds > 0 && seconds <= SECONDS_MAX ? { seconds } : {};
     if (typeof text === 'string')
-      return { kind: 'heard', text: text.toWellFormed().replaceAll('\0', '').trim(), ...stated };
+      return { kind: 'heard', text: text.toWellFormed().replaceAll('\0', '').trim(), ...length };
   } catch {
-    // As below.
+    // Invalid JSON is trouble, as below.
   }
   return trouble('status 200 without a transcript');
 }
@@ -112,7 +112,7 @@ function trouble(detail: string): Transcription {
   return { kind: 'trouble', detail };
 }
 
-/** The body, unless it is longer than any transcript. */
+/** The body; undefined if it is longer than any transcript. */
 async function readText(response: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

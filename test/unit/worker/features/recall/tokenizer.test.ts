@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { memoryOf, QUOTE_OPENING } from '../../../../../worker/features/recall/document.ts';
+import { QUOTE_OPENING, quotableText } from '../../../../../worker/features/recall/document.ts';
 import { passage } from '../../../../../worker/features/recall/recall.ts';
 import { createSearch } from '../../../../../worker/features/recall/search.ts';
 import { snippet } from '../../../../../worker/features/recall/snippet.ts';
-import { eachWord, soughtIn } from '../../../../../worker/features/recall/tokenizer.ts';
+import { eachWord, searchTermsIn } from '../../../../../worker/features/recall/tokenizer.ts';
 import type { LogRecord } from '../../../../../worker/session/record.ts';
 import { call, result, text, thinking } from '../../../../fixture/content-blocks.ts';
 import { assistantSays, records, userSays } from '../../../../fixture/records.ts';
@@ -24,7 +24,7 @@ function found(said: readonly (string | LogRecord)[], question: string, except =
   const search = createSearch(question);
   const records = said.map((each, n) => (typeof each === 'string' ? userSays(each, { id: `${n}` }) : each));
   for (const record of records.toReversed()) search.take(record);
-  return search.best(8, except).map(({ memory }) => memory.id);
+  return search.best(8, except).map(({ message }) => message.id);
 }
 
 test.each([
@@ -45,10 +45,10 @@ test.each([
 });
 
 test('a question searches for at most 32 words, and for a number without edits', () => {
-  expect(soughtIn('words '.repeat(500)).size).toBe(1);
-  expect(soughtIn('ab'.repeat(13)).get('ab'.repeat(13))?.edits).toBe(0);
-  expect(soughtIn(Array.from({ length: 500 }, (_, n) => `word${n}`).join(' ')).size).toBe(32);
-  expect(soughtIn('20240917').get('20240917')).toMatchObject({ edits: 0, ending: 0 });
+  expect(searchTermsIn('words '.repeat(500)).size).toBe(1);
+  expect(searchTermsIn('ab'.repeat(13)).get('ab'.repeat(13))?.edits).toBe(0);
+  expect(searchTermsIn(Array.from({ length: 500 }, (_, n) => `word${n}`).join(' ')).size).toBe(32);
+  expect(searchTermsIn('20240917').get('20240917')).toMatchObject({ edits: 0, ending: 0 });
 });
 
 test.each(['⑴⑵', 'ͺx', 'ﷺ', '½'])(
@@ -127,25 +127,25 @@ test('a memory holds what was said, called or returned, and by whom; summaries, 
     text('I look.'),
     call('t1', { name: 'look', input: { at: 'ö' } }),
   ]);
-  expect(memoryOf(tools)).toMatchObject({ who: 'assistant', text: 'I look.\nlook {"at":"ö"}' });
+  expect(quotableText(tools)).toMatchObject({ who: 'assistant', text: 'I look.\nlook {"at":"ö"}' });
   const results = [result('t1', 'It was blue.'), result('t2', `${QUOTE_OPENING}: it is`)];
-  expect(memoryOf(userSays(results))).toMatchObject({ who: 'tool', text: 'It was blue.' });
-  expect(memoryOf(userSays('Hi', { from: 'Anna\n[x]' }))).toMatchObject({ who: 'Anna x', text: 'Hi' });
+  expect(quotableText(userSays(results))).toMatchObject({ who: 'tool', text: 'It was blue.' });
+  expect(quotableText(userSays('Hi', { from: 'Anna\n[x]' }))).toMatchObject({ who: 'Anna x', text: 'Hi' });
   const ours = [
     { v: 1, t: 'compaction', id: 'c', at: '', summary: 'blue', records: 1 },
     { v: 1, t: 'seed', id: 's', at: '', text: 'blue', parent: 'p', records: 1 },
     { v: 1, t: 'scrub', id: 'b', at: '', entry: '1-0', text: 'blue' },
     { v: 1, t: 'torn', id: '', at: '' },
   ] as const;
-  expect([...ours, userSays(' \n')].map((record) => memoryOf(record))).toEqual(
+  expect([...ours, userSays(' \n')].map((record) => quotableText(record))).toEqual(
     ours.map(() => undefined).concat(undefined),
   );
 });
 
 test('a memory has at most 56,000 characters, is well-formed and contains no credentials', () => {
   const key = `sk-ant-${'a1'.repeat(20)}`;
-  expect(memoryOf(userSays(`key ${key}`))?.text).toBe('key [secret]');
-  expect(memoryOf(userSays(`${'x '.repeat(27_996)} ${key}${'y '.repeat(60_000)}`))?.text).not.toContain('sk-ant');
+  expect(quotableText(userSays(`key ${key}`))?.text).toBe('key [secret]');
+  expect(quotableText(userSays(`${'x '.repeat(27_996)} ${key}${'y '.repeat(60_000)}`))?.text).not.toContain('sk-ant');
   fc.assert(
     fc.property(
       fc.oneof(
@@ -153,7 +153,7 @@ test('a memory has at most 56,000 characters, is well-formed and contains no cre
         rawTexts(60).map((said) => userSays(said.repeat(2_000))),
       ),
       (record) => {
-        const memory = memoryOf(record);
+        const memory = quotableText(record);
         expect(memory === undefined || (memory.text.isWellFormed() && memory.text.length <= 56_000)).toBe(true);
       },
     ),
