@@ -30,7 +30,7 @@ export interface Feature {
   readonly selfEntered?: Readonly<Record<string, SelfEntered>>;
   /** Answers messages from chats that the bot is not part of. */
   readonly elsewhere?: Elsewhere;
-  /** A text at the end of the system prompt. Only one feature may have it: the session has one place to keep it. */
+  /** A text at the end of the system prompt. Only one feature may have it, since a session stores one such text. */
   readonly fixedText?: FixedText;
   /** Its tools for the model. */
   tools?(shard: ShardEnv): Toolbox;
@@ -52,7 +52,7 @@ export interface Feature {
   beforeConclude?(turn: Turn<Env>, conclusion: Conclusion, ending: Ending): Promise<Conclusion>;
   /** The changes that the model made while it answered these messages, for the undo buttons. */
   listUndoableChanges?(turn: Turn<Env>, entries: readonly EntryId[]): Promise<readonly UndoableChanges[]>;
-  /** Called when a group moves to another shard. Returns lines that say what is lost, and changes that delete it. */
+  /** Called when a group moves to another shard. Returns notices about the data that it loses, and changes that delete it. */
   dropOnShardMove?(turn: Turn<Env>): Promise<{ texts: readonly string[]; changes: readonly Change[] }>;
   /** The changes that erase the feature's data of a chat. */
   changesToErase?(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<readonly Change[]>;
@@ -79,9 +79,9 @@ export interface Transcripts {
 export interface Elsewhere {
   /** The author and the chat, for the line before the message that the model reads. Pure. */
   writer(message: InboundMessage): string;
-  /** The env of such a turn: fewer tools, and nothing is shown before the answer. Pure. */
+  /** The env of such a turn: it has fewer tools and shows no progress. Pure. */
   envOf(env: Env): Env;
-  /** Puts a placeholder into that chat. Returns a function to wait until it is there, or proves to be impossible. */
+  /** Begins to send a placeholder into that chat. Returns a function that waits until the send has ended, well or not. */
   begin(turn: Turn<Env>): () => Promise<void>;
   /** Contract: as `deliver` of the outbox. */
   deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery>;
@@ -91,9 +91,9 @@ export interface Elsewhere {
 export interface FixedText {
   /** The line before the text. */
   readonly frame: string;
-  /** Whether this turn shows it. Pure. */
+  /** Whether the requests of this turn contain the text. Pure. */
   isShown(turn: Pick<Turn, 'isOfGuest'>): boolean;
-  /** The text as it is now, and the condition that it has not changed since. */
+  /** The current text, and a condition for a later write: that the text has not changed since. */
   of(turn: Turn<Env>, windowTokens: number): Promise<{ text: string; unchanged: Expected }>;
 }
 
@@ -109,7 +109,7 @@ export interface SelfEntered {
   storeMerged(turn: Turn, pieces: readonly Waiting[]): Change[];
   /** Notices before its answer. */
   notices(turn: Turn<Env>): string[];
-  /** The message in its own words, for people who get no answer to it. */
+  /** The texts of the message itself, for people who get no answer to it. */
   plainTexts(turn: Turn, conclusion: Conclusion): string[];
   /** The notice to people while the message waits for the model. */
   waitingNotice(turn: Turn): string;
@@ -123,7 +123,7 @@ export interface SelfEntered {
 export interface HeaderFacts {
   /** The time zone of its dates and times. */
   timeZone: string;
-  /** Proves that the gateway wrote it; see `messageCode`. */
+  /** The code that proves that the gateway wrote the header; see `messageCode`. */
   code: string;
   nowMs: number;
 }
