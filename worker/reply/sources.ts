@@ -1,9 +1,9 @@
 import { clip } from '../../shared/base/text.ts';
 import type { Block } from '../model/block.ts';
 
-/** A page that an answer was taken from. */
+/** A page that an answer cites. */
 export interface Source {
-  /** On one line; the host of the address where the page has no title. */
+  /** The title on one line; without a title, the host of the address. */
   title: string;
   /** An http or https address without spaces, quotes and angle or round brackets. */
   url: string;
@@ -13,7 +13,7 @@ const SOURCES_MAX = 8;
 const TITLE_CHARS_MAX = 80;
 const URL_CHARS_MAX = 500;
 const CITATIONS_MAX = 1_000;
-/** Whatever a reply's formats would read as markup or as another link. */
+/** Characters and schemes that a reply's formats would read as markup or as another link. */
 const MARKUP = /[[\]()<>*_`~|\\]|\w{1,20}:\/\//g;
 const BLANKS = /[\s\p{Cc}\p{Cf}]{1,1000}/gu;
 
@@ -40,8 +40,8 @@ export function sourcesOf(content: readonly Block[]): Source[] {
 }
 
 /**
- * A text followed by the list of its sources; unchanged where there are none. Pure. The addresses stand bare: apps make
- * links of them, with and without markup.
+ * Appends the list of sources to a text, if it has any. Pure. The addresses have no markup, since apps make links of them
+ * anyway.
  */
 export function withSources(text: string, sources: readonly Source[]): string {
   const lines = sources.slice(0, SOURCES_MAX).flatMap(({ title, url }) => {
