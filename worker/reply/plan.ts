@@ -104,9 +104,7 @@ function lastMessage({ parts, layout = [] }: Conclusion): number {
   return parts.findLastIndex((_, index) => layout[index]?.path !== 'file');
 }
 
-/**
- * The only part that makes a sound: the beginning of the answer, and not a notice before it.
- */
+/** The only part that makes a sound: the beginning of the answer, and not a notice before it. */
 export function ringingPart({ layout = [] }: Conclusion): number {
   return Math.max(
     0,

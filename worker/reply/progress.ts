@@ -86,9 +86,7 @@ const REPEAT_MS = 4_500;
 /** A reply waits this long for a call in flight, which would show "typing…" below it. */
 const LAST_MS_MAX = 1_000;
 
-/**
- * Shows "typing…" in a chat until the returned function is called, which resolves after the last call. Ignores failures.
- */
+/** Shows "typing…" in a chat until the returned function is called, which resolves after the last call. Ignores failures. */
 export function showTyping(telegram: Pick<Telegram, 'sendTyping'>, to: Destination): () => Promise<void> {
   let last: Promise<unknown> | undefined;
   const show = () => {

@@ -39,10 +39,7 @@ export function sourcesOf(content: readonly Block[]): Source[] {
   return [...sources.values()];
 }
 
-/**
- * Appends the list of sources to a text, if it has any. Pure. The addresses have no markup, since apps make links of them
- * anyway.
- */
+/** Appends the list of its sources to a text. Pure. The addresses have no markup, since apps make links of them anyway. */
 export function withSources(text: string, sources: readonly Source[]): string {
   const lines = sources.slice(0, SOURCES_MAX).flatMap(({ title, url }) => {
     const source = sourceOf(url, title);

@@ -52,9 +52,7 @@ export function mark(canvas: Canvas, entity: Mark, draw: () => void): void {
   canvas.entities.push({ ...entity, offset, length: canvas.text.length - offset });
 }
 
-/**
- * The drawn text for Telegram: trimmed, with sorted entities, without those of blank text, and with no more than allowed.
- */
+/** The drawn text for Telegram: trimmed, with sorted entities, without those of blank text, and with no more than allowed. */
 export function finishCanvas({ text, entities }: Canvas): Formatted {
   const end = text.trimEnd().length;
   const start = startOf(text, entities);

@@ -113,9 +113,7 @@ const grammar = new Marked({
   hooks: { emStrongMask: maskNonMarks },
 });
 
-/**
- * Reads Markdown into the tokens of `marked` and our own. May throw, e.g. on Markdown that is nested too deeply.
- */
+/** Reads Markdown into the tokens of `marked` and our own. May throw, e.g. on Markdown that is nested too deeply. */
 export function tokensOf(markdown: string): Token[] {
   return grammar.lexer(markdown);
 }

@@ -1,8 +1,6 @@
 import { isOperator } from './marks.ts';
 
-/**
- * How much of the end may have unfinished marks: the last paragraph, and of a very long one only its end.
- */
+/** How much of the end may have unfinished marks: the last paragraph, and of a very long one only its end. */
 const TAIL_CHARS_MAX = 4_096;
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 /**

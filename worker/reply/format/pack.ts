@@ -61,9 +61,7 @@ function moveLastHeading(head: readonly Block[], rest: readonly Block[]): Cut {
   return { head: head.slice(0, -1), rest: [last, ...rest] };
 }
 
-/**
- * Whether to cut a block: the message is at least half empty, and the block has seams or is too large for a whole message.
- */
+/** Whether to cut a block: the message is at least half empty, and the block has seams or is too large for a whole message. */
 function isWorthACut(block: Block, { ruler, space, place }: Room): boolean {
   if (ruler.limit.some((limit, index) => (space[index] ?? 0) * 2 < limit)) return false;
   const hasSeams = block.type === 'list' || block.type === 'quote' || block.type === 'details';

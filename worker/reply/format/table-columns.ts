@@ -1,9 +1,7 @@
 import { type Align, type Cell, lettersOf, type Table } from '../../../shared/flow/reply.ts';
 import { widthOf, wrapLines } from './width.ts';
 
-/**
- * About the width of a phone's line of monospaced text. Clients break a longer line, and with it the columns.
- */
+/** About the width of a phone's line of monospaced text. Clients break a longer line, and with it the columns. */
 export const GRID_COLUMNS = 40;
 const COLUMN_MIN = 8;
 const BORDER = ' | ';
@@ -42,6 +40,7 @@ function rowOf(cells: readonly Cell[], widths: readonly number[], align: readonl
 
 function padCell(text: string, width: number, align: Align | undefined): string {
   const room = Math.max(0, width - widthOf(text));
-  const before = { left: 0, center: Math.floor(room / 2), right: room }[align ?? 'left'];
+  if (align === 'right') return ' '.repeat(room) + text;
+  const before = align === 'center' ? Math.floor(room / 2) : 0;
   return ' '.repeat(before) + text + ' '.repeat(room - before);
 }
