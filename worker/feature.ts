@@ -24,7 +24,7 @@ import type { Toolbox } from './tools/toolbox.ts';
  */
 export interface Feature {
   readonly name: string;
-  /** The handlers of its commands; who may give them is in `shared/telegram/commands.ts`. */
+  /** The handlers of the feature's commands; who may give them is in `shared/telegram/commands.ts`. */
   readonly commands?: Readonly<Partial<Record<CommandName, CommandHandler>>>;
   /** Handlers of the messages that the feature adds to the stream itself, by the kind of their content. */
   readonly selfEntered?: Readonly<Record<string, SelfEntered>>;
@@ -32,9 +32,9 @@ export interface Feature {
   readonly elsewhere?: Elsewhere;
   /** A text at the end of the system prompt. Only one feature may have it, since a session stores one such text. */
   readonly fixedText?: FixedText;
-  /** Its tools for the model. */
+  /** The feature's tools for the model. */
   tools?(shard: ShardEnv): Toolbox;
-  /** The tools of other servers, for all shards of a process. Only one feature may have them. */
+  /** The tools of MCP servers, for all shards of a process. Only one feature may have them. */
   outerTools?(root: Root, files: SettingFiles, limits: Limits): Promise<(Toolbox & Service) | undefined>;
   /** Starts a background service in each shard. */
   start?(shard: ShardEnv): Service;
@@ -62,7 +62,7 @@ export interface Feature {
 
 /** Changes by the model, each on a line, with the commands that undo them. */
 interface UndoableChanges {
-  /** The line above them. */
+  /** The line above the changes. */
   title: string;
   lines: readonly (readonly Inline[])[];
   commands: readonly string[];
@@ -107,7 +107,7 @@ export interface SelfEntered {
   takesOthers(turn: Turn): boolean;
   /** Changes that store the messages merged into this one. */
   storeMerged(turn: Turn, pieces: readonly Waiting[]): Change[];
-  /** Notices before its answer. */
+  /** Notices before the answer. */
   notices(turn: Turn<Env>): string[];
   /** The texts of the message itself, for people who get no answer to it. */
   plainTexts(turn: Turn, conclusion: Conclusion): string[];
@@ -115,13 +115,13 @@ export interface SelfEntered {
   waitingNotice(turn: Turn): string;
   /** The notice to people if the message waits behind a question to them. */
   behindQuestion(message: InboundMessage, texts: Texts): string;
-  /** The changes that end it because its chat is gone. */
+  /** The changes that end the message because its chat is gone. */
   chatGone(turn: Turn<Env>): Promise<Change[]>;
 }
 
 /** The facts in the header of a message beyond the message itself. */
 export interface HeaderFacts {
-  /** The time zone of its dates and times. */
+  /** The time zone of dates and times in the header. */
   timeZone: string;
   /** The code that proves that the gateway wrote the header; see `messageCode`. */
   code: string;

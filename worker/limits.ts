@@ -5,8 +5,8 @@ import { PACE, type Pace } from '../shared/telegram/pacing.ts';
 /** The waits of the services of a worker, in ms. Tests shorten them. */
 export interface Limits extends BreakerLimits {
   /**
-   * The lifetime of a job's lock, which its worker renews three times in it. If a worker dies, the next check of any worker
-   * after this time runs the job again. A busy event loop or an outage of Redis may last two thirds of it without effect.
+   * The lifetime of a job's lock, which the worker of the job renews after each third. If the worker dies, the next check of
+   * any worker after this time runs the job again. A busy event loop or an outage of Redis may take two thirds of it.
    */
   lockMs: number;
   stalledCheckMs: number;

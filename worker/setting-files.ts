@@ -68,10 +68,10 @@ export function unpricedModels(settings: Settings, prices: Prices): string[] {
 export function priceProblem(settings: Settings, { prices, chats }: Pick<SettingFiles, 'prices' | 'chats'>) {
   const isGuest = mayHaveGuests(settings);
   const limits = [{}, ...chats.values()].flatMap((chat) => limitsOf(settings, chat, { isGuest }));
-  const unpriced = unpricedModels(settings, prices);
+  const models = unpricedModels(settings, prices);
   const dollarLimits = [...new Set(limits.filter(({ unit }) => unit === 'usd').map(({ setting }) => setting))];
-  if (settings.PRICE_UNKNOWN === 'allow' || unpriced.length === 0 || dollarLimits.length === 0) return undefined;
-  return `No price is known of ${unpriced.join(', ')}, so ${dollarLimits.join(', ')} would not bound what they cost: name their prices in MODEL_PRICES_FILE, or set PRICE_UNKNOWN=allow.`;
+  if (settings.PRICE_UNKNOWN === 'allow' || models.length === 0 || dollarLimits.length === 0) return undefined;
+  return `No price is known of ${models.join(', ')}, so ${dollarLimits.join(', ')} would not bound what they cost: name their prices in MODEL_PRICES_FILE, or set PRICE_UNKNOWN=allow.`;
 }
 
 function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: Settings): boolean {
@@ -131,8 +131,8 @@ const FIRST_MESSAGES_TOKENS = 1_000;
 
 /** The size of the parts of every request, in tokens of the model, by our estimate. Pure. */
 export function fixedTokens(settings: Settings, { system, tools }: Fixed): number {
-  const estimated = estimateFixed({ system, tools, serverTools: serverTools(settings) });
-  return Math.ceil((estimated + OWN_TOOLS_TOKENS) * tokenizerFactor(settings.MODEL));
+  const tokens = estimateFixed({ system, tools, serverTools: serverTools(settings) });
+  return Math.ceil((tokens + OWN_TOOLS_TOKENS) * tokenizerFactor(settings.MODEL));
 }
 
 /**

@@ -93,9 +93,9 @@ async function stopUnlessAway(
   log: Logger,
 ): Promise<'stopped' | 'left'> {
   const over = new AbortController();
-  const stopped = stopAll(services, log).then(() => 'stopped' as const);
-  const away = untilAway(redis, keysOf(shard).inbound, AWAY_MS, over.signal).then(() => 'left' as const);
-  const end = await Promise.race([stopped, away]);
+  const stop = stopAll(services, log).then(() => 'stopped' as const);
+  const outage = untilAway(redis, keysOf(shard).inbound, AWAY_MS, over.signal).then(() => 'left' as const);
+  const end = await Promise.race([stop, outage]);
   over.abort();
   return end;
 }

@@ -26,8 +26,8 @@ export async function readAttachment(
   name: string | undefined,
   limits: AttachmentLimits,
 ): Promise<Attachment> {
-  const detected = kindOf(bytes);
-  switch (detected.kind) {
+  const content = kindOf(bytes);
+  switch (content.kind) {
     case 'empty':
       return unreadable('empty');
     case 'picture':
@@ -35,16 +35,16 @@ export async function readAttachment(
     case 'pdf':
       return readPages(bytes, name, limits.pdfPagesMax);
     case 'text':
-      return readText(detected.text, bytes.length, name, limits.textMaxChars);
+      return readText(content.text, bytes.length, name, limits.textMaxChars);
     case 'other':
       return unreadable('other_kind');
   }
 }
 
 async function readPicture(bytes: Buffer): Promise<Attachment> {
-  const fitted = await fitPicture(bytes);
-  if (!fitted.ok) return unreadable(fitted.why);
-  const { bytes: bytesToStore, mediaType, width, height } = fitted;
+  const picture = await fitPicture(bytes);
+  if (!picture.ok) return unreadable(picture.why);
+  const { bytes: bytesToStore, mediaType, width, height } = picture;
   const source = { ...storedSource(bytesToStore, mediaType), width, height };
   return { ok: true, block: { type: 'image', source }, bytesToStore };
 }
@@ -55,9 +55,9 @@ async function readPages(bytes: Buffer, name: string | undefined, pagesMax: numb
   if (header === undefined) return unreadable('broken_pdf');
   if (header.encrypted) return unreadable('locked_pdf');
   if (header.pages > pagesMax) return unreadable('too_many_pages');
-  const counted = await readPdfPages(bytes);
-  if (!counted.ok) return unreadable(counted.why);
-  const { pages } = counted;
+  const reading = await readPdfPages(bytes);
+  if (!reading.ok) return unreadable(reading.why);
+  const { pages } = reading;
   if (pages < 1) return unreadable('broken_pdf');
   if (pages > pagesMax) return unreadable('too_many_pages');
   const source = { ...storedSource(bytes, 'application/pdf'), pages };

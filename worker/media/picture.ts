@@ -95,18 +95,18 @@ async function decode(picture: Sharp): Promise<Pixels> {
 async function encode(pixels: Pixels, from: Metadata['format'], bytesMax: number): Promise<FittedPicture> {
   const { raw } = pixels;
   const isOpaque = !isTransparent(pixels);
-  const drawn = isOpaque ? sharp(pixels.data, { raw }).removeAlpha() : sharp(pixels.data, { raw });
+  const image = isOpaque ? sharp(pixels.data, { raw }).removeAlpha() : sharp(pixels.data, { raw });
   const { width, height } = raw;
   // A photo is a JPEG or one of its successors; a screenshot must keep its sharp edges.
   if (!isOpaque || from === 'png' || from === 'gif') {
-    const bytes = await drawn.clone().png().toBuffer();
+    const bytes = await image.clone().png().toBuffer();
     if (bytes.length <= Math.min(LOSSLESS_BYTES_MAX, bytesMax))
       return { ok: true, bytes, mediaType: 'image/png', width, height };
   }
   for (const quality of QUALITIES) {
     const bytes = await (isOpaque
-      ? drawn.clone().jpeg({ quality })
-      : drawn.clone().webp({ quality, alphaQuality: quality, effort: 2 })
+      ? image.clone().jpeg({ quality })
+      : image.clone().webp({ quality, alphaQuality: quality, effort: 2 })
     ).toBuffer();
     if (bytes.length <= bytesMax)
       return { ok: true, bytes, mediaType: isOpaque ? 'image/jpeg' : 'image/webp', width, height };

@@ -82,7 +82,7 @@ async function send(
   const kind = fileKind(name, bytes);
   const file = { name, bytes, caption };
   const result = await telegram.sendFile(destination, { ...file, kind }, options);
-  // Telegram takes a refused photo or audio as a document. The refused send certainly sent nothing.
+  // Telegram refused a photo or audio, so certainly nothing was sent. It takes the file as a document.
   const isRefused = !result.ok && result.failure.kind === 'rejected' && kind !== 'document';
   return isRefused ? telegram.sendFile(destination, file, options) : result;
 }
@@ -90,7 +90,7 @@ async function send(
 /** Bot API: one request takes 50 MB of files in all. */
 const ALBUM_BYTES_MAX = 45_000_000;
 
-/** Sends an album. Fails as `rejected` if a picture is missing or all are too large; then its pictures are sent one by one. */
+/** Sends an album. Fails as `rejected` if a picture is missing or the album is too large; the caller then splits it. */
 async function sendAlbum(
   { currentChat, destination, env: { telegram, media } }: Turn<Env>,
   files: readonly FileContent[],

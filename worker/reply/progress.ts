@@ -35,8 +35,8 @@ const NOTHING: Progress = { write() {}, doing() {}, end: async () => {} };
 export const NO_PROGRESS: ProgressViews = { begin: () => NOTHING, isLeft: () => false, clear: async () => {} };
 
 /**
- * Shows progress in the way that the operator has chosen and the chat allows. `draft`: a draft where the chat is private,
- * else a status line; `status`: a status line everywhere.
+ * Shows progress in the way that the operator has chosen and the chat allows. `draft`: a draft in a private chat, else a
+ * status line; `status`: a status line everywhere.
  */
 export function createProgressViews(
   telegram: Telegram,

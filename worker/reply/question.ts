@@ -78,7 +78,7 @@ function choiceButtons(
 /** A piece of a message. Names are bold, and values never. */
 type Piece = string | { bold: string };
 
-/** The calls with their arguments, as far as one message holds them, and whether that is all of them. */
+/** The calls with as many arguments as one message can show, and whether these are all. */
 function approvalText(texts: Texts, calls: readonly AskedCall[]) {
   const parts = calls.map((call) => callPieces(texts, call, Math.floor(CALLS_CHARS_MAX / calls.length)));
   const entities: MessageEntity[] = [];

@@ -65,9 +65,9 @@ async function mediaBlocks(
     const what = `audio, ${piece.mimeType}, ${bytes.length} bytes`;
     return [textBlock(`[${what}; the tool "send_file" sends it with {"ref":"${ref}"}]`)];
   }
-  const fitted = await fitPicture(bytes);
-  if (!fitted.ok) return [textBlock(`[a picture of ${bytes.length} bytes, left out: ${fitted.why}]`)];
-  const { bytes: picture, mediaType, width, height } = fitted;
+  const fitting = await fitPicture(bytes);
+  if (!fitting.ok) return [textBlock(`[a picture of ${bytes.length} bytes, left out: ${fitting.why}]`)];
+  const { bytes: picture, mediaType, width, height } = fitting;
   const sha256 = await media.keep(currentChat, picture);
   const source = { type: 'kept', sha256, media_type: mediaType, bytes: picture.length, width, height };
   const block = { type: 'image', source };

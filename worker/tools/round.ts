@@ -100,13 +100,13 @@ export async function finishRound(
     isBegun: written === 'repeated',
     hasReadOthers: hasReadOthers(loadedSession, turn),
   };
-  const failed = new AbortController();
-  const either = AbortSignal.any([signal, failed.signal]);
+  const failure = new AbortController();
+  const either = AbortSignal.any([signal, failure.signal]);
   const results = await Promise.all(
     calls.map((call) =>
       resultOf(turn, call, currentRound, either)
         .catch((error: unknown) => {
-          failed.abort();
+          failure.abort();
           throw error;
         })
         .finally(onResult),

@@ -11,7 +11,7 @@ export interface Formatted {
   readonly entities: MessageEntity[];
 }
 
-/** A text while it is being drawn. */
+/** A text with entities, to draw on. */
 export interface Canvas {
   text: string;
   entities: MessageEntity[];
@@ -70,7 +70,7 @@ function startOf(text: string, entities: readonly MessageEntity[]): number {
   return code === undefined ? start : Math.max(code.offset, text.lastIndexOf('\n', start) + 1);
 }
 
-/** The range of an entity without white space at its ends. Code and quotes keep theirs, which may be indentation. */
+/** The range of an entity without white space at its ends. Code and quotes keep theirs, which may be an indentation. */
 function markedRange(text: string, entity: MessageEntity, start: number, end: number): [number, number] {
   const from = Math.max(entity.offset, start);
   const to = Math.min(entity.offset + entity.length, end);

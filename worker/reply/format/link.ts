@@ -3,9 +3,8 @@ const INTERNAL = /^tg:\/\/[a-z0-9_-]+(?:[/?#]\S*)?$/i;
 const WEB = /^https?:\/\/\S+$/i;
 
 /**
- * The URL that Telegram takes as a link, or undefined. Telegram refuses the whole message for any other: a relative
- * one, an unknown scheme (`mailto:` too: an address stays text, which clients recognise), a host without a dot such as
- * `localhost`.
+ * The URL of a link if Telegram takes it, else undefined. Telegram refuses the whole message for a relative URL, unknown scheme
+ * or a host without a dot, such as `localhost`. A `mailto:` address stays text, in which clients recognise it.
  */
 export function linkUrl(href: string): string | undefined {
   const url = decodeReferences(href).trim();
