@@ -170,7 +170,7 @@ async function replace(turn: Turn, conclusion: Conclusion): Promise<Conclusion> 
 }
 
 /** All texts of a conclusion as one message, which ends with `shortened` if it is cut or lacks a file. */
-export function asOneMessage(conclusion: Conclusion, shortened: string): Formatted {
+export function inOne(conclusion: Conclusion, shortened: string): Formatted {
   const contents = conclusion.parts.map((_, index) => contentAt(conclusion, index));
   const canvas = newCanvas();
   for (const [index, content] of contents.entries()) {

@@ -8,7 +8,7 @@ import type { Env } from '../../env.ts';
 import type { Feature } from '../../feature.ts';
 import type { Delivery, DeliveryTime } from '../../lane/verdict.ts';
 import { deliver as deliverInChat } from '../../reply/outbox.ts';
-import { asOneMessage } from '../../reply/plan.ts';
+import { inOne } from '../../reply/plan.ts';
 import { NO_PROGRESS } from '../../reply/progress.ts';
 import { forSummons } from '../../tools/toolboxes.ts';
 import { surroundWithTexts } from '../../turn/conclude.ts';
@@ -49,7 +49,7 @@ async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTi
   const { env, texts, message } = turn;
   const isThere = !turn.reply.isPrivate && conclusion.parts.length > 0;
   if (!isThere) return deliverInChat(turn, conclusion, time);
-  const answer = asOneMessage(conclusion, texts.onlyOneMessage);
+  const answer = inOne(conclusion, texts.onlyOneMessage);
   const place = await placeOf(turn, answer.text);
   const put = place.kind === 'there' ? await edit(env, place.inlineId, answer) : place;
   if (put.kind !== 'refused') return put;
@@ -87,7 +87,7 @@ async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: '
 async function edit(
   env: Env,
   inlineId: string,
-  { text, entities }: ReturnType<typeof asOneMessage>,
+  { text, entities }: ReturnType<typeof inOne>,
 ): Promise<Delivery | Extract<Place, { kind: 'refused' }>> {
   const { telegram } = env;
   const formatted = await telegram.editSummoned(inlineId, text, entities);

@@ -5,7 +5,7 @@ import type { PartMark, PartPlace } from '../../../../shared/state/turn/aspects.
 import type { Conclusion } from '../../../../shared/state/turn/record.ts';
 import { EN } from '../../../../shared/texts/en.ts';
 import { splitReply } from '../../../../worker/reply/format/layout.ts';
-import { albumFrom, asOneMessage, planReply, preview, ringingPart } from '../../../../worker/reply/plan.ts';
+import { albumFrom, inOne, planReply, preview, ringingPart } from '../../../../worker/reply/plan.ts';
 import { expectTakable } from '../../../fixture/takable.ts';
 import { graphemeTexts, prose, SEEDED } from '../../../fixture/texts.ts';
 
@@ -50,15 +50,15 @@ test.each([
 });
 
 test('in one message notices and answer are one text, and each mark stands where its words do', () => {
-  const { text, entities } = asOneMessage(answered(['A fresh session.'], 'It **is** here.'), END);
+  const { text, entities } = inOne(answered(['A fresh session.'], 'It **is** here.'), END);
   expect(text).toBe('A fresh session.\n\nIt is here.');
   expect(entities).toEqual([{ type: 'bold', offset: 21, length: 2 }]);
-  expect(asOneMessage(FAILED, END)).toEqual({ text: 'I could not.', entities: [] });
+  expect(inOne(FAILED, END)).toEqual({ text: 'I could not.', entities: [] });
 });
 
 test('what does not fit into one message is cut, and a file that cannot come is left out; both are said', () => {
-  expect(asOneMessage(answered([], `**${'word '.repeat(3_000)}**`), END).text.endsWith(`word\n\n${END}`)).toBe(true);
-  expect(asOneMessage(WITH_FILE, END).text).toBe(`Here.\n\n${END}`);
+  expect(inOne(answered([], `**${'word '.repeat(3_000)}**`), END).text.endsWith(`word\n\n${END}`)).toBe(true);
+  expect(inOne(WITH_FILE, END).text).toBe(`Here.\n\n${END}`);
 });
 
 const MARKED =
@@ -72,7 +72,7 @@ const markdowns = fc
 test('whatever a model writes, Telegram takes it in one message', () => {
   fc.assert(
     fc.property(markdowns, fc.integer({ min: 1, max: 400 }), (markdown, times) => {
-      const one = asOneMessage(answered([], `${markdown}\n\n`.repeat(times)), END);
+      const one = inOne(answered([], `${markdown}\n\n`.repeat(times)), END);
       expect(one.text.length).toBeLessThanOrEqual(4_096);
       expectTakable(one);
     }),
