@@ -14,10 +14,10 @@ import { createAskUser } from './tools/asking.ts';
 import { joinToolboxes } from './tools/toolboxes.ts';
 import { pollWhileRunning } from './turn/processor.ts';
 
-/** Builds the services of turns from those of their shard; `envFor` lays over it what a chat has of its own. */
+/** Builds the services that all turns of a shard share. `envFor` adds the settings and tools of a single chat. */
 export function createEnv(shard: ShardEnv, books: Books, features: readonly Feature[]): Env {
   const { redis, keys, queue, settings, telegram, media, tools } = shard;
-  const ofFeatures = features.flatMap((each) => each.tools?.(shard) ?? []);
+  const featureTools = features.flatMap((each) => each.tools?.(shard) ?? []);
   return {
     ...shard,
     features,
@@ -27,8 +27,8 @@ export function createEnv(shard: ShardEnv, books: Books, features: readonly Feat
     model: withAccount(shard.model, books, settings.prices),
     budget: books.budget,
     files: notedFiles(redis, keys),
-    // Ours come first, so that no server can shadow one.
-    tools: { ...tools, ...joinToolboxes([...ofFeatures, createAskUser(), tools]) },
+    // The gateway's own tools come first, so that no MCP server can shadow one.
+    tools: { ...tools, ...joinToolboxes([...featureTools, createAskUser(), tools]) },
     sessions: createSessions(redis, keys, shard.windows),
     progress: createProgressViews(telegram, settings.TELEGRAM_STREAMING, shard.limits),
     books,
@@ -42,7 +42,7 @@ export function createEnv(shard: ShardEnv, books: Books, features: readonly Feat
     ),
     chatState: {
       ...createChatState(redis, keys),
-      // A message that was delayed has a job already, which waits.
+      // A delayed message has a job already, so also end its delay.
       async wake(head) {
         await queue.add([head]);
         await queue.promote([head.entry]);

@@ -16,8 +16,8 @@ import { serverAttributes, withMeasures } from './model/usage.ts';
 import { watchModelLives, withProviderNotes } from './watch/provider.ts';
 
 /**
- * The model endpoint of the process: measured, recorded for the installation, and left alone while it is down. It also asks
- * how long the models in use live. Connects.
+ * Opens the model endpoint of the process: the Claude client with metrics, notes on its health for the whole installation,
+ * and a circuit breaker. Also watches the end-of-life dates of the models in use. Connects to Redis.
  */
 export function openEndpoint(
   { settings, redisAddress, telemetry, log, reach }: Root,
@@ -39,8 +39,8 @@ export function openEndpoint(
       telemetry.count(METRIC.invalidRequests, { rule });
     },
   });
-  const noted = withProviderNotes(withMeasures(claude, telemetry, prices, server), redis, keysOf(0), log);
-  const model = withBreaker(noted, Date.now, Math.random, (name, open) => {
+  const recordedModel = withProviderNotes(withMeasures(claude, telemetry, prices, server), redis, keysOf(0), log);
+  const model = withBreaker(recordedModel, Date.now, Math.random, (name, open) => {
     noteBreaker(redis, keysOf(0), name, open).catch((error: Error) =>
       log.debug({ err: error }, 'the state of the breaker could not be noted'),
     );
@@ -73,7 +73,7 @@ function breakerGauges({ open }: Breaker): GaugeReading[] {
   }));
 }
 
-/** CONTEXT_WINDOW_TOKENS applies to MODEL alone: the other models have windows of their own. */
+/** CONTEXT_WINDOW_TOKENS applies to MODEL alone, since each other model has its own window. */
 function statedWindow({ MODEL, CONTEXT_WINDOW_TOKENS }: Root['settings']): StatedWindow | undefined {
   return CONTEXT_WINDOW_TOKENS === undefined ? undefined : { model: MODEL, tokens: CONTEXT_WINDOW_TOKENS };
 }

@@ -16,14 +16,14 @@ import type { ShardEnv } from './shard-env.ts';
 import type { TurnTime } from './turn/deadline.ts';
 
 /**
- * The services of the turns of a shard, as `turn.env`: those of its process and shard, and what is built on them. The
- * settings and tools of the turn's chat are laid over it; see `envFor`.
+ * The services of the turns of a shard, as `turn.env`. `envFor` replaces the settings and tools by those of the turn's
+ * chat.
  */
 export interface Env extends ShardEnv {
   /** The budget that bounds the cost of calls; absent without any limit. */
   budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
   sessions: Sessions;
-  /** The progress that a chat sees while its turn runs. */
+  /** Shows progress in a chat while its turn runs. */
   progress: ProgressViews;
   /** The files that tools want to send with the reply. */
   files: NotedFiles;
@@ -38,7 +38,7 @@ export interface Env extends ShardEnv {
   usageBook: UsageBook;
   deadLetters: DeadLetters;
   chatArchive: ChatArchive;
-  /** `wake` makes the head of a lane a job that runs now, e.g. since its question is decided. */
+  /** `wake` runs the head of a lane now, e.g. after a person has answered its question. */
   chatState: ChatState & { wake(head: Head): Promise<void> };
   /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */
   seesGroups(): Promise<boolean | undefined>;
@@ -46,7 +46,7 @@ export interface Env extends ShardEnv {
   watch: (turn: Turn, look: () => Promise<void>) => () => void;
 }
 
-/** A command that its sender may give, and where it was given. */
+/** A command that its sender may give, with the turn of its message. */
 export interface CommandContext {
   turn: Turn<Env>;
   /** The text behind the command's name, trimmed. */
@@ -56,7 +56,7 @@ export interface CommandContext {
 }
 
 /**
- * Carries out one command: its reply, and its changes of the state.
+ * Carries out one command. Returns its reply and its changes of the state.
  *
  * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash.
  */

@@ -24,17 +24,17 @@ import type { Toolbox } from './tools/toolbox.ts';
  */
 export interface Feature {
   readonly name: string;
-  /** The handlers of its commands; who may give them is in `shared/telegram/commands.ts`. */
+  /** The handlers of the feature's commands; who may give them is in `shared/telegram/commands.ts`. */
   readonly commands?: Readonly<Partial<Record<CommandName, CommandHandler>>>;
   /** Handlers of the messages that the feature adds to the stream itself, by the kind of their content. */
   readonly selfEntered?: Readonly<Record<string, SelfEntered>>;
   /** Answers messages from chats that the bot is not part of. */
   readonly elsewhere?: Elsewhere;
-  /** A text at the end of the system prompt. Only one feature may have it: the session has one place to keep it. */
+  /** A text at the end of the system prompt. Only one feature may have it, since a session stores one such text. */
   readonly fixedText?: FixedText;
-  /** Its tools for the model. */
+  /** The feature's tools for the model. */
   tools?(shard: ShardEnv): Toolbox;
-  /** The tools of other servers, for all shards of a process. Only one feature may have them. */
+  /** The tools of MCP servers, for all shards of a process. Only one feature may have them. */
   outerTools?(root: Root, files: SettingFiles, limits: Limits): Promise<(Toolbox & Service) | undefined>;
   /** Starts a background service in each shard. */
   start?(shard: ShardEnv): Service;
@@ -52,7 +52,7 @@ export interface Feature {
   beforeConclude?(turn: Turn<Env>, conclusion: Conclusion, ending: Ending): Promise<Conclusion>;
   /** The changes that the model made while it answered these messages, for the undo buttons. */
   listUndoableChanges?(turn: Turn<Env>, entries: readonly EntryId[]): Promise<readonly UndoableChanges[]>;
-  /** Called when a group moves to another shard. Returns lines that say what is lost, and changes that delete it. */
+  /** Called when a group moves to another shard. Returns notices about the data that it loses, and changes that delete it. */
   dropOnShardMove?(turn: Turn<Env>): Promise<{ texts: readonly string[]; changes: readonly Change[] }>;
   /** The changes that erase the feature's data of a chat. */
   changesToErase?(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<readonly Change[]>;
@@ -62,7 +62,7 @@ export interface Feature {
 
 /** Changes by the model, each on a line, with the commands that undo them. */
 interface UndoableChanges {
-  /** The line above them. */
+  /** The line above the changes. */
   title: string;
   lines: readonly (readonly Inline[])[];
   commands: readonly string[];
@@ -79,9 +79,9 @@ export interface Transcripts {
 export interface Elsewhere {
   /** The author and the chat, for the line before the message that the model reads. Pure. */
   writer(message: InboundMessage): string;
-  /** The env of such a turn: fewer tools, and nothing is shown before the answer. Pure. */
+  /** The env of such a turn: it has fewer tools and shows no progress. Pure. */
   envOf(env: Env): Env;
-  /** Puts a placeholder into that chat. Returns a function to wait until it is there, or proves to be impossible. */
+  /** Begins to send a placeholder into that chat. Returns a function that waits until the send has ended, well or not. */
   begin(turn: Turn<Env>): () => Promise<void>;
   /** Contract: as `deliver` of the outbox. */
   deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery>;
@@ -91,9 +91,9 @@ export interface Elsewhere {
 export interface FixedText {
   /** The line before the text. */
   readonly frame: string;
-  /** Whether this turn shows it. Pure. */
+  /** Whether the requests of this turn contain the text. Pure. */
   isShown(turn: Pick<Turn, 'isOfGuest'>): boolean;
-  /** The text as it is now, and the condition that it has not changed since. */
+  /** The current text, and a condition for a later write: that the text has not changed since. */
   of(turn: Turn<Env>, windowTokens: number): Promise<{ text: string; unchanged: Expected }>;
 }
 
@@ -107,23 +107,23 @@ export interface SelfEntered {
   takesOthers(turn: Turn): boolean;
   /** Changes that store the messages merged into this one. */
   storeMerged(turn: Turn, pieces: readonly Waiting[]): Change[];
-  /** Notices before its answer. */
+  /** Notices before the answer. */
   notices(turn: Turn<Env>): string[];
-  /** The message in its own words, for people who get no answer to it. */
+  /** The texts of the message itself, for people who get no answer to it. */
   plainTexts(turn: Turn, conclusion: Conclusion): string[];
   /** The notice to people while the message waits for the model. */
   waitingNotice(turn: Turn): string;
   /** The notice to people if the message waits behind a question to them. */
   behindQuestion(message: InboundMessage, texts: Texts): string;
-  /** The changes that end it because its chat is gone. */
+  /** The changes that end the message because its chat is gone. */
   chatGone(turn: Turn<Env>): Promise<Change[]>;
 }
 
 /** The facts in the header of a message beyond the message itself. */
 export interface HeaderFacts {
-  /** The time zone of its dates and times. */
+  /** The time zone of dates and times in the header. */
   timeZone: string;
-  /** Proves that the gateway wrote it; see `messageCode`. */
+  /** The code that proves that the gateway wrote the header; see `messageCode`. */
   code: string;
   nowMs: number;
 }

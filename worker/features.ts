@@ -10,7 +10,7 @@ import { remindersFeature } from './features/reminders/feature.ts';
 import { undoFeature } from './features/undo/feature.ts';
 import { voiceFeature } from './features/voice/feature.ts';
 
-/** The features, in the order in which their hooks are called and their tools are listed. */
+/** The features, in the order of their hook calls and of their tools. */
 export const FEATURES: readonly Feature[] = [
   recallFeature,
   filesFeature,

@@ -5,66 +5,66 @@ import { PACE, type Pace } from '../shared/telegram/pacing.ts';
 /** The waits of the services of a worker, in ms. Tests shorten them. */
 export interface Limits extends BreakerLimits {
   /**
-   * How fast a dead worker's job is taken over: once its lock has expired, at the next check, whoever makes it. Two thirds
-   * of the lock are what a busy event loop or a Redis that is away may take; past that the job runs again, fenced.
+   * The lifetime of a job's lock, which the worker of the job renews after each third. If the worker dies, the next check of
+   * any worker after this time runs the job again. A busy event loop or an outage of Redis may take two thirds of it.
    */
   lockMs: number;
   stalledCheckMs: number;
-  /** A worker killed between admitting a message and making it a job delays it by no more than this. */
+  /** If a worker dies after it admits a message and before it adds the job, the message waits no longer than this. */
   reconcileEveryMs: number;
-  /** How long running turns get when the process is asked to end; then they are handed back intact. */
+  /** How long running turns may go on after the process is asked to end. Then they hand themselves back. */
   drainMs: number;
-  /** How often a turn that makes progress notes it; far shorter than any time after which a message is overdue. */
+  /** The least time between two records of a turn's progress; far shorter than the time until a message is overdue. */
   progressEveryMs: number;
   archiveEveryMs: number;
   remindersEveryMs: number;
   blobEveryMs: number;
   /**
-   * A blob that nothing points at is removed when it is older than this. It may still get its pointer for half an hour
+   * The age at which a blob without a pointer is an orphan. A write may add the pointer up to half an hour after the blob
    * (`APPEND_SECONDS_MAX`).
    */
   orphanMs: number;
   /**
-   * Nothing is removed before the data has referred to the store for so long: an empty Redis that a process was pointed at
-   * by mistake refers to nothing.
+   * How old the binding of the data to its blob store must be before orphans are removed. If a process uses an empty Redis by
+   * mistake, all blobs look like orphans.
    */
   boundMs: number;
   /** The least time between two updates of a draft. */
   draftsEveryMs: number;
   /** How long a turn lasts before it gets a status line. */
   statusAfterMs: number;
-  /** The least time between changes of it: a group takes 20 messages a minute, of all bots' sends together. */
+  /** The least time between two edits of a status line. A group takes 20 messages a minute from all bots together. */
   statusEveryMs: number;
   pace: Pace;
-  /** Without a word for so long, the call of a summary counts as silent; absent: as long as any call. */
+  /** The longest silence of a summary call; absent: 30 s. Never longer than `MODEL_IDLE_TIMEOUT_MS`. */
   summaryIdleMs?: number;
   toolServersEveryMs: number;
-  /** A tool server that is unreachable for so long is down: shorter trouble ends before an operator could look. */
+  /** How long a tool server must be unreachable before an alert. Shorter trouble ends before an operator could look. */
   toolServerDownMs: number;
-  /** A date 30 days ahead can wait for that long. */
+  /** How often the models' end-of-life dates are read. The alert about one is due 30 days ahead. */
   modelLivesEveryMs: number;
-  /** How often queued alerts are entered into the book of incidents, and sent. */
+  /** How often the alerter enters queued alerts into the book of incidents, and sends. */
   alertEveryMs: number;
-  /** The first wait after a channel took no alert; each further wait doubles. */
+  /** The first wait after a channel refused an alert; each further wait doubles. */
   alertRetryMs: number;
-  /** How long an incident waits for its cause before it rings. */
+  /** How long an incident waits for another one that explains it, before it gets its own message. */
   alertSettleMs: number;
   /** The least time between two edits of an alert's message; absent: `EDIT_EVERY_MS`. */
   alertEditEveryMs?: number;
-  /** How long a process that died keeps others from sending alerts: longer than an edit and a reply. */
+  /** The lease of the process that sends alerts: longer than an edit and a reply. If it dies, another one then takes over. */
   alertTakeOverMs: number;
   alertmanagerEveryMs: number;
   /** How often the state of the installation is checked. */
   watchEveryMs: number;
-  /** A receiver that has not polled for so long is stuck: longer than a long poll with its retries. */
+  /** The age of a receiver's last poll at which it counts as stuck: longer than a long poll with its retries. */
   pollAgeMs: number;
-  /** Longer than a hiccup that retries hide, and short enough to notify within a minute. */
+  /** How long the provider must fail before an alert: longer than trouble that retries hide, and less than a minute. */
   providerDownMs: number;
   telegramDownMs: number;
-  /** Trouble of Redis that lasts this long is notified: a failover is over by then. */
+  /** How long trouble of Redis must last before an alert: longer than a failover. */
   redisTroubleMs: number;
   deadManEveryMs: number;
-  /** The shortest time between two probes of a failing endpoint; shorter than what keeps an incident open (`isOver`). */
+  /** The least time between two probes of a failing endpoint; shorter than the quiet time that ends an incident (`isOver`). */
   probeEveryMs: number;
 }
 

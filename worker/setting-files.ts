@@ -15,10 +15,10 @@ type NamedFiles = Partial<
   Pick<Settings, 'SYSTEM_PROMPT_FILE' | 'COMPACTION_PRESERVE_FILE' | 'MODEL_PRICES_FILE' | 'MCP_CONFIG' | 'CHATS_FILE'>
 >;
 
-/** The contents of the files, as far as they can be read, and every problem with them. */
+/** The contents of the readable files, and the problems of all files. */
 export interface SettingFiles {
   systemPrompt: string;
-  /** Things a summary must keep besides the usual, in the operator's own words; may be empty. */
+  /** Further things that a summary must keep, in the operator's own words; may be empty. */
   preserve: string;
   /** The operator's own prices. */
   prices: Prices;
@@ -31,47 +31,47 @@ const SYSTEM_PROMPT =
   "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Markdown is shown as formatted text: use it where it helps, tables and code blocks included.";
 
 /**
- * Reads all files that settings name; `models` are those that chats may have, where they are known. Never rejects: a typo in
- * each of them is one list of problems.
+ * Reads all files that settings name. `models` are those that chats may choose, if known. Never rejects, and returns the
+ * problems of all files at once.
  */
-export async function readSettingFiles(named: NamedFiles, models?: readonly string[]): Promise<SettingFiles> {
+export async function readSettingFiles(settings: NamedFiles, models?: readonly string[]): Promise<SettingFiles> {
   const problems: string[] = [];
-  const orNote = async <T>(reading: Promise<T>, instead: T): Promise<T> =>
+  const collectProblem = async <T>(reading: Promise<T>, instead: T): Promise<T> =>
     reading.catch((error: Error) => {
       problems.push(error.message);
       return instead;
     });
   const [prompt, preserve, prices, mcp] = await Promise.all([
-    orNote(readText('SYSTEM_PROMPT_FILE', named.SYSTEM_PROMPT_FILE), undefined),
-    orNote(readText('COMPACTION_PRESERVE_FILE', named.COMPACTION_PRESERVE_FILE), undefined),
-    orNote(loadPrices(named.MODEL_PRICES_FILE), new Map()),
-    orNote(readServers(named.MCP_CONFIG), undefined),
+    collectProblem(readText('SYSTEM_PROMPT_FILE', settings.SYSTEM_PROMPT_FILE), undefined),
+    collectProblem(readText('COMPACTION_PRESERVE_FILE', settings.COMPACTION_PRESERVE_FILE), undefined),
+    collectProblem(loadPrices(settings.MODEL_PRICES_FILE), new Map()),
+    collectProblem(readServers(settings.MCP_CONFIG), undefined),
   ]);
-  const known = { models, servers: mcp?.names };
-  const chats = await orNote(loadChatTable(named.CHATS_FILE, known), new Map());
+  const names = { models, servers: mcp?.names };
+  const chats = await collectProblem(loadChatTable(settings.CHATS_FILE, names), new Map());
   const systemPrompt = promptOf(prompt ?? SYSTEM_PROMPT);
   return { systemPrompt, preserve: preserve ?? '', prices, servers: mcp?.servers ?? [], chats, problems };
 }
 
 const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
-/** The models in use whose price is not known; 0 is a price. Pure. */
+/** The models in use without a known price; 0 is a price. Pure. */
 export function unpricedModels(settings: Settings, prices: Prices): string[] {
-  const { TRANSCRIPTION_MODEL: ear } = settings;
+  const { TRANSCRIPTION_MODEL: transcriber } = settings;
   return [
     ...[...modelsInUse(settings).keys()].filter((model) => costOf(model, NO_TOKENS, prices) === undefined),
-    ...(ear !== undefined && costOfMinute(ear, prices) === undefined ? [ear] : []),
+    ...(transcriber !== undefined && costOfMinute(transcriber, prices) === undefined ? [transcriber] : []),
   ];
 }
 
-/** Why a model without a price is refused: no limit in money bounds it. `undefined` where all have one, or none is set. Pure. */
+/** The problem of models without a price while limits in dollars are set, which could not bound their cost. Pure. */
 export function priceProblem(settings: Settings, { prices, chats }: Pick<SettingFiles, 'prices' | 'chats'>) {
   const isGuest = mayHaveGuests(settings);
   const limits = [{}, ...chats.values()].flatMap((chat) => limitsOf(settings, chat, { isGuest }));
-  const unpriced = unpricedModels(settings, prices);
-  const named = [...new Set(limits.filter(({ unit }) => unit === 'usd').map(({ setting }) => setting))];
-  if (settings.PRICE_UNKNOWN === 'allow' || unpriced.length === 0 || named.length === 0) return undefined;
-  return `No price is known of ${unpriced.join(', ')}, so ${named.join(', ')} would not bound what they cost: name their prices in MODEL_PRICES_FILE, or set PRICE_UNKNOWN=allow.`;
+  const models = unpricedModels(settings, prices);
+  const dollarLimits = [...new Set(limits.filter(({ unit }) => unit === 'usd').map(({ setting }) => setting))];
+  if (settings.PRICE_UNKNOWN === 'allow' || models.length === 0 || dollarLimits.length === 0) return undefined;
+  return `No price is known of ${models.join(', ')}, so ${dollarLimits.join(', ')} would not bound what they cost: name their prices in MODEL_PRICES_FILE, or set PRICE_UNKNOWN=allow.`;
 }
 
 function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: Settings): boolean {
@@ -79,8 +79,8 @@ function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: S
 }
 
 /**
- * Reads the files, and says what a start would be refused for besides what is wrong with single settings: files, and a
- * budget that not even the system prompt fits into. Where the settings are wrong, the files are those that the environment
+ * Reads the files, and finds the problems that would prevent a start, apart from wrong settings: unusable files, a missing
+ * price, and a budget that the system prompt alone exceeds. If the settings are wrong, reads the files that the environment
  * names. Never rejects.
  */
 export async function judgeSettingFiles(reading: SettingsReading): Promise<SettingFiles> {
@@ -88,16 +88,16 @@ export async function judgeSettingFiles(reading: SettingsReading): Promise<Setti
   const { settings } = reading;
   const files = await readSettingFiles(settings, settings.MODELS);
   const room = roomProblem(settings, { system: files.systemPrompt, tools: [] });
-  const ofChats = [...files.chats].flatMap(([chat, { systemPrompt: system }]) => {
+  const chatProblems = [...files.chats].flatMap(([chat, { systemPrompt: system }]) => {
     const problem = system === undefined ? undefined : roomProblem(settings, { system, tools: [] });
     return problem === undefined ? [] : [`CHATS_FILE, chat ${chat}: ${problem}`];
   });
   const price = priceProblem(settings, files);
-  const further = [...(room === undefined ? ofChats : [room]), ...(price === undefined ? [] : [price])];
+  const further = [...(room === undefined ? chatProblems : [room]), ...(price === undefined ? [] : [price])];
   return { ...files, problems: [...files.problems, ...further] };
 }
 
-/** The problems alone. Never rejects. */
+/** The problems that `judgeSettingFiles` finds. Never rejects. */
 export async function settingProblems(reading: SettingsReading): Promise<readonly string[]> {
   return (await judgeSettingFiles(reading)).problems;
 }
@@ -117,36 +117,36 @@ async function readText(setting: string, file: string | undefined): Promise<stri
   return text;
 }
 
-/** The parts of every request besides the tools that the gateway has itself. */
+/** The parts of every request, without the gateway's own tools. */
 export interface Fixed {
   system: string;
   /** The tools of MCP servers, as far as they are known. */
   tools: readonly ToolSpec[];
 }
 
-/** The tokens of our own tools, by our estimate; a test holds it to them. */
+/** An estimate of the tokens of the gateway's own tools. A test compares it with them. */
 export const OWN_TOOLS_TOKENS = 1_300;
-/** A short message with its header, and a few more after it. */
+/** Room for a short message with its header, and for a few more. */
 const FIRST_MESSAGES_TOKENS = 1_000;
 
 /** The size of the parts of every request, in tokens of the model, by our estimate. Pure. */
 export function fixedTokens(settings: Settings, { system, tools }: Fixed): number {
-  const estimated = estimateFixed({ system, tools, serverTools: serverTools(settings) });
-  return Math.ceil((estimated + OWN_TOOLS_TOKENS) * tokenizerFactor(settings.MODEL));
+  const tokens = estimateFixed({ system, tools, serverTools: serverTools(settings) });
+  return Math.ceil((tokens + OWN_TOOLS_TOKENS) * tokenizerFactor(settings.MODEL));
 }
 
 /**
- * Why what every request holds leaves no room for a first message, in a sentence; `undefined` when it leaves some. The
- * window is the one that is known of the model, else the setting. Pure.
+ * The problem, in a sentence, if the parts of every request leave no room for a first message. `windowTokens` is the window
+ * that the model states; CONTEXT_WINDOW_TOKENS wins over it. Pure.
  */
 export function roomProblem(settings: Settings, fixed: Fixed, windowTokens?: number): string | undefined {
   const { CONTEXT_BUDGET_TOKENS: budget, CONTEXT_WINDOW_TOKENS: stated, MAX_OUTPUT_TOKENS: output } = settings;
   const window = stated ?? windowTokens ?? Number.POSITIVE_INFINITY;
-  const taken = fixedTokens(settings, fixed);
-  const needed = taken + FIRST_MESSAGES_TOKENS;
+  const usedTokens = fixedTokens(settings, fixed);
+  const needed = usedTokens + FIRST_MESSAGES_TOKENS;
   if (usableTokens(Math.min(window, budget), output) >= needed) return undefined;
   const limit =
     window < budget ? `The window of ${settings.MODEL} is ${window} tokens` : `CONTEXT_BUDGET_TOKENS is ${budget}`;
   const remedy = window < budget ? 'choose a model with a larger one' : `set it to at least ${2 * needed}`;
-  return `${limit}, but the system prompt and the tools take about ${taken} of them, and half is kept for answers: no message would fit. Shorten the system prompt or the tools of MCP_CONFIG, or ${remedy}.`;
+  return `${limit}, but the system prompt and the tools take about ${usedTokens} of them, and half is kept for answers: no message would fit. Shorten the system prompt or the tools of MCP_CONFIG, or ${remedy}.`;
 }

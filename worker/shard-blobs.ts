@@ -10,11 +10,12 @@ import { type BlobTrouble, startBlobKeeper } from './blob/orphan-sweep.ts';
 import { openBlobStore, reportedBlobs } from './blob/store.ts';
 import type { ProcessEnv } from './shard-env.ts';
 
-/** One occurrence of trouble tells the operator enough for so long. */
+/** The least time between two alerts about the store. */
 const TROUBLE_EVERY_MS = 10_000;
 
 /**
- * Opens the blobs of a shard and starts their keeper; neither where the bytes are kept in Redis. Touches nothing yet: a disk or a server that is not there is trouble, later.
+ * Opens the blobs of a shard and starts their keeper; returns neither if Redis itself stores the bytes. Touches no disk or
+ * server yet, so a missing one shows up as trouble later.
  */
 export function openBlobs(
   { settings, log, limits }: ProcessEnv,
@@ -24,7 +25,7 @@ export function openBlobs(
   const store = openBlobStore(settings.BLOB_URL);
   if (store === undefined) return { blobs: undefined, keeper: undefined };
   const own = store.blobsOf(shard);
-  const tell = teller(async (alert) => queueAlert(redis, keysOf(0), alert));
+  const reportTrouble = createTroubleAlert(async (alert) => queueAlert(redis, keysOf(0), alert));
   const keeper = startBlobKeeper({
     redis,
     keys: keysOf(shard),
@@ -32,21 +33,21 @@ export function openBlobs(
     storeId: store.id,
     log,
     limits,
-    onTrouble: tell,
+    onTrouble: reportTrouble,
   });
-  return { blobs: reportedBlobs(own, tell), keeper };
+  return { blobs: reportedBlobs(own, reportTrouble), keeper };
 }
 
-/** Queues an alert for trouble, at most one in a while. A Redis that takes none has an alert of its own. */
-function teller(queue: (alert: Alert) => Promise<void>): (trouble: BlobTrouble) => void {
+/** Returns a function that queues an alert, at most one in `TROUBLE_EVERY_MS`. Trouble of Redis has an alert of its own. */
+function createTroubleAlert(queue: (alert: Alert) => Promise<void>): (trouble: BlobTrouble) => void {
   const process = processName();
-  let toldMs = Number.NEGATIVE_INFINITY;
+  let alertMs = Number.NEGATIVE_INFINITY;
   return (trouble) => {
-    if (performance.now() - toldMs < TROUBLE_EVERY_MS) return;
-    toldMs = performance.now();
+    if (performance.now() - alertMs < TROUBLE_EVERY_MS) return;
+    alertMs = performance.now();
     const alert = trouble === 'other store' ? otherBlobStoreAlert(process) : blobStoreAlert(trouble.code, process);
     queue(alert).catch(() => {
-      toldMs = Number.NEGATIVE_INFINITY;
+      alertMs = Number.NEGATIVE_INFINITY;
     });
   };
 }

@@ -18,25 +18,22 @@ import type { WindowCache } from './session/held-window.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 import type { Exclusions } from './tools/toolboxes.ts';
 
-/** The services and findings that the shards of a process share. Built once, at the root. */
+/** The services that all shards of a process share. `startWorker` builds them once. */
 export interface ProcessEnv extends Root {
   limits: Limits;
   /** The settings of turns. */
   settings: TurnSettings;
   /** The settings of single chats. */
   chats: ChatTable;
-  /**
-   * The model client: measures and records calls, and makes none while the endpoint is down. `createEnv` adds the
-   * costs.
-   */
+  /** The model client: measures and records calls, and makes none while the endpoint is down. `createEnv` adds the costs. */
   model: Model;
-  /** The tools of other servers; those that a turn may use include our own. */
+  /** The tools of MCP servers. `createEnv` adds the gateway's own. */
   tools: Toolbox & Exclusions;
   /** Whether Telegram answers. */
   breaker: BreakerView;
   slots: Slots;
   fixedParts: FixedPartsCheck;
-  /** Models whose errors showed that they bind their thinking, whatever their names suggest. */
+  /** Models whose errors showed that they bind their thinking to earlier parts (`thinkingTrim`). */
   boundModels: Set<string>;
   /** The messages that this process is answering. */
   running: Map<EntryId, ChatKey>;
@@ -50,7 +47,7 @@ export interface ShardEnv extends ProcessEnv {
   keys: Keys;
   /** A connection whose commands wait for Redis to come back, instead of failing. */
   redis: RedisClient;
-  /** Absent if the bytes of files and archives are kept in Redis. */
+  /** Absent if Redis itself stores the bytes of files and archives. */
   blobs: Blobs | undefined;
   media: MediaStore;
   lane: Lane;
@@ -58,6 +55,6 @@ export interface ShardEnv extends ProcessEnv {
   discard: Discard;
   /** The shard's share of the slots for turns. */
   share: Share;
-  /** Aborted when the process must end: running turns are handed back. */
+  /** Aborts when the process must end; then running turns hand themselves back. */
   ending: AbortSignal;
 }

@@ -16,11 +16,11 @@ import { openBlobs } from './shard-blobs.ts';
 import type { ProcessEnv, ShardEnv } from './shard-env.ts';
 import type { ProbeCalls } from './watch/endpoint-probe.ts';
 
-/** Starts the services of a shard: its dispatcher, job worker, reconciler, archivist, blob keeper and cleaner of erased text. */
+/** Starts the services of a shard: dispatcher, job worker, reconciler, archivist, blob keeper and cleaner of erased text. */
 export async function startShard(
   env: ProcessEnv,
   number: number,
-): Promise<{ services: Service[]; readiness: ReadinessPart; probed: ProbeCalls }> {
+): Promise<{ services: Service[]; readiness: ReadinessPart; probeCalls: ProbeCalls }> {
   const { settings, redisAddress } = env;
   const keys = keysOf(number);
   const redis = connectRedis(redisAddress, 'patient');
@@ -36,9 +36,9 @@ export async function startShard(
   await lane.prepare();
   const jobs = startJobs(shard, queueRedis, ending);
   return {
-    probed: jobs,
+    probeCalls: jobs,
     services: [
-      connections([redis, queueRedis]),
+      connectionService([redis, queueRedis]),
       { name: 'queue', stop: () => queue.close() },
       jobs,
       ...(keeper ? [keeper] : []),
@@ -56,10 +56,10 @@ export async function startShard(
 }
 
 const ERASURES_EVERY_MS = 5_000;
-/** All erasures of this time share a rewrite. */
+/** All erasures within this time share one rewrite of the files. */
 const REWRITE_EVERY_MS = 60_000;
 
-/** Removes erased text from the files of the private Redis. A removal that a crash interrupts is repeated. */
+/** Removes erased text from the files of the private Redis. After a crash, repeats the removal. */
 function startErasedTextCleaner({ settings, log, redis, keys }: ShardEnv): Service {
   const isPrivate = redisAddressOf(settings) === undefined;
   return runLoop({
@@ -71,8 +71,8 @@ function startErasedTextCleaner({ settings, log, redis, keys }: ShardEnv): Servi
   });
 }
 
-/** Connections that end with what uses them. */
-export function connections(redis: readonly RedisClient[]): Service {
+/** A service whose stop closes these connections. */
+export function connectionService(redis: readonly RedisClient[]): Service {
   return {
     name: 'redis',
     async stop() {

@@ -13,24 +13,24 @@ import type { Limits } from './limits.ts';
 const COUNT_EVERY_MS = 2_000;
 
 /**
- * Telegram as chats are answered by it: held back while it is away, and what shows something in a chat is sent as fast as
- * it allows, and no faster.
+ * Opens the Telegram client for answers: it sends nothing while Telegram is away and, with `TELEGRAM_PACING`, keeps Telegram's
+ * rate limits.
  */
 export function openTelegram(root: Root, limits: Limits, redis: RedisClient) {
   const { settings, redisAddress, log } = root;
-  // Closed by the breaker at its end; then this process keeps its own limits alone.
+  // The breaker closes this connection at its end. From then on, this process paces groups alone.
   const impatient = connectRedis(redisAddress, 'impatient');
   const breaker = startTelegramBreaker(root.telegram, telegramState(impatient, log, limits), limits, log);
-  const held = holdBack(root.telegram, breaker);
-  if (!settings.TELEGRAM_PACING) return { telegram: held, breaker, services: [breaker] };
+  const client = holdBack(root.telegram, breaker);
+  if (!settings.TELEGRAM_PACING) return { telegram: client, breaker, services: [breaker] };
   const workers = startWorkerCount(redis);
   const { pace } = limits;
   const askPlace = groupPlaces(impatient, settings.SHARDS, pace.groupOfAll, log);
-  const telegram = paceTelegram(held, workers.current, askPlace, pace);
+  const telegram = paceTelegram(client, workers.current, askPlace, pace);
   return { telegram, breaker, services: [workers, breaker] };
 }
 
-/** Counts the worker processes that report, now and then: at least this one. */
+/** Counts the worker processes that report, every 2 seconds. The count is at least 1. */
 function startWorkerCount(redis: RedisClient) {
   let count = 1;
   const loop = runLoop({
@@ -40,7 +40,7 @@ function startWorkerCount(redis: RedisClient) {
       return COUNT_EVERY_MS;
     },
     retryMs: COUNT_EVERY_MS,
-    // The last count holds; a refusal by Telegram is obeyed in any case.
+    // The last count stays in use. If it is too low, Telegram refuses sends, and the client waits as Telegram asks.
     onError: () => undefined,
   });
   return { ...loop, current: () => count };

@@ -13,7 +13,7 @@ import type { Model } from './model/port.ts';
 import { createFixedPartsCheck } from './recovery/fixed-parts.ts';
 import { WindowCache } from './session/held-window.ts';
 import type { SettingFiles } from './setting-files.ts';
-import { connections, startShard } from './shard.ts';
+import { connectionService, startShard } from './shard.ts';
 import type { ProcessEnv } from './shard-env.ts';
 import { openTelegram } from './telegram.ts';
 import { serverTools } from './tools/server-tools.ts';
@@ -21,7 +21,7 @@ import { startOversight } from './watch/oversight.ts';
 
 /** Longer than the longest wait between two tries to connect. */
 const AWAY_MS = 5_000;
-const LEFT = 'Redis is away, so running turns are left: they run again when their locks have expired';
+const REDIS_AWAY = 'Redis is away, so running turns are left: they run again when their locks have expired';
 
 /** The parts of a worker, besides its root. */
 export interface WorkerParts {
@@ -29,7 +29,7 @@ export interface WorkerParts {
   files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices' | 'chats'>;
   /** The tools of other servers; they stop with the worker. */
   tools: ProcessEnv['tools'] & Service;
-  /** Shorter than the defaults in tests. */
+  /** Tests shorten some. */
   limits?: Partial<Limits>;
 }
 
@@ -41,8 +41,8 @@ export async function startWorker(root: Root, parts: WorkerParts): Promise<Servi
   const { log, telemetry } = root;
   const redis = connectRedis(root.redisAddress, 'patient');
   const limits = { ...LIMITS, ...parts.limits };
-  const { telegram, breaker, services: ofTelegram } = openTelegram(root, limits, redis);
-  const services = [...ofTelegram, parts.tools, connections([redis])];
+  const { telegram, breaker, services: telegramServices } = openTelegram(root, limits, redis);
+  const services = [...telegramServices, parts.tools, connectionService([redis])];
   const cache = cacheSpaceOf(root.settings.PROCESS_CACHE_MB);
   const hideCache = telemetry.observe([METRIC.cacheUsed], async () => [
     { metric: METRIC.cacheUsed, value: cache.usedBytes },
@@ -66,25 +66,25 @@ export async function startWorker(root: Root, parts: WorkerParts): Promise<Servi
   const shards = await Promise.all(Array.from({ length: root.settings.SHARDS }, (_, shard) => startShard(env, shard)));
   const [first] = shards;
   if (first === undefined) throw new Error('SHARDS is 0: nothing would run');
-  const oversight = startOversight(env, first.probed);
+  const oversight = startOversight(env, first.probeCalls);
   return {
     name: 'worker',
     readiness: [...shards.map((shard) => shard.readiness), ...oversight.readiness],
     async stop() {
       const stop = (shard: number, own: readonly Service[]) => stopUnlessAway(redis, shard, own, log);
-      // All at once: in each shard turns may take their time to end.
+      // Stop all shards at once, since the turns of each may take up to `drainMs` to end.
       const ends = await Promise.all([...shards.map((shard, at) => stop(at, shard.services)), stop(0, [oversight])]);
       hideCache();
-      // Turns that are left still use the rest.
-      if (ends.includes('left')) log.warn(LEFT);
+      // The turns of a shard that did not stop still use the shared services.
+      if (ends.includes('left')) log.warn(REDIS_AWAY);
       else await stopAll(services, log);
     },
   };
 }
 
 /**
- * Stops services of a shard. While its server is away they would wait for it without end, and could hand nothing back:
- * they are left.
+ * Stops services of a shard. Returns `left`, without waiting for them, if the shard's Redis does not answer for `AWAY_MS`:
+ * they would wait for Redis without end, and could not hand their turns back.
  */
 async function stopUnlessAway(
   redis: RedisClient,
@@ -93,9 +93,9 @@ async function stopUnlessAway(
   log: Logger,
 ): Promise<'stopped' | 'left'> {
   const over = new AbortController();
-  const stopped = stopAll(services, log).then(() => 'stopped' as const);
-  const away = untilAway(redis, keysOf(shard).inbound, AWAY_MS, over.signal).then(() => 'left' as const);
-  const end = await Promise.race([stopped, away]);
+  const stop = stopAll(services, log).then(() => 'stopped' as const);
+  const outage = untilAway(redis, keysOf(shard).inbound, AWAY_MS, over.signal).then(() => 'left' as const);
+  const end = await Promise.race([stop, outage]);
   over.abort();
   return end;
 }

@@ -135,8 +135,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   ]),
   mutant('I13', 'telegram-away-page', 'a send without the word of Telegram counts as sent', [
     'worker/reply/outbox.ts',
-    'if (!sent.ok) return notDelivered(sent.failure);',
-    "if (!sent.ok && sent.failure.kind !== 'unknown') return notDelivered(sent.failure);",
+    'if (!result.ok) return notDelivered(result.failure);',
+    "if (!result.ok && result.failure.kind !== 'unknown') return notDelivered(result.failure);",
   ]),
   slow(
     PATIENCE_S,

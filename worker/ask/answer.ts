@@ -14,7 +14,7 @@ import { isThinking, storable } from '../model/rules/blocks.ts';
 import { conversationSize } from '../model/usage.ts';
 import { winTrial } from '../recovery/fresh-session.ts';
 import { forgetLimit } from '../recovery/learnt-limit.ts';
-import { planned } from '../reply/plan.ts';
+import { planReply } from '../reply/plan.ts';
 import { type LoadedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
@@ -113,7 +113,7 @@ export function concludeWithAnswer(
   return {
     kind: 'conclude',
     calledNothing: turn.rounds === 0,
-    conclusion: { outcome: 'answered', ...planned([...notices, ...turn.readingNotices], text, { rich }, files) },
+    conclusion: { outcome: 'answered', ...planReply([...notices, ...turn.readingNotices], text, { rich }, files) },
     changes: [
       ...append(keys, session, [record]),
       ...(calibration === undefined ? [] : [chatState(keys, chat).calibrate(calibration)]),

@@ -17,8 +17,8 @@ export type ChatArchive = ReturnType<typeof createChatArchive>;
 const SENDING_SECONDS = 3_600;
 
 /**
- * All that is kept of the chats of one shard: of each, its session and every earlier one. `erasures` are the changes that erase
- * what features keep of a chat.
+ * Reads and erases the stored data of the chats of one shard: the session of each chat, and all earlier ones. Each of
+ * `erasures` returns the changes that erase a feature's data of a chat.
  *
  * Contract: rejects when Redis or the blob store cannot be used just now.
  */
@@ -31,24 +31,24 @@ export function createChatArchive(
   const letters = createDeadLetters(redis, keys);
   const usage = createUsageBook(redis, keys);
   return {
-    /** The messages of a chat, oldest first, each once. */
+    /** The messages of a session and of its earlier ones, oldest first, each once. */
     async *messages(session: SessionId): AsyncGenerator<LogRecord> {
-      const seen = new Set<string>();
+      const ids = new Set<string>();
       for (const each of (await chainOf(redis, keys, session)).reverse()) {
         for await (const record of readSession(source, each)) {
           // A fresh session begins with a copy of the message that its parent could not answer.
-          if (!isEntry(record) || seen.has(record.id)) continue;
-          seen.add(record.id);
+          if (!isEntry(record) || ids.has(record.id)) continue;
+          ids.add(record.id);
           yield record;
         }
       }
     },
-    /** Keeps the bytes of a chat's file for an hour, until it is sent; returns their SHA-256. */
+    /** Stores the bytes of a chat's file for an hour, in which the file is sent. Returns their SHA-256. */
     keepForSending: (chat: ChatKey, bytes: Buffer): Promise<string> => media.keep(chat, bytes, SENDING_SECONDS),
     /**
-     * Erases all of a chat but its present session: its files, earlier conversations, failed messages and booked usage.
-     * Returns the changes that erase the rest. They come last, in one step: until then everything can still be found,
-     * so whoever was killed in between begins again, and nothing is said to be erased that is not. May be repeated.
+     * Erases all data of a chat except its present session: its files, earlier conversations, failed messages and booked usage.
+     * Returns the changes that erase the rest. Store them last, in one step with the reply: if the process dies before, a retry
+     * still finds all data and erases the rest, and no reply claims an erasure that did not happen. May be repeated.
      */
     async erase(chat: ChatKey, nowMs: number): Promise<Change[]> {
       const chats = await withFormerGroup(redis, keys, chat);
@@ -73,12 +73,12 @@ export function createChatArchive(
   };
 }
 
-/** A session's chain, and what recoveries tried for it, oldest first: after a crash the rest can still be found. */
+/** A session, its earlier ones and the trials of each, oldest first: after a crash, a newer one still leads to the rest. */
 async function sessionsOf({ redis, keys }: SessionSource, session: SessionId): Promise<SessionId[]> {
   const all = new Set<SessionId>();
   for (const each of await chainOf(redis, keys, session)) {
     all.add(each);
-    for (const tried of await trialSessionsOf(redis, keys, each)) all.add(tried);
+    for (const trial of await trialSessionsOf(redis, keys, each)) all.add(trial);
   }
   return [...all].reverse();
 }

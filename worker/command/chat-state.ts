@@ -25,9 +25,9 @@ import { decodeRecord, type LogRecord } from '../session/record.ts';
 export interface SessionState {
   messages: number;
   bytes: number;
-  /** Absent while nothing was said. */
+  /** When the conversation began; absent without a message. */
   sinceMs?: number;
-  /** Absent when no summary was ever made. */
+  /** The time of the newest compaction; absent without one. */
   compactedMs?: number;
   /** Tokens of the newest request and its answer, or of the summary that came after it. */
   tokens: number;
@@ -36,16 +36,16 @@ export interface SessionState {
 /** The messages in a lane. */
 export interface Work {
   waiting: number;
-  /** How long ago the message that is being answered was accepted; absent when none is. */
+  /** The age of the message that is being answered; absent without one. */
   workingMs?: number;
 }
 
 export type ChatState = ReturnType<typeof createChatState>;
 
-/** The newest answer stands among these: a round of tools is two records. */
+/** How many records to search for the newest answer. A round of tools takes two records. */
 const NEWEST_RECORDS = 20;
 
-/** Reads about the chats of one shard. Contract: changes nothing; rejects when Redis cannot be reached. */
+/** Reads the state of the chats of one shard. Contract: changes nothing; rejects when Redis cannot be reached. */
 export function createChatState(redis: RedisClient, keys: Keys) {
   const moved = movedGroups(redis);
   const formerGroup = async (chat: ChatKey): Promise<string> => {
@@ -61,21 +61,22 @@ export function createChatState(redis: RedisClient, keys: Keys) {
       const since = createdAt ?? (oldest && decodeRecord(oldest).at);
       const compactedMs = compacted && Date.parse(compacted.at);
       return {
-        ...{ messages: entries, bytes },
+        messages: entries,
+        bytes,
         ...(since && { sinceMs: Date.parse(since) }),
         ...(compactedMs !== undefined && { compactedMs }),
         tokens: tokensOf(newest.map(decodeRecord), compactedMs, compacted?.tokens ?? 0),
       };
     },
-    /** The turn of a message of a chat, or of the group that it was, that waits, as it is parked. */
-    async parked(entry: EntryId, chat: ChatKey): Promise<{ parking: Parking; head: Head } | undefined> {
+    /** The parking of a pending message, if it belongs to this chat or to the group that the chat was before. */
+    async findParking(entry: EntryId, chat: ChatKey): Promise<{ parking: Parking; head: Head } | undefined> {
       const fields = await readEntry(redis, keys, entry);
       const lane = fields?.get('chat') as LaneKey | undefined;
       if (lane === undefined || (lane !== chat && lane !== (await formerGroup(chat)))) return undefined;
       const { parking } = turnOf(keys, entry, new Map(Object.entries(await turnReads(redis, keys).fieldsOf(entry))));
       return { parking, head: { entry, chat: lane, traceparent: fields?.get('traceparent') ?? '' } };
     },
-    /** The time by the clock that names entries. */
+    /** The time of Redis, whose clock also names entries. */
     nowMs: () => serverTimeMs(redis, keys.inbound),
     async work(lane: LaneKey, nowMs: number): Promise<Work> {
       const [length, head] = await Promise.all([readDepth(redis, keys, lane), readHead(redis, keys, lane)]);
@@ -85,7 +86,7 @@ export function createChatState(redis: RedisClient, keys: Keys) {
   };
 }
 
-/** The size at the newest answer that states it, with our estimate of what came after it. */
+/** The tokens that the newest answer states, plus an estimate for all later records. */
 function tokensOf(newest: readonly LogRecord[], compactedMs: number | undefined, compactedTokens: number): number {
   let later = 0;
   for (const record of newest.toReversed()) {

@@ -13,42 +13,43 @@ interface Extras {
   buttons?: readonly (readonly Button[])[];
   /** Stored in one step with the reply. */
   changes?: Change[];
-  /** The message that was pressed keeps its buttons. */
+  /** The message whose button the sender pressed keeps its buttons. */
   keepsButtons?: true;
 }
 
-/** Buttons in rows of so many. Pure. */
+/** Splits buttons into rows of `aRow` each. Pure. */
 export function inRows(buttons: readonly Button[], aRow: number): readonly (readonly Button[])[] {
   return Array.from({ length: Math.ceil(buttons.length / aRow) }, (_, row) =>
     buttons.slice(row * aRow, (row + 1) * aRow),
   );
 }
 
-/** Ends a command with a text of any length, or with one in which there is more than letters. Pure. */
+/** Ends a command with a plain text of any length, or with a formatted paragraph. Pure. */
 export function replied(name: CommandName, text: string | readonly Inline[], extras: Extras = {}): Ending {
-  return ended(name, typeof text === 'string' ? { parts: partsOf(text) } : formatted([paragraph(...text)]), extras);
+  const content = typeof text === 'string' ? { parts: partsOf(text) } : contentOf([paragraph(...text)]);
+  return endWith(name, content, extras);
 }
 
 /** Ends a command with blocks of any length. Pure. */
 export function laidOut(name: CommandName, blocks: readonly Block[], extras: Extras = {}): Ending {
-  return ended(name, formatted(blocks), extras);
+  return endWith(name, contentOf(blocks), extras);
 }
 
-function ended(
+function endWith(
   name: CommandName,
-  shown: Pick<Conclusion, 'parts' | 'layout'>,
+  content: Pick<Conclusion, 'parts' | 'layout'>,
   { buttons, changes = [], keepsButtons }: Extras,
 ) {
   const hasButtons = buttons !== undefined && buttons.length > 0;
   const below = { ...(hasButtons && { buttons }), ...(keepsButtons && { keepsButtons }) };
-  return conclude({ outcome: 'command', reason: name, ...shown, ...below }, { changes });
+  return conclude({ outcome: 'command', reason: name, ...content, ...below }, { changes });
 }
 
 function partsOf(text: string): string[] {
   return text.length <= MESSAGE_CHARS_MAX ? [text] : splitReply(text);
 }
 
-function formatted(blocks: readonly Block[]): Pick<Conclusion, 'parts' | 'layout'> {
+function contentOf(blocks: readonly Block[]): Pick<Conclusion, 'parts' | 'layout'> {
   const layout = entityParts(blocks);
   return { parts: layout.map(textOf), layout };
 }

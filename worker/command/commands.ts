@@ -17,7 +17,7 @@ import { usage } from './usage.ts';
 /** The commands whose handlers are in the folders of features. */
 type FeatureCommand = 'desk' | 'memory' | 'recall' | 'reminders';
 
-/** The handler of each other command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
+/** The handlers of all other commands. `shared/telegram/commands.ts` has their senders, where they wait, and the menu. */
 export const COMMANDS: Readonly<Record<Exclude<CommandName, FeatureCommand>, CommandHandler>> = {
   busy,
   compact,

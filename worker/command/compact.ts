@@ -6,10 +6,10 @@ import { type CommandContext, type CommandHandler, replied } from './command.ts'
 import { roomIn } from './status.ts';
 
 const STEP = 'compact';
-/** There was nothing to do, and nothing failed. */
+/** The reasons that mean that nothing failed, and that there was nothing to compact. */
 const NOTHING: ReadonlySet<string> = new Set(['nothing_to_compact', 'did_not_shrink']);
 
-/** `/compact`: older messages become a summary now. A crash after that repeats only the reply. */
+/** `/compact`: summarizes older messages now. If the process dies after that, the next attempt only repeats the reply. */
 export const compact: CommandHandler = async (context) => {
   const { turn, time } = context;
   const { texts, session } = turn;
@@ -26,7 +26,7 @@ function summarise({ turn, time }: CommandContext, room: Room): Promise<Compacti
   const { env } = turn;
   const { settings } = env;
   const state = sessionState(turn.keys, turn.session);
-  // The reply to the command says it, so the next answer need not.
+  // The reply to the command reports the compaction, so the next answer need not.
   const effects = [state.reportCompactions()];
   return time.runRecovery(settings.RECOVERY_TIMEOUT_MS, async (signal) => {
     const loadedSession = await env.sessions.load(turn, room.limitTokens * LOAD_BYTES_PER_TOKEN);

@@ -12,7 +12,7 @@ import { timeZoneOf } from '../lane/turn-settings.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { onDay } from './words.ts';
 
-/** The field of the press's own turn that holds its effect. */
+/** The field of this command's own turn that stores the effect of the press. */
 const PRESS = 'decision';
 const PRESSED = /^(\d+-\d+) (\d+(?:\.\d+)?) (once|always\d?|no|\d)$/;
 
@@ -21,19 +21,19 @@ interface Press {
   decision: Decision;
   /** The tool that it grants to the chat. */
   grant?: ToolGrant;
-  /** The question as it goes on, about the calls of other tools; absent where all is decided. */
+  /** The question that stays open, about the calls of other tools; absent if the press decides all calls. */
   open?: ParkedQuestion;
 }
 
 /**
- * `/decide <entry> <question> <choice>`: what a button under a question sends. The first press decides and wakes the
- * turn that waits; a later one is told that it is late. A press on "Always" of one tool among several decides about the calls
- * of that tool, and the question stays open for the others. The effect is stored before the reply: after a crash the reply
- * comes again.
+ * `/decide <entry> <question> <choice>`: the command of a button under a question. The first press decides and wakes the
+ * turn that waits; the reply to a later press says that it came too late. A press on "Always" of one tool among several
+ * decides the calls of that tool, and the question stays open for the others. Stores the effect before the reply, so that an
+ * attempt after a crash only repeats the reply.
  */
 export const decide: CommandHandler = async ({ turn, argument }) => {
   const { approval } = turn.texts;
-  const press = await pressed(turn, argument);
+  const press = await applyPress(turn, argument);
   if (press === undefined) return replied('decide', approval.over);
   const { decision, grant, open } = press;
   const by = decision.by?.name ?? '';
@@ -44,15 +44,15 @@ export const decide: CommandHandler = async ({ turn, argument }) => {
   return replied('decide', `${granted}\n\n${approval.stillOpen}`, { keepsButtons: true });
 };
 
-/** The effect of this press; undefined where it came too late, or names nothing that waits in its chat. */
-async function pressed(turn: Turn<Env>, words: string): Promise<Press | undefined> {
+/** Applies this press once. Returns its effect, or undefined if it came too late or names no pending question of its chat. */
+async function applyPress(turn: Turn<Env>, words: string): Promise<Press | undefined> {
   const { env } = turn;
   const [, entry, id, word] = PRESSED.exec(words) ?? [];
   if (entry === undefined || id === undefined || word === undefined) return undefined;
-  const waiting = await env.chatState.parked(entry as EntryId, turn.chat);
+  const waiting = await env.chatState.findParking(entry as EntryId, turn.chat);
   const stored = turn.content(PRESS);
   const before = stored === undefined ? undefined : (JSON.parse(stored) as Press);
-  // The turn may have gone on already.
+  // The turn with the question may have ended since the press took effect.
   if (waiting === undefined) return before;
   const { parking, head } = waiting;
   const parked = parking.newest;
@@ -65,7 +65,7 @@ async function pressed(turn: Turn<Env>, words: string): Promise<Press | undefine
       changes: [
         ...(open ? [parking.keepOpen(open)] : parking.decide(id, decision, turn.nowMs())),
         turn.keepContent(PRESS, JSON.stringify(press)),
-        ...(grant ? [granting(turn, grant)] : []),
+        ...(grant ? [addGrant(turn, grant)] : []),
       ],
       expected: [...parking.expectUndecided(id), parking.expectNewest(parked)],
       events: [questionDecided(head.entry, decision, grant ? [grant.tool] : toolsShown(parked))],
@@ -81,7 +81,7 @@ function questionDecided(of: EntryId, { how, by }: Decision, tools: readonly str
   return { event: 'question.decided', of, how, by: by?.id, tools };
 }
 
-function granting({ keys, chat, toolGrants, nowMs }: Turn, grant: ToolGrant): Change {
+function addGrant({ keys, chat, toolGrants, nowMs }: Turn, grant: ToolGrant): Change {
   const others = toolGrants.filter(({ tool, untilMs }) => tool !== grant.tool && untilMs > nowMs());
   return chatState(keys, chat).grantTools([...others, grant]);
 }
@@ -97,7 +97,7 @@ function pressOn(word: string, parked: ParkedQuestion, turn: Turn): Press | unde
   return text === undefined ? undefined : { decision: { how: 'chosen', by: who, text } };
 }
 
-/** A press on "Always" of the tool at this place: it decides about the calls of that tool alone. */
+/** The effect of "Always" of the tool at this place, which decides the calls of that tool alone. */
 function grantOn(at: number, parked: ParkedQuestion, by: ToolGrant['by'], { nowMs }: Turn): Press | undefined {
   const tool = toolsShown(parked)[at];
   const definition = parked.calls.find((call) => call.tool === tool)?.definition;

@@ -5,10 +5,10 @@ import { exportLine } from '../session/transfer.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { inMinutes, inThousands } from './words.ts';
 
-/** Telegram takes 50 MB, and what is sent is held in memory while it is. */
+/** Bot API, `sendDocument`: 50 MB. The process holds the whole file in memory during the send. */
 const FILE_BYTES_MAX = 45_000_000;
 
-/** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
+/** `/export`: sends all stored data of the chat, as a text for people and as the lines that `session import` reads. */
 export const exportChat: CommandHandler = async ({ turn }) => {
   const { chatArchive, settings, features } = turn.env;
   const { session, texts, currentChat } = turn;
@@ -24,8 +24,8 @@ export const exportChat: CommandHandler = async ({ turn }) => {
     readable.push(...paragraphOf(record, timeZone));
   }
   for (const feature of features) {
-    const kept = (await feature.linesToExport?.(turn)) ?? [];
-    if (kept.length > 0) readable.push('---\n', ...kept);
+    const featureLines = (await feature.linesToExport?.(turn)) ?? [];
+    if (featureLines.length > 0) readable.push('---\n', ...featureLines);
   }
   if (readable.length === 0) return replied('export', texts.nothingToExport);
   const keep = (text: string) => chatArchive.keepForSending(currentChat, Buffer.from(text));
@@ -33,12 +33,12 @@ export const exportChat: CommandHandler = async ({ turn }) => {
     { path: 'file', name: 'chat.md', sha256: await keep(readable.join('\n')) },
     { path: 'file', name: 'chat.jsonl', sha256: await keep(`${lines.join('\n')}\n`) },
   ] as const;
-  const said = replied('export', texts.exported(inThousands(lines.length)));
+  const reply = replied('export', texts.exported(inThousands(lines.length)));
   return {
-    ...said,
+    ...reply,
     conclusion: {
-      ...said.conclusion,
-      parts: [...said.conclusion.parts, texts.exportedReadable, 'chat.jsonl'],
+      ...reply.conclusion,
+      parts: [...reply.conclusion.parts, texts.exportedReadable, 'chat.jsonl'],
       layout: [null, ...files],
     },
   };
@@ -50,6 +50,6 @@ function paragraphOf(record: LogRecord, timeZone: string): string[] {
   const text = textOf(withoutCode(record).content).trim();
   if (text === '') return [];
   const who = record.t === 'assistant' ? 'Spillway' : withId(record.from ?? 'You', record);
-  // Quoted line by line: no text can pass for what somebody else wrote.
+  // Quote each line, so that no text can pass for another person's message.
   return [`**${who}**, ${inMinutes(Date.parse(record.at), timeZone)}\n`, `${text.replace(/^/gm, '> ')}\n`];
 }

@@ -2,8 +2,8 @@ import { CONFIRMED } from '../../shared/telegram/commands.ts';
 import { type CommandHandler, replied } from './command.ts';
 
 /**
- * `/forget`: asks first, with a button; the button's command erases everything of the chat. What runs or waits was
- * cancelled at its admission. The last step is one with the reply that says so.
+ * `/forget`: asks first, with a button; the button's command erases all data of the chat. Its admission has already
+ * cancelled the running and waiting messages. One step stores the last erasures and the reply that reports them.
  */
 export const forget: CommandHandler = async ({ turn, argument }) => {
   const { chatArchive } = turn.env;

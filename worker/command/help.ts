@@ -4,22 +4,22 @@ import type { Texts } from '../../shared/texts/language.ts';
 import type { Env } from '../env.ts';
 import { type CommandContext, type CommandHandler, replied } from './command.ts';
 
-/** `/help`: what the bot can do, and in a group when it answers. */
+/** `/help`: describes the bot, and in a group says when it answers. */
 export const help: CommandHandler = async (context) => replied('help', await helpOf(context));
 
 /** The text of `/help`. Contract: as `CommandHandler`. */
 export async function helpOf({ turn, isGroup }: CommandContext): Promise<string> {
-  return [...(await place(turn, isGroup)), menuOf(turn.texts)].join('\n\n');
+  return [...(await introOf(turn, isGroup)), menuOf(turn.texts)].join('\n\n');
 }
 
 /** `/start`, which apps send when somebody opens the chat with the bot. */
 export const start: CommandHandler = async ({ turn, isGroup }) => {
   const { texts } = turn;
-  const greeting = isGroup ? (await place(turn, isGroup)).join('\n\n') : texts.start;
+  const greeting = isGroup ? (await introOf(turn, isGroup)).join('\n\n') : texts.start;
   return replied('start', `${greeting}\n\n${menuOf(texts)}`);
 };
 
-async function place(turn: Turn<Env>, isGroup: boolean): Promise<string[]> {
+async function introOf(turn: Turn<Env>, isGroup: boolean): Promise<string[]> {
   const { env, texts } = turn;
   const title = [texts.helpTitle, ...env.features.flatMap((each) => each.help?.(turn) ?? [])].join('\n');
   if (!isGroup) return [title];

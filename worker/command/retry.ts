@@ -2,7 +2,7 @@ import { type CommandHandler, replied } from './command.ts';
 
 /**
  * `/retry`: puts the newest failed message of the chat, or the one that a button names, back at the end of the chat's
- * lane. The choice is stored first: after a crash the same letter is put back, and putting back twice changes nothing.
+ * lane. Stores the choice first, so that an attempt after a crash puts the same message back; a second time changes nothing.
  */
 export const retry: CommandHandler = async ({ turn, argument }) => {
   const { deadLetters } = turn.env;

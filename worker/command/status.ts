@@ -6,14 +6,14 @@ import type { SessionState, Work } from './chat-state.ts';
 import { type CommandContext, type CommandHandler, replied } from './command.ts';
 import { gaugeOf, inMinutes, inThousands } from './words.ts';
 
-/** `/status`: how full the context is, what was compacted when, what waits, and what today cost. */
+/** `/status`: shows how full the context is, the last compaction, the waiting messages, and the cost of today. */
 export const status: CommandHandler = async (context) => replied('status', await statusOf(context));
 
 /** The state of a conversation in lines. Contract: as `CommandHandler`. */
 export async function statusOf({ turn }: CommandContext): Promise<string> {
   const { env, chat, currentChat, session, texts } = turn;
   const { settings, usageBook } = env;
-  const [held, work, [today], { limitTokens }] = await Promise.all([
+  const [state, work, [today], { limitTokens }] = await Promise.all([
     env.chatState.session(session),
     env.chatState.work(chat, turn.nowMs()),
     usageBook.ofDays(currentChat, 1, turn.nowMs()),
@@ -21,8 +21,8 @@ export async function statusOf({ turn }: CommandContext): Promise<string> {
   ]);
   return [
     texts.status.model(settings.MODEL),
-    contextLine(texts, held.tokens, limitTokens),
-    ...conversationLines(texts, held, timeZoneOf(turn, settings)),
+    contextLine(texts, state.tokens, limitTokens),
+    ...conversationLines(texts, state, timeZoneOf(turn, settings)),
     ...workLines(texts, work),
     texts.status.today(inDollars(today?.dollars ?? 0)),
   ].join('\n');
@@ -40,8 +40,8 @@ function contextLine({ status: text }: Texts, tokens: number, windowTokens: numb
   return text.context(gaugeOf(share), Math.round(share * 100), inThousands(tokens), inThousands(windowTokens));
 }
 
-function conversationLines({ status: text }: Texts, held: SessionState, timeZone: string): string[] {
-  const { messages, sinceMs, compactedMs } = held;
+function conversationLines({ status: text }: Texts, state: SessionState, timeZone: string): string[] {
+  const { messages, sinceMs, compactedMs } = state;
   if (sinceMs === undefined) return [];
   return [
     text.conversation(inThousands(messages), inMinutes(sinceMs, timeZone)),

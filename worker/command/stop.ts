@@ -1,6 +1,6 @@
 import { type CommandHandler, replied } from './command.ts';
 
-/** `/stop`: the messages before it were cancelled at its admission. */
+/** `/stop`: reports whether the command's admission cancelled any message before it. */
 export const stop: CommandHandler = ({ turn }) => {
   const { texts } = turn;
   return replied('stop', turn.merge.hasCancelled ? texts.stopped : texts.nothingToStop);

@@ -6,22 +6,22 @@ import { type CommandHandler, replied } from './command.ts';
 import { onDay } from './words.ts';
 
 const ASK = /^ask (.{1,100})$/;
-/** A press carries 64 bytes. */
+/** Bot API, `InlineKeyboardButton`: 64 bytes of `callback_data`. */
 const NAME_CHARS_MAX = 64 - '/tools ask '.length;
 
 /**
- * `/tools`: the tools that may be used here without asking, with who granted each and until when, and a button that takes it
- * back. The button sends `/tools ask <tool>`; of a long name only its beginning.
+ * `/tools`: lists the tools that the chat has granted, with the person and the end of each grant, and a button that revokes it.
+ * The button sends `/tools ask <tool>`, with only the beginning of a long name.
  */
 export const tools: CommandHandler = ({ turn, argument }) => {
   const { texts } = turn;
   const word = ASK.exec(argument)?.[1] ?? '';
-  const isTakenBack = (tool: string) => [tool, toolLabel(tool), commandName(tool)].includes(word);
+  const isRevoked = (tool: string) => [tool, toolLabel(tool), commandName(tool)].includes(word);
   const specs = turn.env.tools.specs();
   const grants = turn.toolGrants.filter((grant) => {
     // If the tool's server is away, the granted definition counts as the current one.
     const spec = specs.find(({ name }) => name === grant.tool) ?? { ...grant, name: grant.tool };
-    return isGranted(spec, [grant], turn.nowMs()) && !isTakenBack(grant.tool);
+    return isGranted(spec, [grant], turn.nowMs()) && !isRevoked(grant.tool);
   });
   const asking = specs.filter((spec) => spec.asks !== undefined && !isGranted(spec, grants, turn.nowMs()));
   const zone = timeZoneOf(turn, turn.env.settings);
@@ -29,12 +29,12 @@ export const tools: CommandHandler = ({ turn, argument }) => {
     texts.tools.grant(toolLabel(tool), by.name ?? `${by.id}`, onDay(untilMs, zone)),
   );
   const list = [texts.tools.granted(lines), texts.tools.asking(asking.map(({ name }) => toolLabel(name)))];
-  const said = list.filter((each) => each !== '').join('\n\n');
+  const text = list.filter((each) => each !== '').join('\n\n');
   const buttons = grants.map(({ tool }) => [
     { text: texts.tools.askButton(toolLabel(tool)), command: `/tools ask ${commandName(tool)}` },
   ]);
   const changes = word === '' ? [] : [chatState(turn.keys, turn.chat).grantTools(grants)];
-  return replied('tools', said === '' ? texts.tools.none : said, { buttons, changes });
+  return replied('tools', text === '' ? texts.tools.none : text, { buttons, changes });
 };
 
 function commandName(tool: string): string {

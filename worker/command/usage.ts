@@ -10,12 +10,12 @@ const PERIODS = [
   ['week', 7],
   ['month', 30],
 ] as const;
-/** In a group the persons with the largest shares are named. */
+/** How many persons of a group get a line of their own. */
 const NAMED_MAX = 5;
 
 /**
- * `/usage`: what this chat has cost, in a group also by person, with how many calls, and how much that is of its limits and
- * its sender's.
+ * `/usage`: shows the cost and the calls of this chat, in a group also by person, and the share of the limits that the chat
+ * and the sender have used.
  */
 export const usage: CommandHandler = async ({ turn }) => {
   const { currentChat, texts } = turn;
@@ -55,18 +55,18 @@ function sharesOf(days: readonly DayUsage[]): Share[] {
   return [...all.values()].sort((one, other) => other.dollars - one.dollars);
 }
 
-/** The persons of a group with the largest shares, and what is left of the whole. */
+/** The persons of a group with the largest shares, and a line for the rest. */
 function personLines({ usage: text }: Texts, shares: readonly Share[], whole: number): string[] {
-  const named = shares.filter(({ dollars }) => dollars > 0).slice(0, NAMED_MAX);
-  if (named.length === 0) return [];
-  const rest = whole - named.reduce((sum, { dollars }) => sum + dollars, 0);
+  const topShares = shares.filter(({ dollars }) => dollars > 0).slice(0, NAMED_MAX);
+  if (topShares.length === 0) return [];
+  const rest = whole - topShares.reduce((sum, { dollars }) => sum + dollars, 0);
   const names = shares.map(({ name }) => plainName(name));
-  // A name is its owner's choice.
+  // Two persons may have chosen the same name; then their ids tell them apart.
   const nameOf = ({ person, name }: Share) =>
     names.filter((each) => each === plainName(name)).length > 1 ? `${plainName(name)} (id ${person})` : plainName(name);
   const line = (name: string, dollars: number) =>
     text.share(name, inDollars(dollars), Math.round((100 * dollars) / whole));
-  // Sums of fractions differ by less than any call costs.
+  // Ignore rounding errors, which are smaller than the cost of any call.
   const others = rest > 1e-9 ? [line(text.others, rest)] : [];
-  return [text.persons, ...named.map((share) => line(nameOf(share), share.dollars)), ...others];
+  return [text.persons, ...topShares.map((share) => line(nameOf(share), share.dollars)), ...others];
 }

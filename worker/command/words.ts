@@ -1,4 +1,4 @@
-/** A number with its thousands apart: `84,000`. */
+/** A number with thousands separators: `84,000`. */
 export function inThousands(value: number): string {
   return value.toLocaleString('en-US');
 }

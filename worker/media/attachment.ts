@@ -6,8 +6,8 @@ import { fitPicture, readPdfPages } from './decoding.ts';
 import { kindOf } from './kind.ts';
 import { mediaId } from './store.ts';
 
-/** A file as the log holds it, with the bytes that it refers to, which must be kept first; or why it cannot be read. */
-export type Attachment = { ok: true; block: Block; kept?: Buffer } | { ok: false; notice: FileProblem };
+/** A file as a block of the log, with the bytes to store before it, to which the block refers; or why it is unreadable. */
+export type Attachment = { ok: true; block: Block; bytesToStore?: Buffer } | { ok: false; notice: FileProblem };
 
 interface AttachmentLimits {
   textMaxChars: number;
@@ -15,20 +15,19 @@ interface AttachmentLimits {
 }
 
 /**
- * Makes a block of the file that a user sent: a picture or a PDF refers to bytes that are kept elsewhere; a text is
- * included itself, cut to its beginning where it is long. The bytes decide the kind of file; the name is only passed to
- * the model.
+ * Makes a block of the file that a user sent. The block of a picture or a PDF refers to its stored bytes; that of a text
+ * contains the text, and only the beginning of a long one. The bytes decide the kind of file; the name is only for the model.
  *
- * Contract: never rejects, whatever the bytes are; like `fitPicture` it rejects when no decoder can be started. The same
- * bytes give the same block.
+ * Contract: never rejects because of the bytes, but rejects, as `fitPicture` does, if no decoder can be started. The same bytes
+ * give the same block.
  */
 export async function readAttachment(
   bytes: Buffer,
   name: string | undefined,
   limits: AttachmentLimits,
 ): Promise<Attachment> {
-  const detected = kindOf(bytes);
-  switch (detected.kind) {
+  const content = kindOf(bytes);
+  switch (content.kind) {
     case 'empty':
       return unreadable('empty');
     case 'picture':
@@ -36,51 +35,52 @@ export async function readAttachment(
     case 'pdf':
       return readPages(bytes, name, limits.pdfPagesMax);
     case 'text':
-      return readText(detected.text, bytes.length, name, limits.textMaxChars);
+      return readText(content.text, bytes.length, name, limits.textMaxChars);
     case 'other':
       return unreadable('other_kind');
   }
 }
 
 async function readPicture(bytes: Buffer): Promise<Attachment> {
-  const fitted = await fitPicture(bytes);
-  if (!fitted.ok) return unreadable(fitted.why);
-  const { bytes: kept, mediaType, width, height } = fitted;
-  return { ok: true, block: { type: 'image', source: { ...keptSource(kept, mediaType), width, height } }, kept };
+  const picture = await fitPicture(bytes);
+  if (!picture.ok) return unreadable(picture.why);
+  const { bytes: bytesToStore, mediaType, width, height } = picture;
+  const source = { ...storedSource(bytesToStore, mediaType), width, height };
+  return { ok: true, block: { type: 'image', source }, bytesToStore };
 }
 
 async function readPages(bytes: Buffer, name: string | undefined, pagesMax: number): Promise<Attachment> {
-  // A file refused here would be refused again before every request that holds it.
+  // Refuse a bad file here, or each request with it would be refused later.
   const header = readPdf(bytes);
   if (header === undefined) return unreadable('broken_pdf');
   if (header.encrypted) return unreadable('locked_pdf');
   if (header.pages > pagesMax) return unreadable('too_many_pages');
-  const counted = await readPdfPages(bytes);
-  if (!counted.ok) return unreadable(counted.why);
-  const { pages } = counted;
+  const reading = await readPdfPages(bytes);
+  if (!reading.ok) return unreadable(reading.why);
+  const { pages } = reading;
   if (pages < 1) return unreadable('broken_pdf');
   if (pages > pagesMax) return unreadable('too_many_pages');
-  const source = { ...keptSource(bytes, 'application/pdf'), pages };
-  return { ok: true, block: { type: 'document', source, ...(name && { title: name }) }, kept: bytes };
+  const source = { ...storedSource(bytes, 'application/pdf'), pages };
+  return { ok: true, block: { type: 'document', source, ...(name && { title: name }) }, bytesToStore: bytes };
 }
 
 function readText(text: string, bytes: number, name: string | undefined, maxChars: number): Attachment {
   const title = name ? nameInBrackets(name) : '';
   const opening = `[Document${title && ` ${title}`}, ${sizeInWords(bytes)}]`;
   if (text.length <= maxChars) return { ok: true, block: { type: 'text', text: `${opening}\n${text}` } };
-  const kept = Buffer.from(text);
+  const bytesToStore = Buffer.from(text);
   const head = graphemePrefix(text, maxChars);
-  const from = JSON.stringify({ ref: mediaId(kept), from: head.length });
+  const from = JSON.stringify({ ref: mediaId(bytesToStore), from: head.length });
   const marker = `[document cut: ${text.length} characters in all; the tool "recall" reads on with ${from}]`;
-  return { ok: true, block: { type: 'text', text: `${opening}\n${head}\n${marker}` }, kept };
+  return { ok: true, block: { type: 'text', text: `${opening}\n${head}\n${marker}` }, bytesToStore };
 }
 
-/** The name of the file whose text this is; absent where it is no file's, or has none. */
+/** The name in the first line of a document's text; undefined if the text is no document or has no name. */
 export function documentNameIn(text: string): string | undefined {
   return /^\[Document ([^\]\n]{1,200}), [\d.,]+ [A-Za-z]+\]\n/.exec(text)?.[1];
 }
 
-function keptSource(bytes: Buffer, mediaType: string) {
+function storedSource(bytes: Buffer, mediaType: string) {
   return { type: 'kept', sha256: mediaId(bytes), media_type: mediaType, bytes: bytes.length };
 }
 

@@ -1,16 +1,16 @@
 /**
- * The decoder, a program of its own: reads the file that comes on its standard input, and answers on its standard output
- * (`decoding.ts`). Whatever the file does to it, it does to this process alone, which serves no other one.
+ * The decoder, a program of its own: reads a file from its standard input, and answers on its standard output (`decoding.ts`).
+ * A hostile file can harm only this process, which decodes no other file.
  */
 import { buffer } from 'node:stream/consumers';
 import type * as unpdf from 'unpdf';
 import type { FileProblem } from '../../shared/texts/language.ts';
 import type { DecoderAnswer, DecoderTask } from './decoding.ts';
 
-/** Said first, so that an end before it is nobody's file's fault. */
+/** The first output. If the decoder ends before it, the file is not to blame. */
 const READY = '\n';
 
-/** How many pages a PDF has, with the texts of the first of them, or why that is unknown. */
+/** The number of pages of a PDF and the texts of the first ones, or why they are unknown. */
 export type PdfReading =
   | { ok: true; pages: number; texts: readonly string[] }
   | { ok: false; why: Extract<FileProblem, 'broken_pdf' | 'locked_pdf'> };
@@ -21,7 +21,7 @@ type Pdf = Awaited<ReturnType<typeof unpdf.getDocumentProxy>>;
 
 /**
  * Counts the pages of a PDF, including those in compressed streams, and reads the text of the first pages, in whole pages
- * of at most `charsMax` characters together. A hostile file can take any memory, and keep the parser busy without end.
+ * of at most `charsMax` characters together. A hostile file can use up all memory, and keep the parser busy without end.
  *
  * Contract: never rejects.
  */
@@ -61,9 +61,9 @@ async function readerOf(task: DecoderTask): Promise<(bytes: Buffer) => Promise<D
   return (bytes) => fitPicture(bytes);
 }
 
-/** A line of JSON, and behind it the bytes of a picture. */
-function answer(said: DecoderAnswer | { unable: string }): void {
-  const { bytes, ...head } = { bytes: Buffer.alloc(0), ...said };
+/** Writes a line of JSON, and after it the bytes of a picture. */
+function writeAnswer(answer: DecoderAnswer | { unable: string }): void {
+  const { bytes, ...head } = { bytes: Buffer.alloc(0), ...answer };
   process.stdout.write(`${JSON.stringify({ ...head, size: bytes.length })}\n`);
   process.stdout.write(bytes);
 }
@@ -71,4 +71,4 @@ function answer(said: DecoderAnswer | { unable: string }): void {
 const task = JSON.parse(process.argv[2] ?? '') as DecoderTask;
 const read = await readerOf(task).catch((error) => async () => ({ unable: String(error).replace(/\n.*/s, '') }));
 process.stdout.write(READY);
-answer(await read(await buffer(process.stdin)));
+writeAnswer(await read(await buffer(process.stdin)));

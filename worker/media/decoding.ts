@@ -9,28 +9,28 @@ import type { FittedPicture } from './picture.ts';
 /** The task of a decoder: to fit a picture; or to count the pages of a PDF and read so many characters of them. */
 export type DecoderTask = { kind: 'picture' } | { kind: 'pdf'; charsMax: number };
 
-/** Its answer about a file that did not end it. */
+/** The answer of a decoder, unless the file made it end. */
 export type DecoderAnswer = FittedPicture | PdfReading;
 
-/** The verdict on a file that took more than it may, twice. */
+/** The verdict on a file that exceeded a limit twice. */
 type Overtaxed = { ok: false; why: Extract<FileProblem, 'too_slow' | 'too_costly'> };
 
-/** How one process ended: with an answer, or without one, whatever ended it. */
+/** The end of a decoder: with an answer, or without one for any reason. */
 type End = { answer: DecoderAnswer | { unable: string } } | Overtaxed;
 
 const TIMEOUT_MS = 10_000;
-/** It may be the process that suffers from something else than the file. */
+/** The first try may fail for another reason than the file. */
 const TRIES_MAX = 2;
-/** All that a decoder may allocate, native libraries included: what Linux counts as private writable memory. */
+/** All memory that a decoder may allocate, native libraries included: Linux counts private writable memory. */
 const MEMORY_MB = 320;
-/** More than any answer has: a fitted picture, or the text of a hundred pages. */
+/** More than any answer: a fitted picture, or the text of a hundred pages. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
  * Fits a picture for the model in a process of its own: see `fitPicture` of the decoder.
  *
- * Contract: never rejects because of the bytes, and never takes more of the machine than the limits of one decoder. What
- * ends the decoder is tried once more, and is then the file's fault. Rejects when no decoder can be started.
+ * Contract: never rejects because of the bytes, and never takes more of the machine than the limits of one decoder. Tries once
+ * more if the decoder ends without an answer; a second such end is the file's fault. Rejects if no decoder can be started.
  */
 export async function fitPicture(bytes: Buffer): Promise<FittedPicture | Overtaxed> {
   return (await decode({ kind: 'picture' }, bytes, TIMEOUT_MS)) as FittedPicture | Overtaxed;
@@ -48,14 +48,14 @@ export async function readPdfPages(
   return (await decode({ kind: 'pdf', charsMax }, bytes, timeoutMs)) as PdfReading | Overtaxed;
 }
 
-/** The end of the previous decoder: one at a time, so that their memory has a bound, and none takes the place of others. */
-let before: Promise<unknown> = Promise.resolve();
+/** The end of the previous decoder. Only one runs at a time, so that the memory of all of them has a bound. */
+let previousEnd: Promise<unknown> = Promise.resolve();
 
 async function decode(task: DecoderTask, bytes: Buffer, timeoutMs: number): Promise<DecoderAnswer | Overtaxed> {
   for (let tries = 1; ; tries += 1) {
-    const ended = before.then(() => decodeOnce(task, bytes, timeoutMs));
-    before = ended.catch(() => {});
-    const end = await ended;
+    const nextEnd = previousEnd.then(() => decodeOnce(task, bytes, timeoutMs));
+    previousEnd = nextEnd.catch(() => {});
+    const end = await nextEnd;
     if (!('answer' in end)) {
       if (tries === TRIES_MAX) return end;
     } else if ('unable' in end.answer) throw new Error(end.answer.unable);
@@ -65,7 +65,7 @@ async function decode(task: DecoderTask, bytes: Buffer, timeoutMs: number): Prom
 
 async function decodeOnce(task: DecoderTask, bytes: Buffer, timeoutMs: number): Promise<End> {
   const child = startDecoder(task, timeoutMs);
-  // It may end before it has read the file.
+  // The decoder may end before it has read the file.
   child.stdin?.on('error', () => {});
   child.stdin?.end(bytes);
   const [output] = await Promise.all([readAnswer(child), once(child, 'close')]);
@@ -76,10 +76,10 @@ async function decodeOnce(task: DecoderTask, bytes: Buffer, timeoutMs: number): 
 }
 
 /**
- * A shell sets the limits, which the decoder inherits. Where memory is short the kernel ends a decoder before anything
- * else. A decoder whose gateway was killed ends by its processor time. It inherits nothing of our environment.
+ * The shell script that sets the limits of a decoder. If memory is short, the kernel ends a decoder before any other process.
+ * If the gateway dies, the limit of processor time ends the decoder.
  */
-const LIMITED = [
+const SET_LIMITS = [
   'ulimit -d "$1"',
   'ulimit -t "$2"',
   'ulimit -c 0',
@@ -91,24 +91,25 @@ function startDecoder(task: DecoderTask, timeoutMs: number): ChildProcess {
   const limits = [Math.ceil(MEMORY_MB * 1024 + reservedBytes() / 1024), Math.ceil(timeoutMs / 500)];
   const node = [process.execPath, '--v8-pool-size=1', '--disable-warning=ExperimentalWarning'];
   const program = [join(import.meta.dirname, 'decoder.ts'), JSON.stringify(task)];
-  return spawn('/bin/sh', ['-c', LIMITED, 'decoder', ...limits.map(String), ...node, ...program], {
+  return spawn('/bin/sh', ['-c', SET_LIMITS, 'decoder', ...limits.map(String), ...node, ...program], {
     cwd: '/',
     timeout: timeoutMs,
     killSignal: 'SIGKILL',
+    // Nothing of the gateway's own environment, which has secrets.
     env: { UV_THREADPOOL_SIZE: '1', MALLOC_ARENA_MAX: '2' },
-    // What a hostile file makes it say must not reach our log.
+    // A hostile file must not be able to write to the log through an error message.
     stdio: ['pipe', 'pipe', 'ignore'],
   });
 }
 
-/** The most that V8 ever reserves; two neighbours may look like one. */
+/** The most that V8 ever reserves. Two adjacent ranges may look like a larger one. */
 const CODE_BYTES_MAX = 512 * 1024 * 1024;
 
 let reserved: number | undefined;
 
 /**
- * The memory that Node reserves for machine code in a process, and does not use: some versions do it in a way that Linux counts as
- * memory. Each thread of ours has as much again, and a decoder has one.
+ * The memory that Node reserves for machine code in a process without using it; Linux counts it for some versions of Node. Each
+ * thread of the gateway has such a range. A decoder has one thread, so the largest range here is the size of its own.
  */
 function reservedBytes(): number {
   reserved ??= process.platform === 'linux' ? writableCodeIn(readFileSync('/proc/self/maps', 'utf8')) : 0;
@@ -121,7 +122,7 @@ function writableCodeIn(maps: string): number {
   return Math.min(CODE_BYTES_MAX, Math.max(0, ...sizes));
 }
 
-/** All that it says, up to more than any answer has. */
+/** The whole output of a decoder, up to `ANSWER_BYTES_MAX`. */
 async function readAnswer({ stdout }: ChildProcess): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -133,7 +134,7 @@ async function readAnswer({ stdout }: ChildProcess): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** An empty line, a line of JSON, and the bytes of a fitted picture; undefined where it did not get to the end. */
+/** Reads an empty line, a line of JSON, and the bytes of a fitted picture; undefined if the output is incomplete. */
 function answerIn(output: Buffer): DecoderAnswer | { unable: string } | undefined {
   const end = output.indexOf('\n', 1);
   if (end === -1) return undefined;

@@ -2,19 +2,19 @@ import type { Block } from '../model/block.ts';
 import type { MessageParam } from '../model/port.ts';
 import { labelOf } from './label.ts';
 
-/** A source as the log holds it: a reference to bytes that are kept elsewhere. */
+/** A source in the log: a reference to bytes in the media store. */
 interface KeptSource {
   type: 'kept';
   sha256: string;
   media_type: string;
 }
 
-/** The ids of all kept bytes that messages refer to, each once, in order of first occurrence. Pure. */
+/** The ids of all stored bytes that messages refer to, each once, in order of first occurrence. Pure. */
 export function keptIn(messages: readonly MessageParam[]): string[] {
-  return [...new Set(messages.flatMap(keptInMessage))];
+  return [...new Set(messages.flatMap(idsIn))];
 }
 
-function keptInMessage(message: MessageParam): string[] {
+function idsIn(message: MessageParam): string[] {
   const ids: string[] = [];
   withBlocks(message, (block) => {
     if (isKept(block) && typeof block.source.sha256 === 'string') ids.push(block.source.sha256);
@@ -29,7 +29,7 @@ function keptInMessage(message: MessageParam): string[] {
  * object. Pure.
  */
 export function fill(messages: readonly MessageParam[], loaded: ReadonlyMap<string, Buffer>): MessageParam[] {
-  return messages.map((message) => withBlocks(message, (block) => (isKept(block) ? filled(block, loaded) : block)));
+  return messages.map((message) => withBlocks(message, (block) => (isKept(block) ? fillBlock(block, loaded) : block)));
 }
 
 type KeptBlock = Block & { source: KeptSource };
@@ -39,7 +39,7 @@ function isKept(block: Block): block is KeptBlock {
   return source?.type === 'kept';
 }
 
-function filled({ source, ...block }: KeptBlock, loaded: ReadonlyMap<string, Buffer>): Block {
+function fillBlock({ source, ...block }: KeptBlock, loaded: ReadonlyMap<string, Buffer>): Block {
   const bytes = loaded.get(source.sha256);
   if (bytes !== undefined)
     return { ...block, source: { type: 'base64', media_type: source.media_type, data: bytes.toString('base64') } };
@@ -52,16 +52,16 @@ function filled({ source, ...block }: KeptBlock, loaded: ReadonlyMap<string, Buf
 function withBlocks(message: MessageParam, change: (block: Block) => Block): MessageParam {
   if (message.role !== 'user' || typeof message.content === 'string') return message;
   const blocks = message.content as unknown as readonly Block[];
-  const content = changed(blocks, (block) => {
+  const content = mapBlocks(blocks, (block) => {
     if (block.type !== 'tool_result' || !Array.isArray(block.content)) return change(block);
-    const nested = changed(block.content as Block[], change);
+    const nested = mapBlocks(block.content as Block[], change);
     return nested === block.content ? block : { ...block, content: nested };
   });
   return content === blocks ? message : ({ ...message, content } as unknown as MessageParam);
 }
 
-/** The same list where nothing in it changed. */
-function changed(blocks: readonly Block[], change: (block: Block) => Block): readonly Block[] {
+/** Maps a list; returns the same list if no block changed. */
+function mapBlocks(blocks: readonly Block[], change: (block: Block) => Block): readonly Block[] {
   const result = blocks.map(change);
   return result.every((block, at) => block === blocks[at]) ? blocks : result;
 }

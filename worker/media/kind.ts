@@ -1,7 +1,7 @@
 /** How a picture is encoded, whether or not this gateway can decode it. */
 type PictureFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'avif' | 'heic' | 'tiff' | 'bmp';
 
-/** Most bytes of a picture as the model is sent it. */
+/** The largest picture in a request to the model. */
 export const PICTURE_BYTES_MAX = 3_500_000;
 
 /** The kind of some bytes. A text comes decoded, because only decoding can recognise one. */
@@ -13,7 +13,7 @@ export type Kind =
   | { kind: 'other' };
 
 /**
- * Determines what bytes are, from the bytes alone: a name and a declared type are only the sender's claim. Text is
+ * Determines the kind of bytes from the bytes alone, since a name and a declared type are only the sender's claim. Text is
  * valid UTF-8, or UTF-16 with a byte order mark, without the control characters that no text holds; the result omits
  * the mark. Blank text counts as empty. SVG and HTML are text: nothing renders them. Pure, total, and linear in the
  * bytes.
@@ -32,7 +32,7 @@ export function kindOf(bytes: Buffer): Kind {
 const PDF_MAGIC_WITHIN_BYTES = 1024;
 const PDF_START = /^(?:\xef\xbb\xbf)?\s*%PDF-/;
 
-/** The format of a picture by its first bytes; undefined when it is no picture. Pure, total. */
+/** The format of a picture by its first bytes; undefined for other bytes. Pure, total. */
 export function pictureFormat(bytes: Buffer): PictureFormat | undefined {
   const head = bytes.toString('latin1', 0, HEAD_BYTES);
   return FORMATS.find(([, starts]) => starts.test(head))?.[0] ?? heifFormat(head);

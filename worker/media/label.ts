@@ -3,7 +3,7 @@ import { type Block, nameInBrackets, sizeInWords } from '../model/block.ts';
 
 /**
  * Names a picture or a document in a few words for a line in brackets: `image/jpeg, 48 KB` or `document report.pdf,
- * 12 pages, 1.2 MB`. Uses only what the block states. Pure, total.
+ * 12 pages, 1.2 MB`. Uses only the fields of the block. Pure, total.
  */
 export function labelOf(block: Block): string {
   const { media_type: mediaType, pages, bytes, data } = sourceOf(block);
@@ -16,7 +16,7 @@ export function labelOf(block: Block): string {
   return [title === '' ? kind : `${kind} ${title}`, ...size].join(', ');
 }
 
-/** The label of a stored picture or PDF, with how the model sees it again; the plain label of any other. Pure, total. */
+/** The label of a block. For a stored picture or PDF, it also says how the model can see the file again. Pure, total. */
 export function labelWithRef(block: Block): string {
   const { type, sha256 } = sourceOf(block);
   const how =
@@ -42,7 +42,7 @@ function quotedName(name: string | undefined): string {
   return name === undefined ? '' : ` "${nameInBrackets(name).replaceAll('"', "'")}"`;
 }
 
-/** What a block states of the file that it shows. Pure, total. */
+/** The source of a block; empty if it has none. Pure, total. */
 export function sourceOf({ source }: Block): Partial<Record<string, unknown>> {
   return typeof source === 'object' && source !== null ? source : {};
 }

@@ -2,7 +2,7 @@ import sharp, { type Metadata, type OutputInfo, type Sharp } from 'sharp';
 import type { FileProblem } from '../../shared/texts/language.ts';
 import { PICTURE_BYTES_MAX, pictureFormat } from './kind.ts';
 
-/** A picture in the form that the model takes, or why there is none. */
+/** A picture in a form that the model takes, or why it has none. */
 export type FittedPicture =
   | { ok: true; bytes: Buffer; mediaType: 'image/jpeg' | 'image/png' | 'image/webp'; width: number; height: number }
   | { ok: false; why: PictureProblem };
@@ -25,14 +25,14 @@ export const PICTURE_LIMITS: PictureLimits = {
   bytesMax: PICTURE_BYTES_MAX,
 };
 
-/** The API scales a larger picture down to this itself, after it was sent and paid for. */
+/** The API would scale a larger picture down to this, but its upload costs time and money. */
 const SIDE_PX_MAX = 1568;
-/** Only a photo exceeds this in a lossless format; lossy compression then costs it nothing visible. */
+/** Only photos exceed this in a lossless format, and lossy compression of a photo loses nothing visible. */
 const LOSSLESS_BYTES_MAX = 1_000_000;
 const QUALITIES = [85, 70, 50] as const;
 
-// The process does nothing else, so a cache would only keep what is never requested twice. SVG and every other format that
-// the library might load is blocked: pictures come from strangers.
+// A decoder reads one picture, so a cache has no use. All other formats of the library, such as SVG, are blocked, because
+// pictures come from strangers.
 sharp.cache(false);
 sharp.concurrency(1);
 sharp.block({ operation: ['VipsForeignLoad'] });
@@ -41,12 +41,12 @@ sharp.unblock({
 });
 
 /**
- * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata (where it was taken, by
- * whom). The result is a JPEG, or a PNG or WebP where the picture is transparent or not from a camera. Of an animation
- * it takes the first frame. The same bytes give the same result.
+ * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata such as its place and
+ * author. The result is a JPEG, or a PNG or WebP if the picture is transparent or not from a camera. Takes the first frame of
+ * an animation. The same bytes give the same result.
  *
- * Contract: never rejects, whatever the bytes are. Bombs are refused before they are decoded. A picture that lies about
- * its size can take any memory and time, or end the process: so this runs in the decoder (`decoder.ts`).
+ * Contract: never rejects. Refuses decompression bombs before it decodes them. A picture with a false size can use up all
+ * memory and time, or end the process, so this runs in the decoder (`decoder.ts`).
  */
 export async function fitPicture(bytes: Buffer, limits = PICTURE_LIMITS): Promise<FittedPicture> {
   const format = pictureFormat(bytes);
@@ -58,17 +58,17 @@ export async function fitPicture(bytes: Buffer, limits = PICTURE_LIMITS): Promis
     return await encode(await decode(picture), header.format, limits.bytesMax);
   } catch (error) {
     if (/pixel limit|memory/i.test(String(error))) return { ok: false, why: 'huge_picture' };
-    // We have no decoder for these two, damaged or not.
+    // The library has no decoder for these two, damaged or not.
     return { ok: false, why: format === 'heic' || format === 'bmp' ? 'picture_format' : 'broken_picture' };
   }
 }
 
 const BYTES_PER_SAMPLE: Readonly<Record<string, number>> = { uchar: 1, char: 1, ushort: 2, short: 2 };
-/** Frames of the codec, planes, and pixels beside each other; by measure, at 8 bits and at more. */
+/** The measured memory of the codec, for 8 bits a sample and for more. */
 const HEIF_BYTES_PER_PIXEL = { shallow: 16, deep: 24 };
 const GIF_BYTES_PER_PIXEL = 5;
 
-/** The memory that decoding takes at its peak. What comes row by row takes next to nothing; the rest is in memory as a whole. */
+/** The peak memory of decoding. Formats that decode row by row need next to none; the others hold the whole picture. */
 function memoryBytes({ format, width, height, channels, depth, isProgressive }: Metadata): number {
   const pixels = width * height;
   const sampleBytes = BYTES_PER_SAMPLE[depth ?? ''] ?? 8;
@@ -95,18 +95,18 @@ async function decode(picture: Sharp): Promise<Pixels> {
 async function encode(pixels: Pixels, from: Metadata['format'], bytesMax: number): Promise<FittedPicture> {
   const { raw } = pixels;
   const isOpaque = !isTransparent(pixels);
-  const drawn = isOpaque ? sharp(pixels.data, { raw }).removeAlpha() : sharp(pixels.data, { raw });
+  const image = isOpaque ? sharp(pixels.data, { raw }).removeAlpha() : sharp(pixels.data, { raw });
   const { width, height } = raw;
   // A photo is a JPEG or one of its successors; a screenshot must keep its sharp edges.
   if (!isOpaque || from === 'png' || from === 'gif') {
-    const bytes = await drawn.clone().png().toBuffer();
+    const bytes = await image.clone().png().toBuffer();
     if (bytes.length <= Math.min(LOSSLESS_BYTES_MAX, bytesMax))
       return { ok: true, bytes, mediaType: 'image/png', width, height };
   }
   for (const quality of QUALITIES) {
     const bytes = await (isOpaque
-      ? drawn.clone().jpeg({ quality })
-      : drawn.clone().webp({ quality, alphaQuality: quality, effort: 2 })
+      ? image.clone().jpeg({ quality })
+      : image.clone().webp({ quality, alphaQuality: quality, effort: 2 })
     ).toBuffer();
     if (bytes.length <= bytesMax)
       return { ok: true, bytes, mediaType: isOpaque ? 'image/jpeg' : 'image/webp', width, height };

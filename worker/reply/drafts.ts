@@ -8,43 +8,43 @@ import { preview } from './plan.ts';
 export interface Draft {
   /** Takes all text so far. Contract: returns at once and never throws. */
   write(text: string): void;
-  /** Resolves when nothing more will be shown. Contract: never rejects. */
+  /** Resolves when the draft has made its last call. Contract: never rejects. */
   end(): Promise<void>;
 }
 
 /**
- * Stores what is about to be shown, so that what a person saw outlives the process. Contract: rejects where the attempt
- * was overtaken; then nothing may be shown.
+ * Stores the text that a draft is about to show, so that it outlives the process. Contract: rejects if the attempt has lost
+ * its turn; then the draft must not show the text.
  */
 export type KeepShown = () => Promise<void>;
 
 /** Begins the drafts of a process. */
 export interface Drafts {
-  /** A draft for the answer to a message. Only a private chat shows one; `keep` ends before each text is shown. */
+  /** A draft for the answer to a message. Only a private chat shows it. Each text waits until `keep` has ended. */
   begin(message: InboundMessage, to: Destination, keep: KeepShown): Draft;
 }
 
-/** When a draft shows what it has. */
+/** The pace of a draft. */
 interface DraftPace {
-  /** How long the first words wait for more: an answer that is there by then needs no draft. */
+  /** How long the first words wait. An answer that is complete by then needs no draft. */
   firstAfterMs: number;
   /** The least time between updates. */
   everyMs: number;
-  /** Telegram removes a draft after 30 seconds, so an unchanged draft is shown again after this. */
+  /** The time after which the draft sends an unchanged text again, since Telegram removes a draft after 30 seconds. */
   refreshMs: number;
 }
 
-/** A proxy that restarts says "not found" as well: only twice in a row does it mean that there are no drafts. */
+/** A proxy that restarts answers 404 as well. Only two in a row mean that the server has no drafts. */
 const MISSING_MAX = 2;
 
 const NOTHING: Draft = { write() {}, end: async () => {} };
 
 /**
- * Shows answers while they are written, as Telegram's drafts: a preview beside the chat that vanishes by itself. A
- * draft is not part of the reply. So whatever happens to the process that shows it (killed, or frozen and resumed),
- * what was delivered stays as it is; editing the text into the reply's own message could not guarantee that.
+ * Shows answers while the model writes them, as Telegram's drafts: previews beside the chat that vanish by themselves. A draft
+ * is no part of the reply: if its process dies, or freezes and resumes, the delivered messages stay as they are. Edits of the
+ * reply's own message could not guarantee that.
  *
- * A server that does not offer drafts is not asked again for a day. Any other failure ends only that answer's draft.
+ * After a server turns out to have no drafts, tries none for a day. Any other failure ends only that answer's draft.
  */
 export function createDrafts(telegram: Pick<Telegram, 'sendDraft'>, pace: DraftPace): Drafts {
   let missing = 0;
@@ -55,11 +55,11 @@ export function createDrafts(telegram: Pick<Telegram, 'sendDraft'>, pace: DraftP
       return startDraft(pace, async (soFar) => {
         await keep();
         const { text, entities } = preview(soFar);
-        const shown = await telegram.sendDraft(to, message.messageId, text, entities);
-        if (shown.ok || shown.failure.kind !== 'not_offered') missing = 0;
-        else missing += METHOD_MISSING.test(shown.failure.description) ? MISSING_MAX : 1;
+        const result = await telegram.sendDraft(to, message.messageId, text, entities);
+        if (result.ok || result.failure.kind !== 'not_offered') missing = 0;
+        else missing += METHOD_MISSING.test(result.failure.description) ? MISSING_MAX : 1;
         if (missing >= MISSING_MAX) missingUntilMs = Date.now() + MISSING_MS;
-        return shown.ok;
+        return result.ok;
       });
     },
   };
@@ -68,22 +68,22 @@ export function createDrafts(telegram: Pick<Telegram, 'sendDraft'>, pace: DraftP
 /** Shows the newest text at intervals, never two sends at a time, until `show` fails or the draft ends. */
 function startDraft({ firstAfterMs, everyMs, refreshMs }: DraftPace, show: (text: string) => Promise<boolean>): Draft {
   let newest = '';
-  let shown = '';
-  let shownAtMs = 0;
+  let lastText = '';
+  let lastMs = 0;
   let timer: NodeJS.Timeout | undefined;
-  let showing = Promise.resolve();
+  let newestShow = Promise.resolve();
   const showNewest = async (): Promise<void> => {
-    const isOld = shown !== '' && Date.now() - shownAtMs >= refreshMs;
-    if (newest !== shown || isOld) {
-      [shown, shownAtMs] = [newest, Date.now()];
+    const isOld = lastText !== '' && Date.now() - lastMs >= refreshMs;
+    if (newest !== lastText || isOld) {
+      [lastText, lastMs] = [newest, Date.now()];
       // If a failure here matters, the turn itself will meet it.
       if (!(await show(newest).catch(() => false))) return;
     }
     if (timer !== undefined) timer = setTimeout(() => void look(), everyMs);
   };
   const look = (): Promise<void> => {
-    showing = showNewest();
-    return showing;
+    newestShow = showNewest();
+    return newestShow;
   };
   return {
     write(text) {
@@ -94,7 +94,7 @@ function startDraft({ firstAfterMs, everyMs, refreshMs }: DraftPace, show: (text
     async end() {
       clearTimeout(timer);
       timer = undefined;
-      await showing;
+      await newestShow;
     },
   };
 }

@@ -12,15 +12,14 @@ import { CONFIRMED, deliveredBefore, marksOf, notDelivered, type PartDelivery, s
 import { albumFrom, type Content, contentAt, isFormatted, type PartSlot, ringingPart, simplify } from './plan.ts';
 
 /**
- * Delivers the parts of a conclusion, in order, each as a message of its own: a phone's notification shows what is
- * sent, never what is edited in. Each part is marked before it is sent and after; the outcome is the mark of the last
- * one. The next part waits until the previous part is confirmed or counts as unsure. If the result of a send is unknown, a
- * later attempt sends the part once more as soon as Telegram answers, and says that it may be a repeat. If Telegram refuses
- * the format of a part, the part is sent in a simpler format; a timeout never changes the format. Only the beginning of an
- * answer rings. The reply to a button press, and the end of a message that its user stopped, do not ring.
+ * Delivers the parts of a conclusion, in order, each as a message of its own, since a phone's notification does not show later
+ * edits. Stores a mark before and after each send; for the last part, the outcome replaces the second mark. The next part waits
+ * until the previous one is confirmed or counts as unsure. If the result of a send is unknown, a later attempt sends the part
+ * once more as soon as Telegram answers, and says that it may be a repeat. If Telegram refuses the format of a part, sends it
+ * in a simpler format; a timeout never changes the format. Only the beginning of an answer rings. The reply to a button press,
+ * and the end of a message that its user stopped, do not ring.
  *
- * Contract: throws `FencedError`, or what Redis throws. The first part of a new conclusion was marked when the
- * conclusion was stored.
+ * Contract: throws `FencedError`, or what Redis throws. A new conclusion was stored together with the mark of its first part.
  */
 export async function deliver(
   turn: Turn<Env>,
@@ -39,28 +38,28 @@ export async function deliver(
     const content = contentAt(conclusion, index, count);
     const isFurther = index !== ringingPart(conclusion);
     const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, stopSignal };
-    const sent = isRepeat
+    const delivery = isRepeat
       ? await repeatPart(turn, slot, content)
       : await sendPart(turn, slot, content, { isMarked, isFollowed: isFollowed || !isLast });
     isMarked = false;
-    if (sent.kind === 'confirmed' || sent.kind === 'unsure') {
-      if (sent.kind === 'unsure') unsure += count;
+    if (delivery.kind === 'confirmed' || delivery.kind === 'unsure') {
+      if (delivery.kind === 'unsure') unsure += count;
       index += count;
       continue;
     }
-    if (!isRefused(sent.failure) || !isFormatted(conclusion, index)) return sent;
+    if (!isRefused(delivery.failure) || !isFormatted(conclusion, index)) return delivery;
     conclusion = await simplify(turn, conclusion, slot);
   }
   const parts = conclusion.parts.length;
   return { kind: 'delivered', record: { parts, confirmed: parts - unsure, unsure } };
 }
 
-/** Whether somebody pressed a button: they look at the chat, and nobody else is to be rung for that. */
+/** Whether the message is a button press. Its sender looks at the chat, and the reply must not ring for others. */
 function isPressed({ message }: Turn): boolean {
   return message.ok && message.value.pressed !== undefined;
 }
 
-/** Telegram does not take the message as it is; certainly nothing was sent. */
+/** Whether Telegram refused the message as it is, so that certainly nothing was sent. */
 function isRefused({ kind }: TelegramFailure): boolean {
   return kind === 'rejected' || kind === 'not_offered';
 }
@@ -74,8 +73,8 @@ async function sendPart(
   const { index } = slot;
   const before = deliveredBefore(turn, index);
   if (before) return before;
-  const sent = await sendMarked(turn, index, content, { ...slot, isMarked });
-  if (!sent.ok) return notDelivered(sent.failure);
+  const result = await sendMarked(turn, index, content, { ...slot, isMarked });
+  if (!result.ok) return notDelivered(result.failure);
   turn.env.reach('part sent');
   if (!isFollowed) return CONFIRMED;
   await turn.write('', marksOf(turn, slot, 'sent'));
@@ -90,10 +89,9 @@ function isInDoubt({ reply }: Turn, index: number): boolean {
 }
 
 /**
- * Repeats a part whose first send has an unknown result, once, as soon as Telegram answers. The part may stand in the chat
- * already, so the repeat says that it may be one. If the result of the repeat is unknown too, a third copy would not help:
- * the part is unsure, and the operator is notified. A repeat that a failing server or a proxy answered was not made, and does
- * not count.
+ * Repeats a part whose first send has an unknown result, once, as soon as Telegram answers. The part may already be in the
+ * chat, so the repeat says that it may be one. If the result of the repeat is unknown too, a third copy would not help: the
+ * part counts as unsure, and the operator gets an alert. A repeat does not count if a failing server or a proxy answered it.
  */
 async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content): Promise<PartDelivery> {
   const { env } = turn;
@@ -110,17 +108,17 @@ async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content): Pr
     return notDelivered({ kind: 'away', description: 'not repeated: Telegram does not answer', retryAfterMs });
   }
   env.telemetry.count(METRIC.unknownSends, { resent: false });
-  const sent = await sendMarked(turn, at, withRepeatNotice(turn, content), slot);
-  if (sent.ok) {
+  const result = await sendMarked(turn, at, withRepeatNotice(turn, content), slot);
+  if (result.ok) {
     env.reach('part sent');
     await turn.write('', marksOf(turn, slot, 'sent'));
     return CONFIRMED;
   }
-  if (sent.failure.isAnswered) await turn.write('', [turn.reply.mark(at, undefined)]);
-  return notDelivered(sent.failure);
+  if (result.failure.isAnswered) await turn.write('', [turn.reply.mark(at, undefined)]);
+  return notDelivered(result.failure);
 }
 
-/** The content with the line that it may be a repeat; a full message has no room for the line. */
+/** The content with a line that it may be a repeat, unless a full message has no room for the line. */
 function withRepeatNotice({ texts }: Turn, content: Content): Content {
   const notice = texts.repeat;
   if (content.kind === 'rich') return { ...content, blocks: [{ type: 'paragraph', text: notice }, ...content.blocks] };
@@ -137,7 +135,7 @@ function withRepeatNotice({ texts }: Turn, content: Content): Content {
   return { ...content, text: `${before}${content.text}`, entities };
 }
 
-/** The place of a part's repeat. That of the first part has an older name. */
+/** The place of a part's repeat. For the first part, it is the name that older versions stored. */
 function repeatOf(index: number): PartPlace {
   return index === 0 ? 'text' : `${index}:text`;
 }

@@ -8,13 +8,13 @@ import type { Undelivered } from '../lane/verdict.ts';
 import { type ImageHeader, isOpaqueStill, readImageHeader } from '../model/media-header.ts';
 import type { Content, FileContent, PartSlot } from './plan.ts';
 
-/** The result of one part. `unsure`: it was repeated, and Telegram did not say whether it took the repeat. */
+/** The result of one part. `unsure`: the part was repeated, and the result of the repeat is unknown. */
 export type PartDelivery = { kind: 'confirmed' } | { kind: 'unsure' } | Undelivered;
 
 export const CONFIRMED: PartDelivery = { kind: 'confirmed' };
 export const UNSURE: PartDelivery = { kind: 'unsure' };
 
-/** The delivery of a part as known before anything is sent; `undefined` while it has to be sent. */
+/** The delivery of a part by an earlier attempt; `undefined` if the part must still be sent. */
 export function deliveredBefore(turn: Turn, at: PartPlace): PartDelivery | undefined {
   const mark = turn.reply.markOf(at);
   if (mark === 'sent') return CONFIRMED;
@@ -26,25 +26,25 @@ export function notDelivered(failure: TelegramFailure): Undelivered {
   return { kind: isFinal(failure) ? 'undeliverable' : 'later', failure };
 }
 
-/** How a part is sent. */
+/** The options of a send. */
 export interface Sending {
-  /** The mark was written before, with something else. */
+  /** An earlier write has stored the mark. */
   isMarked?: boolean;
-  /** It arrives in silence. */
+  /** The message makes no sound. */
   isSilent?: boolean;
-  /** It is not the beginning of the answer, so it points to no message. */
+  /** The part does not begin the answer, so it does not reply to the message. */
   isFurther?: boolean;
   stopSignal?: AbortSignal | undefined;
 }
 
-/** The marks of a part, and of those that stand in the same album. */
+/** The marks of a part, and of the other parts of its album. */
 export function marksOf(turn: Turn, { index, count }: Pick<PartSlot, 'index' | 'count'>, mark: PartMark): Change[] {
   return Array.from({ length: count }, (_, at) => turn.reply.mark(index + at, mark));
 }
 
 /**
- * Sends a message once, marked before. Only a send whose result is unknown keeps its mark; any other
- * failure certainly sent nothing.
+ * Stores the mark `sending`, then sends a message once. Restores the previous mark after a failure that certainly sent nothing,
+ * so that only a send with an unknown result keeps the mark.
  */
 export async function sendMarked(
   turn: Turn<Env>,
@@ -57,11 +57,11 @@ export async function sendMarked(
   const places = content.kind === 'album' && typeof at === 'number' ? content.files.map((_, next) => at + next) : [at];
   const markAll = (as: PartMark | undefined) => places.map((place) => reply.mark(place, as));
   if (!isMarked) await turn.write('', markAll('sending'));
-  const answered = isFurther ? undefined : askedIn(turn);
-  const replyTo = pressedByOperator(turn) ?? answered;
-  const sent = await send(turn, content, { isSilent, replyTo, buttons: content.buttons, stopSignal });
-  if (!sent.ok && sent.failure.kind !== 'unknown') await turn.write('', markAll(before));
-  return sent;
+  const question = isFurther ? undefined : questionInGroup(turn);
+  const replyTo = incidentMessage(turn) ?? question;
+  const result = await send(turn, content, { isSilent, replyTo, buttons: content.buttons, stopSignal });
+  if (!result.ok && result.failure.kind !== 'unknown') await turn.write('', markAll(before));
+  return result;
 }
 
 async function send(
@@ -77,20 +77,20 @@ async function send(
   if (content.kind === 'album') return sendAlbum(turn, content.files, options);
   const { name, caption, text, sha256 = '' } = content;
   const bytes = text === undefined ? await media.read(turn.currentChat, sha256) : Buffer.from(text);
-  // Its time is over: what was said about it is all that can be sent.
+  // The file has expired, so send only its caption.
   if (bytes === undefined || bytes.length === 0) return telegram.sendMessage(destination, caption || name, options);
   const kind = fileKind(name, bytes);
   const file = { name, bytes, caption };
-  const sent = await telegram.sendFile(destination, { ...file, kind }, options);
-  // Refused, so certainly not sent: a document is taken as it is.
-  const isRefused = !sent.ok && sent.failure.kind === 'rejected' && kind !== 'document';
-  return isRefused ? telegram.sendFile(destination, file, options) : sent;
+  const result = await telegram.sendFile(destination, { ...file, kind }, options);
+  // Telegram refused a photo or audio, so certainly nothing was sent. It takes the file as a document.
+  const isRefused = !result.ok && result.failure.kind === 'rejected' && kind !== 'document';
+  return isRefused ? telegram.sendFile(destination, file, options) : result;
 }
 
-/** A form of the Bot API takes 50 MB in all. */
+/** Bot API: one request takes 50 MB of files in all. */
 const ALBUM_BYTES_MAX = 45_000_000;
 
-/** An album that cannot be whole is refused here: its pictures are then sent one by one, as far as they are there. */
+/** Sends an album. Fails as `rejected` if a picture is missing or the album is too large; the caller then splits it. */
 async function sendAlbum(
   { currentChat, destination, env: { telegram, media } }: Turn<Env>,
   files: readonly FileContent[],
@@ -106,10 +106,10 @@ async function sendAlbum(
   return telegram.sendAlbum(destination, photos, options);
 }
 
-/** Telegram refuses a larger or longer photo. One with a longer side it scales down, and small text in it is lost. */
+/** Telegram refuses photos beyond the bytes or the ratio of sides. It scales longer sides down, which loses small text. */
 const PHOTO_MAX = { bytes: 10_000_000, ratio: 20, sidePx: 2_560 };
 const PHOTO_NAME = /\.(?:jpe?g|png|webp)$/i;
-/** How the kinds of audio begin that Telegram plays, by extension. */
+/** The beginnings of the kinds of audio that Telegram plays, by extension. */
 const AUDIO_BEGINS: ReadonlyMap<string, RegExp> = new Map([
   ['.mp3', /^(?:ID3|\xff[\xe2-\xff])/],
   ['.m4a', /^.{4}ftyp/s],
@@ -117,8 +117,8 @@ const AUDIO_BEGINS: ReadonlyMap<string, RegExp> = new Map([
 ]);
 
 /**
- * How a file is shown: as a photo or as audio only where both its name and its first bytes say so, and where Telegram
- * shows it unspoilt. It makes a JPEG of a photo, without motion and transparency. Pure.
+ * The kind of a file for Telegram: a photo or audio only if both its name and its first bytes say so, and if Telegram does not
+ * spoil it. Telegram converts a photo to JPEG, without motion and transparency. Pure.
  */
 export function fileKind(name: string, bytes: Buffer): FileKind {
   const extension = name.slice(name.lastIndexOf('.')).toLowerCase();
@@ -130,13 +130,13 @@ export function fileKind(name: string, bytes: Buffer): FileKind {
   return PHOTO_NAME.test(name) && isWithin && isOpaqueStill(bytes) ? 'photo' : 'document';
 }
 
-/** The message about an incident whose button an operator pressed: the reply points to it. */
-function pressedByOperator({ message }: Turn): number | undefined {
+/** The message about an incident whose button an operator pressed, for the reply to point to. */
+function incidentMessage({ message }: Turn): number | undefined {
   return message.ok && message.value.from.isOperator ? message.value.pressed : undefined;
 }
 
 /** The message that a reply in a group points to, so that everybody sees whom it answers. */
-function askedIn({ message, isElsewhere }: Turn): number | undefined {
+function questionInGroup({ message, isElsewhere }: Turn): number | undefined {
   if (!message.ok || message.value.chatType === 'private' || isElsewhere) return undefined;
   return message.value.messageId;
 }

@@ -5,9 +5,9 @@ import type { Reply } from '../../shared/state/turn/aspects.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
-import { type Formatted, finished, newCanvas } from './format/canvas.ts';
+import { type Formatted, finishCanvas, newCanvas } from './format/canvas.ts';
 import { withEntities } from './format/entities.ts';
-import { healed } from './format/heal.ts';
+import { healMarkdown } from './format/heal.ts';
 import { type LayoutOptions, layOut, MESSAGE_CHARS_MAX, stepDown, textOf } from './format/layout.ts';
 import { piecesOf } from './format/pieces.ts';
 import { type RichBlock, richBlocks } from './format/rich.ts';
@@ -20,11 +20,11 @@ export type Content = {
   | { kind: 'text'; text: string; entities: MessageEntity[] }
   | { kind: 'rich'; blocks: RichBlock[] }
   | FileContent
-  /** Pictures that are shown side by side: 2 to 10 parts of the reply. */
+  /** Pictures side by side: 2 to 10 parts of the reply. */
   | { kind: 'album'; files: readonly FileContent[] }
 );
 
-/** Either holds the text of the file, or names its bytes. */
+/** A file: its text, or the SHA-256 of its stored bytes. */
 export interface FileContent {
   kind: 'file';
   name: string;
@@ -33,7 +33,7 @@ export interface FileContent {
   sha256?: string;
 }
 
-/** Which part is sent, how many with those behind it that stand in the same album, and how it arrives. */
+/** A part to send: its index, how many parts its album has from there on, and how the message arrives. */
 export interface PartSlot {
   index: number;
   count: number;
@@ -43,7 +43,7 @@ export interface PartSlot {
 }
 
 /** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */
-export function planned(
+export function planReply(
   notices: readonly string[],
   answer: string,
   options: LayoutOptions,
@@ -58,18 +58,18 @@ export function planned(
   };
 }
 
-/** Telegram's limit. */
+/** Bot API, `sendMediaGroup`: 2 to 10 items. */
 const ALBUM_MAX = 10;
-/** Where an answer takes more than about three messages, people want to keep or search it as one piece. */
+/** A longer answer takes more than about three messages, and people may want to save or search it in one piece. */
 const LONG_ANSWER_CHARS = 12_000;
 
-/** A long answer once more as a file, as the model wrote it; undefined for a shorter one. */
+/** A file with a long answer as the model wrote it; undefined for a shorter answer. */
 function answerFile(markdown: string): FilePart | undefined {
   if (markdown.length <= LONG_ANSWER_CHARS) return undefined;
   return { path: 'file', name: 'answer.md', text: markdown.toWellFormed() };
 }
 
-/** The message that is sent for a part of a conclusion. One that an earlier version stored is plain text. */
+/** The message to send for a part of a conclusion. A part that an older version stored is plain text. */
 export function contentAt(conclusion: Conclusion, index: number, count = 1): Content {
   const { parts, layout = [], buttons } = conclusion;
   if (count > 1) {
@@ -89,7 +89,7 @@ function fileContent(part: FilePart, text: string): FileContent {
   return { kind: 'file', ...part, caption: text === part.name ? '' : text };
 }
 
-/** How many parts stand in one album from a part on: pictures of which the same is known. 1 where it is none. Pure. */
+/** How many parts the album has that begins at a part: pictures with the same mark. 1 if the part is no picture. Pure. */
 export function albumFrom({ layout = [] }: Conclusion, index: number, reply: Pick<Reply, 'markOf'>): number {
   const rest = layout.slice(index, index + ALBUM_MAX);
   const end = rest.findIndex((each, at) => !isPicture(each) || reply.markOf(index + at) !== reply.markOf(index));
@@ -104,10 +104,7 @@ function lastMessage({ parts, layout = [] }: Conclusion): number {
   return parts.findLastIndex((_, index) => layout[index]?.path !== 'file');
 }
 
-/**
- * The part whose arrival a phone tells of: the beginning of the answer, and not a notice before it. All others arrive
- * in silence.
- */
+/** The only part that makes a sound: the beginning of the answer, and not a notice before it. */
 export function ringingPart({ layout = [] }: Conclusion): number {
   return Math.max(
     0,
@@ -115,15 +112,15 @@ export function ringingPart({ layout = [] }: Conclusion): number {
   );
 }
 
-/** Whether there is a simpler way to show a part. */
+/** Whether a part has a simpler format. */
 export function isFormatted({ layout }: Conclusion, index: number): boolean {
   const part = layout?.[index] ?? undefined;
   return part !== undefined && part.path !== 'plain';
 }
 
 /**
- * Replaces a part whose format Telegram refuses by simpler ones, in the stored conclusion too: the next attempt must
- * find the same parts. No later part was sent yet, so their marks are free.
+ * Replaces a part whose format Telegram refuses by simpler ones. Stores the new conclusion, so that the next attempt finds the
+ * same parts. The indices of later parts may change, since no later part has a mark yet.
  */
 export async function simplify(
   turn: Turn,
@@ -131,20 +128,20 @@ export async function simplify(
   { index, count }: Pick<PartSlot, 'index' | 'count'>,
 ): Promise<Conclusion> {
   const { parts, layout = [] } = conclusion;
-  if (count > 1) return replace(turn, { ...conclusion, layout: apart(layout, index, count) });
-  const refused = layout[index] as Part | FilePart;
-  if (refused.path === 'file') return withoutFile(turn, conclusion, index, refused);
-  const instead = stepDown(refused);
+  if (count > 1) return replace(turn, { ...conclusion, layout: splitAlbum(layout, index, count) });
+  const part = layout[index] as Part | FilePart;
+  if (part.path === 'file') return withoutFile(turn, conclusion, index, part);
+  const simplerParts = stepDown(part);
   const simpler = {
     ...conclusion,
-    parts: parts.toSpliced(index, 1, ...instead.map(textOf)),
-    layout: layout.toSpliced(index, 1, ...instead),
+    parts: parts.toSpliced(index, 1, ...simplerParts.map(textOf)),
+    layout: layout.toSpliced(index, 1, ...simplerParts),
   };
   return replace(turn, simpler);
 }
 
-/** Pictures of an album that are sent one by one. */
-function apart(
+/** Turns the pictures of an album into single files. */
+function splitAlbum(
   layout: NonNullable<Conclusion['layout']>,
   from: number,
   count: number,
@@ -156,7 +153,7 @@ function apart(
   });
 }
 
-/** A file that Telegram does not take is told of in its place. */
+/** Replaces a file that Telegram refuses by a notice. */
 async function withoutFile(
   turn: Turn,
   { layout = [], ...conclusion }: Conclusion,
@@ -172,7 +169,7 @@ async function replace(turn: Turn, conclusion: Conclusion): Promise<Conclusion> 
   return conclusion;
 }
 
-/** All that a conclusion says as one message. It is cut where that is too long, and ends with `shortened` where anything is missing. */
+/** All texts of a conclusion as one message, which ends with `shortened` if it is cut or lacks a file. */
 export function inOne(conclusion: Conclusion, shortened: string): Formatted {
   const contents = conclusion.parts.map((_, index) => contentAt(conclusion, index));
   const canvas = newCanvas();
@@ -185,25 +182,25 @@ export function inOne(conclusion: Conclusion, shortened: string): Formatted {
     canvas.text += text;
   }
   const isWhole = canvas.text.length <= MESSAGE_CHARS_MAX && contents.every(({ kind }) => kind !== 'file');
-  if (isWhole) return finished(canvas);
+  if (isWhole) return finishCanvas(canvas);
   const end = `\n\n${shortened}`;
-  const cut = finished({ ...canvas, text: atWord(canvas.text, MESSAGE_CHARS_MAX - end.length) });
+  const cut = finishCanvas({ ...canvas, text: cutAtWord(canvas.text, MESSAGE_CHARS_MAX - end.length) });
   return { ...cut, text: `${cut.text}${end}`.trim() };
 }
 
-/** At most so much of a text, up to the end of a word where one ends not long before. */
-function atWord(text: string, charsMax: number): string {
+/** Cuts a text to `charsMax`, after a word if one ends within the last 100 characters. */
+function cutAtWord(text: string, charsMax: number): string {
   const head = graphemePrefix(text, charsMax);
   const end = head.length === text.length ? head.length : head.search(/\s\S{0,100}$/);
   return end < 0 ? head : head.slice(0, end);
 }
 
-/** Of a longer text only the end is laid out: all of it each second would cost too much. */
+/** A preview lays out only the end of a longer text: the whole text each second would cost too much. */
 const PREVIEW_CHARS_MAX = 20_000;
 
 /** The newest part of an answer that is still being written. */
 export function preview(soFar: string): Extract<Content, { kind: 'text' }> {
   const end = piecesOf(soFar, PREVIEW_CHARS_MAX).at(-1) ?? '';
-  const last = layOut(healed(end), { rich: 'off' }).at(-1);
+  const last = layOut(healMarkdown(end), { rich: 'off' }).at(-1);
   return { kind: 'text', ...withEntities(last?.blocks ?? []) };
 }

@@ -11,19 +11,19 @@ import { createStatusLines, type StatusLines } from './status-line.ts';
 export interface Progress {
   /** Takes all text so far. Contract: returns at once and never throws. */
   write(text: string): void;
-  /** Takes what is being done besides writing, in words; empty when that is over. Contract: as `write`. */
+  /** Takes words for the present activity besides writing; empty after its end. Contract: as `write`. */
   doing(words: string): void;
-  /** Resolves when nothing more will be shown. Contract: never rejects. */
+  /** Resolves when the view has made its last call. Contract: never rejects. */
   end(): Promise<void>;
 }
 
 /** Shows the progress of the turns of a process. */
 export interface ProgressViews {
-  /** `keep` ends before any of the text is shown. */
+  /** Each text waits until `keep` has ended. */
   begin(turn: Turn, message: InboundMessage, keep: KeepShown): Progress;
-  /** Whether something of it stays in the chat until it is cleared. */
+  /** Whether the chat has a message with progress, until `clear`. */
   isLeft(turn: Turn): boolean;
-  /** Takes that away, once the answer is there. Contract: throws nothing; what cannot be taken away stays. */
+  /** Removes that message, after the answer was sent. Contract: throws nothing; if the removal fails, the message stays. */
   clear(turn: Turn): Promise<void>;
 }
 
@@ -31,12 +31,12 @@ const DRAFTS_FIRST_MS = 100;
 const DRAFTS_REFRESH_MS = 20_000;
 const NOTHING: Progress = { write() {}, doing() {}, end: async () => {} };
 
-/** Shows none. */
+/** Shows no progress. */
 export const NO_PROGRESS: ProgressViews = { begin: () => NOTHING, isLeft: () => false, clear: async () => {} };
 
 /**
- * Shows progress in the way that the operator has chosen and the chat allows. `draft`: a draft where the chat is private,
- * else a status line; `status`: a status line everywhere.
+ * Shows progress in the way that the operator has chosen and the chat allows. `draft`: a draft in a private chat, else a
+ * status line; `status`: a status line everywhere.
  */
 export function createProgressViews(
   telegram: Telegram,
@@ -59,19 +59,18 @@ export function createProgressViews(
   };
 }
 
-/** The words stand below the text, until there is more text. */
+/** Shows the activity below the text. */
 function inDraft(draft: ReturnType<Drafts['begin']>): Progress {
-  let said = '';
-  let done = '';
-  const show = () =>
-    draft.write([said, ...(done === '' ? [] : [`_${done}_`])].filter((part) => part !== '').join('\n\n'));
+  let answer = '';
+  let activity = '';
+  const show = () => draft.write([answer, activity && `_${activity}_`].filter((part) => part !== '').join('\n\n'));
   return {
     write(text) {
-      said = text;
+      answer = text;
       show();
     },
     doing(words) {
-      done = words;
+      activity = words;
       show();
     },
     end: () => draft.end(),
@@ -87,17 +86,14 @@ const REPEAT_MS = 4_500;
 /** A reply waits this long for a call in flight, which would show "typing…" below it. */
 const LAST_MS_MAX = 1_000;
 
-/**
- * Shows "typing…" in a chat until the returned function is called; it resolves when nothing more is shown. Failures are
- * ignored.
- */
+/** Shows "typing…" in a chat until the returned function is called, which resolves after the last call. Ignores failures. */
 export function showTyping(telegram: Pick<Telegram, 'sendTyping'>, to: Destination): () => Promise<void> {
   let last: Promise<unknown> | undefined;
   const show = () => {
-    const sent = telegram.sendTyping(to).finally(() => {
-      if (last === sent) last = undefined;
+    const call = telegram.sendTyping(to).finally(() => {
+      if (last === call) last = undefined;
     });
-    last = sent;
+    last = call;
   };
   show();
   const timer = setInterval(show, REPEAT_MS);

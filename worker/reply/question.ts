@@ -6,14 +6,14 @@ import type { Button, OutboundFile, SendOptions } from '../../shared/telegram/me
 import type { Texts } from '../../shared/texts/language.ts';
 import type { AskedCall, Asking } from '../tools/asking.ts';
 
-/** A question as a chat sees it: a file with what one message cannot show, and below it the message with the buttons. */
+/** A question for a chat: a file with the arguments that one message cannot show, and below it the message with the buttons. */
 interface ShownQuestion {
   file?: OutboundFile;
   text: string;
   options: SendOptions;
 }
 
-/** Characters for all calls of a question. Bot API, `sendMessage`: 4,096; the rest is for the title and the notes on the file. */
+/** Characters for all calls of a question. Bot API, `sendMessage`: 4,096; the rest is for the title and the file notes. */
 const CALLS_CHARS_MAX = 3_600;
 /** Bot API, `sendMessage`: 100 entities; five calls have one for each argument and one for the tool. */
 const ARGUMENTS_MAX = 15;
@@ -25,7 +25,7 @@ const MARK = '▸';
 /** Begins each line of a value in the file, so that no value can look like an argument. */
 const VALUE_MARK = '    │ ';
 
-/** A question with its buttons, as it is asked in the chat. Pure. */
+/** Builds the messages of a question. Pure. */
 export function questionIn({ entry, texts, message }: Turn, asking: Asking, parked: ParkedQuestion): ShownQuestion {
   const press = (word: string) => `/decide ${entry} ${asking.id} ${word}`;
   const replyTo = message.ok ? message.value.messageId : undefined;
@@ -75,35 +75,35 @@ function choiceButtons(
   return [...rows, [{ text: approval.skip, command: press('no') }]];
 }
 
-/** A piece of a message; names are bold, which no value can be. */
+/** A piece of a message. Names are bold, and values never. */
 type Piece = string | { bold: string };
 
-/** The calls with their arguments, as far as one message holds them, and whether that is all of them. */
+/** The calls with as many arguments as one message can show, and whether these are all. */
 function approvalText(texts: Texts, calls: readonly AskedCall[]) {
-  const shown = calls.map((call) => callPieces(texts, call, Math.floor(CALLS_CHARS_MAX / calls.length)));
+  const parts = calls.map((call) => callPieces(texts, call, Math.floor(CALLS_CHARS_MAX / calls.length)));
   const entities: MessageEntity[] = [];
   let text = texts.approval.title(calls.length);
-  for (const piece of shown.flatMap(({ pieces }) => pieces)) {
+  for (const piece of parts.flatMap(({ pieces }) => pieces)) {
     const words = typeof piece === 'string' ? piece : piece.bold;
     if (typeof piece !== 'string') entities.push({ type: 'bold', offset: text.length, length: words.length });
     text += words;
   }
-  return { text, entities, isWhole: shown.every(({ isWhole }) => isWhole) };
+  return { text, entities, isWhole: parts.every(({ isWhole }) => isWhole) };
 }
 
 function callPieces({ approval }: Texts, { name, input }: AskedCall, charsMax: number) {
   const label = toolLabel(name);
   const pieces: Piece[] = ['\n\n', { bold: label }];
-  let left = charsMax - label.length - 2;
+  let budget = charsMax - label.length - 2;
   let isWhole = true;
   let omitted = 0;
   for (const [at, whole] of argumentsOf(input).entries()) {
-    const isLong = whole.name.length > NAME_CHARS_MAX || lengthOf(whole) > left;
+    const isLong = whole.name.length > NAME_CHARS_MAX || lengthOf(whole) > budget;
     const line = isLong ? beginningOf(approval, whole) : whole;
     if (isLong) isWhole = false;
-    if (at < ARGUMENTS_MAX && lengthOf(line) <= left) {
+    if (at < ARGUMENTS_MAX && lengthOf(line) <= budget) {
       pieces.push(`\n${MARK} `, { bold: line.name }, `: ${line.value}`);
-      left -= lengthOf(line);
+      budget -= lengthOf(line);
     } else omitted += 1;
   }
   if (omitted > 0) pieces.push(`\n${approval.moreInFile(omitted)}`);
@@ -135,7 +135,7 @@ function lengthOf({ name, value }: Argument): number {
   return name.length + value.length + MARK.length + 4;
 }
 
-/** Everything that the calls hold, with line breaks as they are. */
+/** A file with all arguments of the calls and their line breaks. */
 function argumentsFile({ approval }: Texts, calls: readonly AskedCall[]): OutboundFile {
   const text = calls.map(({ name, input }) =>
     [toolLabel(name), ...Object.entries(input).map(inFullLength)].join('\n\n'),

@@ -1,9 +1,9 @@
 import { clip } from '../../shared/base/text.ts';
 import type { Block } from '../model/block.ts';
 
-/** A page that an answer was taken from. */
+/** A page that an answer cites. */
 export interface Source {
-  /** On one line; the host of the address where the page has no title. */
+  /** The title on one line; without a title, the host of the address. */
   title: string;
   /** An http or https address without spaces, quotes and angle or round brackets. */
   url: string;
@@ -13,7 +13,7 @@ const SOURCES_MAX = 8;
 const TITLE_CHARS_MAX = 80;
 const URL_CHARS_MAX = 500;
 const CITATIONS_MAX = 1_000;
-/** Whatever a reply's formats would read as markup or as another link. */
+/** Characters and schemes that a reply's formats would read as markup or as another link. */
 const MARKUP = /[[\]()<>*_`~|\\]|\w{1,20}:\/\//g;
 const BLANKS = /[\s\p{Cc}\p{Cf}]{1,1000}/gu;
 
@@ -23,7 +23,7 @@ const BLANKS = /[\s\p{Cc}\p{Cf}]{1,1000}/gu;
  * Addresses that are not http or https, or too long to show, are omitted.
  */
 export function sourcesOf(content: readonly Block[]): Source[] {
-  const fetched = new Map(content.flatMap(fetchedPage));
+  const addressByTitle = new Map(content.flatMap(fetchedPage));
   const citations = content.flatMap(({ type, citations }) =>
     type === 'text' && Array.isArray(citations) ? (citations as unknown[]) : [],
   );
@@ -31,7 +31,7 @@ export function sourcesOf(content: readonly Block[]): Source[] {
   for (const citation of citations.slice(0, CITATIONS_MAX)) {
     if (!isObject(citation)) continue;
     const { url, source, title, document_title: page } = citation;
-    const address = url ?? source ?? (typeof page === 'string' ? fetched.get(page) : undefined);
+    const address = url ?? source ?? (typeof page === 'string' ? addressByTitle.get(page) : undefined);
     const found = sourceOf(address, title ?? page);
     if (found !== undefined && !sources.has(found.url)) sources.set(found.url, found);
     if (sources.size === SOURCES_MAX) break;
@@ -39,10 +39,7 @@ export function sourcesOf(content: readonly Block[]): Source[] {
   return [...sources.values()];
 }
 
-/**
- * A text followed by the list of its sources; unchanged where there are none. Pure. The addresses stand bare: apps make
- * links of them, with and without markup.
- */
+/** Appends the list of its sources to a text. Pure. The addresses have no markup, since apps make links of them anyway. */
 export function withSources(text: string, sources: readonly Source[]): string {
   const lines = sources.slice(0, SOURCES_MAX).flatMap(({ title, url }) => {
     const source = sourceOf(url, title);
@@ -53,12 +50,12 @@ export function withSources(text: string, sources: readonly Source[]): string {
 
 function sourceOf(address: unknown, title: unknown): Source | undefined {
   if (typeof address !== 'string' || address.length > URL_CHARS_MAX) return undefined;
-  const parsed = URL.parse(address);
-  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
+  const parts = URL.parse(address);
+  if (parts === null || !/^https?:$/.test(parts.protocol) || parts.username !== '' || parts.password !== '') {
     return undefined;
   }
-  const url = parsed.href.replaceAll(/[()'"<>\\`|]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
-  return url.length > URL_CHARS_MAX ? undefined : { title: titleOf(title, parsed.host), url };
+  const url = parts.href.replaceAll(/[()'"<>\\`|]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+  return url.length > URL_CHARS_MAX ? undefined : { title: titleOf(title, parts.host), url };
 }
 
 function titleOf(title: unknown, host: string): string {

@@ -9,8 +9,8 @@ interface StatusLine {
 }
 
 /**
- * A silent message of its own, with a button that stops: for chats without drafts, while a turn lasts. It never holds
- * the answer, so a late edit of it does no harm.
+ * Status lines: silent messages with a stop button while a turn lasts, for chats without drafts. A line never contains the
+ * answer, so a late edit does no harm.
  */
 export interface StatusLines {
   begin(turn: Turn): StatusLine;
@@ -23,12 +23,12 @@ export interface StatusLines {
 type LineTelegram = Pick<Telegram, 'sendMessage' | 'editMessage' | 'deleteMessage'>;
 type LineLimits = Pick<Limits, 'statusAfterMs' | 'statusEveryMs'>;
 
-/** The status lines of a process. The ids that a running attempt learns are kept beside what it has read. */
+/** The status lines of a process. Remembers the ids of new lines, since a turn that was read earlier lacks them. */
 export function createStatusLines(telegram: LineTelegram, limits: LineLimits): StatusLines {
-  const learnt = new WeakMap<Turn, number>();
+  const newIds = new WeakMap<Turn, number>();
   const idOf = (turn: Turn): number | undefined => {
     const { statusLine } = turn.reply;
-    return learnt.get(turn) ?? (statusLine === 'sending' ? undefined : statusLine);
+    return newIds.get(turn) ?? (statusLine === 'sending' ? undefined : statusLine);
   };
   const show = async (turn: Turn, text: string): Promise<void> => {
     const buttons = [[{ text: turn.texts.stopButton, command: '/stop' }]];
@@ -37,8 +37,8 @@ export function createStatusLines(telegram: LineTelegram, limits: LineLimits): S
       await turn.assertOwned();
       await telegram.editMessage(turn.destination, id, text, { buttons, isOptional: true });
     } else if (turn.reply.statusLine === undefined) {
-      const sent = await sendLine(telegram, turn, text, buttons);
-      if (sent !== undefined) learnt.set(turn, sent);
+      const newId = await sendLine(telegram, turn, text, buttons);
+      if (newId !== undefined) newIds.set(turn, newId);
     }
   };
   return {
@@ -51,7 +51,7 @@ export function createStatusLines(telegram: LineTelegram, limits: LineLimits): S
   };
 }
 
-/** Sends the line and stores its id. A worker that was overtaken meanwhile takes its own line away again. */
+/** Sends the line and stores its id. If the attempt has lost its turn meanwhile, deletes the line again. */
 async function sendLine(
   telegram: LineTelegram,
   { destination, reply, write }: Turn,
@@ -59,10 +59,10 @@ async function sendLine(
   buttons: readonly { text: string; command: string }[][],
 ): Promise<number | undefined> {
   await write('', [reply.storeStatusMessage('sending')]);
-  const sent = await telegram.sendMessage(destination, text, { isSilent: true, buttons, isOptional: true });
-  if (!sent.ok && sent.failure.kind !== 'unknown') await write('', [reply.clearStatusMessage()]);
-  if (!sent.ok) return undefined;
-  const { messageId } = sent.value;
+  const result = await telegram.sendMessage(destination, text, { isSilent: true, buttons, isOptional: true });
+  if (!result.ok && result.failure.kind !== 'unknown') await write('', [reply.clearStatusMessage()]);
+  if (!result.ok) return undefined;
+  const { messageId } = result.value;
   try {
     await write('', [reply.storeStatusMessage(messageId)]);
   } catch (error) {
@@ -79,20 +79,20 @@ function startLine(
   show: (text: string) => Promise<void>,
 ): StatusLine {
   let words = '';
-  let shown: string | undefined;
-  let showing = Promise.resolve();
+  let lastText: string | undefined;
+  let newestLook = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   const look = async (): Promise<void> => {
     const newest = words === '' ? texts.working : `${texts.working}\n${words}`;
-    if (newest !== shown) {
-      shown = newest;
+    if (newest !== lastText) {
+      lastText = newest;
       await show(newest);
     }
     if (timer !== undefined) timer = setTimeout(next, statusEveryMs);
   };
   // If a failure here matters, the turn itself will meet it.
   const next = () => {
-    showing = look().catch(() => undefined);
+    newestLook = look().catch(() => undefined);
   };
   timer = setTimeout(next, statusAfterMs);
   return {
@@ -102,7 +102,7 @@ function startLine(
     async end() {
       clearTimeout(timer);
       timer = undefined;
-      await showing;
+      await newestLook;
     },
   };
 }

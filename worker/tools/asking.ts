@@ -2,11 +2,11 @@ import type { ToolGrant } from '../../shared/state/chat/tool-grants.ts';
 import type { CallDecision, Decision, Parking } from '../../shared/state/turn/parking.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
-/** What a person has to decide before a round of tools goes on. */
+/** A decision that a round of tools needs from a person before it goes on. */
 export type Asking =
-  /** Whether calls may be made; `beyond` are those that one message has no room for. */
+  /** Whether to make the calls; `beyond` has the calls for which one message has no room. */
   | { kind: 'approval'; id: string; calls: readonly AskedCall[]; beyond: readonly AskedCall[] }
-  /** What the model wants to know. */
+  /** A question of the model. */
   | { kind: 'question'; id: string; question: string; choices: readonly string[] };
 
 /** A call that the model made. */
@@ -23,15 +23,15 @@ export interface AskedCall {
   id: string;
   name: string;
   input: Readonly<Record<string, unknown>>;
-  /** The definition that the tool can be granted with; absent where it asks each time. */
+  /** The definition of the tool for a grant; absent if the tool must ask each time. */
   definition?: string | undefined;
 }
 
-/** The rules for calls that nobody has decided. */
+/** The rules for calls without a decision. */
 interface AskingPolicy {
   specs: readonly ToolSpec[];
   grants: readonly ToolGrant[];
-  /** Whether grants are for calls on behalf of this person. */
+  /** Whether grants apply to calls on behalf of this person. */
   mayGrant: boolean;
   nowMs: number;
 }
@@ -44,7 +44,7 @@ export interface DecidableRound {
   policy: AskingPolicy;
 }
 
-/** Nobody reads more calls than this before they press. */
+/** The most calls that people read before they press a button. */
 const CALLS_MAX = 5;
 const TOO_MANY = `At most ${CALLS_MAX} calls that need approval are asked for at once. This one was not made: make it again in a later step.`;
 const NOT_ASKED = 'The person could not be asked, so nothing was done. Go on without it.';
@@ -59,7 +59,7 @@ const LATE = 'Nobody answered in time, so nothing was done. Say so, and go on wi
  */
 export function askingOf(of: DecidableRound): Asking | undefined {
   const { newest } = of.parking;
-  // A model that goes on asking where nobody is would hold up its chat for as long as each question may wait.
+  // Nobody answered the last question. Each further one would hold up the chat for as long again.
   const before = newest && of.parking.decisionOf(newest.id);
   return before?.how === 'late' || before?.how === 'untold' ? undefined : (approvalOf(of) ?? firstQuestionOf(of));
 }
@@ -85,10 +85,13 @@ function firstQuestionOf({ calls, round, parking, policy }: DecidableRound): Ask
 }
 
 /**
- * The result of a call that is not made, or undefined for one that is to be made. A stored decision is the last word; the
- * policy decides only about calls that nobody has decided. Pure.
+ * The result for a call that must not be made; undefined for a call to make. A stored decision is final; the policy applies
+ * only to calls without a decision. Pure.
  */
-export function insteadOf(call: ToolUse, { calls, round, parking, policy }: DecidableRound): ToolOutput | undefined {
+export function resultWithoutCall(
+  call: ToolUse,
+  { calls, round, parking, policy }: DecidableRound,
+): ToolOutput | undefined {
   const answer = parking.decisionOf(questionId(round, calls.indexOf(call)));
   if (answer !== undefined) return resultOf(answer.how, answer, true);
   const decision = parking.decisionOf(approvalId(round));
@@ -98,7 +101,7 @@ export function insteadOf(call: ToolUse, { calls, round, parking, policy }: Deci
   return isUndecided ? toolError(NOT_ASKED) : undefined;
 }
 
-/** The result of a call after a verdict; undefined for one that is to be made. */
+/** The result for a call after a decision; undefined for a call to make. */
 function resultOf(how: CallDecision, decision: Decision | undefined, isQuestion: boolean): ToolOutput | undefined {
   const text = decision?.text ?? '';
   if (how === 'once' || how === 'always') return undefined;
@@ -110,14 +113,14 @@ function resultOf(how: CallDecision, decision: Decision | undefined, isQuestion:
   return toolError(NOT_ASKED);
 }
 
-/** Whether a call may change something, with a tool that is not granted. */
+/** Whether a call needs a decision: its tool asks, and the chat has no grant for it. */
 function needsApproval(call: ToolUse, { specs, grants, mayGrant, nowMs }: AskingPolicy): boolean {
   const spec = specs.find(({ name }) => name === call.name);
   if (!call.isReadable || spec?.asks === undefined) return false;
   return !mayGrant || !isGranted(spec, grants, nowMs);
 }
 
-/** Whether a tool, with the definition that it has now, may be used without asking. Pure. */
+/** Whether a grant covers a tool with its current definition. Pure. */
 export function isGranted(spec: Grantable, grants: readonly ToolGrant[], nowMs: number): boolean {
   const { name, definition, asks } = spec;
   const isFor = (grant: ToolGrant) => grant.tool === name && grant.definition === definition && grant.untilMs > nowMs;
@@ -171,12 +174,12 @@ function offersQuestions({ specs }: AskingPolicy): boolean {
   return specs.some((spec) => spec.name === ASK_USER);
 }
 
-/** The question of a call of `ask_user`, where that is offered. */
+/** The question of a call of `ask_user`, if the model has that tool here. */
 function questionOf({ name, input }: ToolUse, isOffered: boolean): ReturnType<typeof questionIn> {
   return name === ASK_USER && isOffered ? questionIn(input) : undefined;
 }
 
-/** A question as it is shown; undefined where the input holds none that can be. Pure. */
+/** The question in an input; undefined if the input breaks the limits of the tool. Pure. */
 function questionIn(
   input: Readonly<Record<string, unknown>>,
 ): { question: string; choices: readonly string[] } | undefined {
@@ -193,7 +196,7 @@ function wellFormed(text: string): string {
   return text.toWellFormed().trim();
 }
 
-/** The built-in tool `ask_user`. A call with a proper question never gets here: its turn is parked instead. */
+/** The built-in tool `ask_user`. Its `call` only gets invalid questions, since a valid one parks its turn. */
 export function createAskUser(): Toolbox {
   const specs = [SPEC];
   return {

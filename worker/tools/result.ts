@@ -11,9 +11,9 @@ const MEDIA_MAX = 8;
 const NOTHING = '(no output)';
 
 /**
- * A tool's output as a block of the request: its text cut to what may be sent, with a marker that states the full size
- * and how to read on; its pictures resized to fit, its audio as it is, both stored outside the log. The commands belong to
- * the write that stores the block. Contract: rejects when Redis cannot be reached; any fault of the output becomes text.
+ * A tool's output as a block of the request. Cuts a long text, with a marker that states the full size and how to read on. Fits
+ * pictures, and stores them and audio outside the log. The events belong to the write that stores the block. Contract: rejects
+ * when Redis cannot be reached; any fault of the output becomes text.
  */
 export async function resultBlock(
   turn: Turn<Env>,
@@ -26,8 +26,8 @@ export async function resultBlock(
     .toWellFormed();
   const media = await Promise.all(pieces.filter(isMedia).map((piece, at) => mediaBlocks(turn, piece, { at, isError })));
   const isCut = text.length > turn.env.settings.TOOL_RESULT_MAX_CHARS;
-  const shown = isCut ? await cut(turn, text) : text;
-  const words: Block[] = isBlank(shown) ? [] : [{ type: 'text', text: shown }];
+  const shortText = isCut ? await cut(turn, text) : text;
+  const words: Block[] = isBlank(shortText) ? [] : [{ type: 'text', text: shortText }];
   const content = [...words, ...media.flat(), ...files];
   return {
     block: {
@@ -52,7 +52,7 @@ async function cut({ currentChat, env: { settings, media } }: Turn<Env>, text: s
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
 }
 
-/** A picture, and behind it the reference under which `send_file` finds it. An error may only name it, as audio is named. */
+/** A picture, and after it the reference for `send_file`. An error may contain no picture, so it only names it, like audio. */
 async function mediaBlocks(
   { currentChat, env: { media } }: Turn<Env>,
   piece: Media,
@@ -65,12 +65,12 @@ async function mediaBlocks(
     const what = `audio, ${piece.mimeType}, ${bytes.length} bytes`;
     return [textBlock(`[${what}; the tool "send_file" sends it with {"ref":"${ref}"}]`)];
   }
-  const fitted = await fitPicture(bytes);
-  if (!fitted.ok) return [textBlock(`[a picture of ${bytes.length} bytes, left out: ${fitted.why}]`)];
-  const { bytes: kept, mediaType, width, height } = fitted;
-  const sha256 = await media.keep(currentChat, kept);
-  const source = { type: 'kept', sha256, media_type: mediaType, bytes: kept.length, width, height };
-  const picture = { type: 'image', source };
-  if (isError) return [textBlock(`[${labelWithRef(picture)}]`)];
-  return [picture, textBlock(`[the tool "send_file" sends this ${mediaType} with {"ref":"${sha256}"}]`)];
+  const fitting = await fitPicture(bytes);
+  if (!fitting.ok) return [textBlock(`[a picture of ${bytes.length} bytes, left out: ${fitting.why}]`)];
+  const { bytes: picture, mediaType, width, height } = fitting;
+  const sha256 = await media.keep(currentChat, picture);
+  const source = { type: 'kept', sha256, media_type: mediaType, bytes: picture.length, width, height };
+  const block = { type: 'image', source };
+  if (isError) return [textBlock(`[${labelWithRef(block)}]`)];
+  return [block, textBlock(`[the tool "send_file" sends this ${mediaType} with {"ref":"${sha256}"}]`)];
 }

@@ -8,7 +8,7 @@ import type { Block } from '../model/block.ts';
 import { type LoadedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, type LogRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
-import { type Asking, askingOf, type DecidableRound, insteadOf, type ToolUse } from './asking.ts';
+import { type Asking, askingOf, type DecidableRound, resultWithoutCall, type ToolUse } from './asking.ts';
 import { resultBlock } from './result.ts';
 import { type Toolbox, type ToolCall, type ToolOutput, type ToolSpec, toolError } from './toolbox.ts';
 
@@ -17,7 +17,7 @@ const NO_JSON =
 const INTERRUPTED =
   'The call was interrupted, and nobody knows whether it took effect. Find that out before you make it again.';
 
-/** The calls of this message's newest answer, while they still wait for their results. Pure. */
+/** The calls of this message's newest answer that have no results yet. Pure. */
 function openCalls({ window }: LoadedSession, { entry }: Turn): readonly ToolUse[] {
   const last = window.records.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant' || last.entry !== entry) return [];
@@ -28,10 +28,10 @@ function callsOf({ content, unreadable }: AssistantRecord): ToolUse[] {
   return typeof content === 'string' ? [] : content.flatMap((block) => toolUse(block, unreadable));
 }
 
-/** After so many answers in a row whose calls are no JSON, the next one would be another bill and nothing else. */
+/** After so many answers in a row without a readable call, a further one would only cost money. */
 const UNREADABLE_ANSWERS_MAX = 3;
 
-/** Whether the newest answers for a message, as many as the bound, called tools and none of their calls could be read. Pure. */
+/** Whether the newest `UNREADABLE_ANSWERS_MAX` answers for a message all have calls, and no readable one. Pure. */
 export function hasOnlyUnreadableCalls({ window }: LoadedSession, { entry }: Turn): boolean {
   const own = window.records.filter((record) => record.t === 'assistant').filter((record) => record.entry === entry);
   const newest = own.slice(-UNREADABLE_ANSWERS_MAX).map(callsOf);
@@ -39,10 +39,10 @@ export function hasOnlyUnreadableCalls({ window }: LoadedSession, { entry }: Tur
   return newest.length === UNREADABLE_ANSWERS_MAX && newest.every(areUnreadable);
 }
 
-/** Tools whose results nobody else wrote. */
+/** Tools whose results contain no text of strangers. */
 const OWN: ReadonlySet<unknown> = new Set(['memory', 'reminders', 'send_file', 'ask_user']);
 
-/** Whether a result of a tool that others may have written was read for a message; so, too, where that left the window. Pure. */
+/** Whether the model may have read text of strangers in a tool result for this message, also outside the window. Pure. */
 function hasReadOthers({ window }: LoadedSession, { entry, rounds }: Turn): boolean {
   const answers = window.records.flatMap((record) =>
     record.t === 'assistant' && record.entry === entry ? [record.content] : [],
@@ -57,7 +57,7 @@ function hasReadOthers({ window }: LoadedSession, { entry, rounds }: Turn): bool
   );
 }
 
-/** What a person has to decide before the open calls of a message are made; undefined when nothing is left to ask. Pure. */
+/** The decision that a person must make before the open calls of a message; undefined if none needs one. Pure. */
 export function askingIn(turn: Turn<Env>, loadedSession: LoadedSession, round: number): Asking | undefined {
   const { tools } = turn.env;
   const calls = openCalls(loadedSession, turn);
@@ -72,13 +72,13 @@ function roundOf(tools: Toolbox, turn: Turn, calls: readonly ToolUse[], round: n
 }
 
 /**
- * Makes the calls of one round that the model still waits for, if any, concurrently, and records their results as one
- * message. Each result is stored as it arrives: an attempt after a crash makes only the calls that did not end, and of
- * these only the repeatable ones; for the others the result says that the outcome is unknown. `onTools` is called with
- * the names of the tools, and with none when all have ended; `onResult` whenever a call has ended.
+ * Makes the calls of one round that have no results yet, concurrently, and records their results as one message. Stores each
+ * result as it arrives: an attempt after a crash makes only the calls that did not end, and of these only the repeatable ones;
+ * for the others, the result says that the outcome is unknown. Calls `onTools` with the names of the tools, and with none after
+ * the last call; calls `onResult` after each call.
  *
- * Contract: throws `FencedError`, or what Redis throws. On abort it returns `undefined`, and finished results stay
- * stored; also where a grant changed since the attempt began, before any call.
+ * Contract: throws `FencedError`, or what Redis throws. Returns `undefined` on abort, with the finished results stored, and
+ * before any call if a grant changed since the attempt began.
  */
 export async function finishRound(
   turn: Turn<Env>,
@@ -92,16 +92,21 @@ export async function finishRound(
   const { keys, chat, toolGrants } = turn;
   const grantsHold = toolGrants.length === 0 ? [] : [chatState(keys, chat).expectGrants(toolGrants)];
   const written = await turn.write(`calls:${round}`, [], grantsHold);
-  // The grants have changed since they were read: the next attempt reads them again.
+  // The grants have changed since this attempt read them. The next attempt reads them again.
   if (written === 'unmet') return undefined;
-  const made = { calls, round, isBegun: written === 'repeated', hasReadOthers: hasReadOthers(loadedSession, turn) };
-  const failed = new AbortController();
-  const either = AbortSignal.any([signal, failed.signal]);
+  const currentRound = {
+    calls,
+    round,
+    isBegun: written === 'repeated',
+    hasReadOthers: hasReadOthers(loadedSession, turn),
+  };
+  const failure = new AbortController();
+  const either = AbortSignal.any([signal, failure.signal]);
   const results = await Promise.all(
     calls.map((call) =>
-      resultOf(turn, call, made, either)
+      resultOf(turn, call, currentRound, either)
         .catch((error: unknown) => {
-          failed.abort();
+          failure.abort();
           throw error;
         })
         .finally(onResult),
@@ -117,22 +122,22 @@ export async function finishRound(
   return withRecord(loadedSession, record);
 }
 
-/** A round whose calls are being made; `isBegun`: an earlier attempt may have made some of them. */
-type MadeRound = { calls: readonly ToolUse[]; round: number; isBegun: boolean; hasReadOthers: boolean };
+/** The round of a `finishRound`. `isBegun`: an earlier attempt may have made some of its calls. */
+type CurrentRound = { calls: readonly ToolUse[]; round: number; isBegun: boolean; hasReadOthers: boolean };
 
-/** The result of one call: stored by an earlier attempt, or made now. Nothing when it was cut short. */
+/** The result of one call, from an earlier attempt or from a call now; undefined after an abort. */
 async function resultOf(
   turn: Turn<Env>,
   call: ToolUse,
-  { calls, round, isBegun, hasReadOthers }: MadeRound,
+  { calls, round, isBegun, hasReadOthers }: CurrentRound,
   signal: AbortSignal,
 ): Promise<Block | undefined> {
   const { env } = turn;
   const field = fieldOf(round, call.id);
-  const kept = turn.content(field);
-  if (kept !== undefined) return JSON.parse(kept) as Block;
+  const stored = turn.content(field);
+  if (stored !== undefined) return JSON.parse(stored) as Block;
   const output =
-    insteadOf(call, roundOf(env.tools, turn, calls, round)) ??
+    resultWithoutCall(call, roundOf(env.tools, turn, calls, round)) ??
     (isBegun && call.isReadable && specOf(env.tools, call)?.repeatable !== true
       ? toolError(INTERRUPTED)
       : await make(turn, { ...call, id: field, turn, hasReadOthers }, signal));
@@ -148,7 +153,7 @@ async function resultOf(
 }
 
 function make({ env }: Turn<Env>, call: ToolUse & ToolCall, signal: AbortSignal): Promise<ToolOutput> {
-  // A name that we do not offer is the model's own text: it belongs neither in a span nor in a label.
+  // A name of no tool is free text of the model, which belongs neither in a span nor in a label.
   const tool = specOf(env.tools, call)?.name ?? 'unknown';
   const attributes = {
     'gen_ai.operation.name': 'execute_tool',

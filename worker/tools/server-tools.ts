@@ -7,15 +7,14 @@ export interface ServerTool {
   [key: string]: unknown;
 }
 
-/** Per tool and request: an answer to a chat needs few, and each search costs money. */
+/** The most uses of a tool in a request: an answer to a chat needs few, and each search costs money. */
 const USES_MAX = 5;
-/** Per page, so that five of them leave most of a window of 200,000. */
+/** The most tokens of a page, so that five pages leave most of a window of 200,000. */
 const PAGE_TOKENS_MAX = 20_000;
 
 /**
- * The provider's tools for the web, in a stable order, since they are part of every request's prefix. Pure. Only the
- * model calls them directly: older models cannot call them from code that they write, and the answer would hold blocks
- * of that code.
+ * The provider's tools for the web, in a stable order, since they are part of every request's prefix. Pure. The model may only
+ * call them directly, not from code that it writes: older models cannot do that, and the answer would have blocks of code.
  */
 export function serverTools({
   WEB_SEARCH,

@@ -2,7 +2,7 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Block } from '../model/block.ts';
 
-/** A tool as the model is shown it. */
+/** The definition of a tool for the model. */
 export interface ToolSpec {
   /** Unique among the tools of a request; letters, digits, `_` and `-`, at most 64. */
   name: string;
@@ -11,21 +11,19 @@ export interface ToolSpec {
   inputSchema: Readonly<Record<string, unknown>>;
   /** Whether a call with an unknown outcome may be made again: it only reads, or is idempotent. */
   repeatable: boolean;
-  /** Whether it only reads, by its server's own word. Absent: it does not. */
+  /** Whether the tool only reads, as its server claims. Absent: it may write. */
   onlyReads?: boolean;
-  /**
-   * When a person is asked before a call is made: until somebody has granted the tool to the chat, or `always`. Absent: never.
-   */
+  /** When a call needs a person's approval: until somebody has granted the tool to the chat, or always. Absent: never. */
   asks?: 'until granted' | 'always' | undefined;
-  /** Of a server's tool: the hash of all that the server says about it. A grant is for one definition. */
+  /** For the tool of an MCP server: the hash of its whole description there. A grant is for one definition. */
   definition?: string;
-  /** Whether the operator gave it to guests of groups, and to calls from other chats if it only reads. Absent: not. */
+  /** Whether guests of groups may use the tool, and calls from other chats if it only reads. Absent: no. */
   isForGuests?: boolean;
-  /** Whether calls from chats that the bot is not part of have it, if it only reads. Absent: only with `isForGuests`. */
+  /** Whether calls from chats without the bot may use the tool, if it only reads. Absent: only with `isForGuests`. */
   isForSummons?: boolean;
 }
 
-/** A tool that the model is not shown, and why. */
+/** A tool that the model does not get, and why. */
 export interface OmittedTool {
   tool: string;
   why: string;
@@ -33,16 +31,16 @@ export interface OmittedTool {
 
 /** A call as the model wrote it, and the attempt that makes it. */
 export interface ToolCall {
-  /** Unique within its message: a call that is repeated after a crash has the same id. */
+  /** Unique within its message. A repeat after a crash has the same id. */
   id: string;
   name: string;
   input: Readonly<Record<string, unknown>>;
   turn: Turn;
-  /** Whether something was read for the message that nobody of the chat wrote: the result of a tool. Absent: not. */
+  /** Whether the model may have read text of strangers for the message, in a tool result. Absent: no. */
   hasReadOthers?: boolean;
 }
 
-/** A piece of what a tool returned. */
+/** A piece of the output of a tool. */
 export type ToolPart =
   | { type: 'text'; text: string }
   | { type: 'image'; bytes: Buffer }
@@ -51,7 +49,7 @@ export type ToolPart =
 /** The result of a call. The model sees an error and can try something else. */
 export interface ToolOutput {
   parts: readonly ToolPart[];
-  /** Pictures and documents behind them that refer to kept bytes. */
+  /** Pictures and documents after the parts, which refer to stored bytes. */
   files?: readonly Block[];
   isError: boolean;
 }
@@ -59,10 +57,10 @@ export interface ToolOutput {
 /**
  * The tools that a model may call.
  *
- * Contract: nothing throws. `specs` is in a stable order and keeps a tool whose server is away, since it is part of
+ * Contract: nothing else throws. `specs` is in a stable order and keeps a tool whose server is away, since it is part of
  * every request's prefix. `call` is idempotent only where the spec says so; it ends within its own time limit, and on
- * abort it returns an error result at once. A tool of ours that writes to Redis writes under the attempt's fencing
- * token; only then it throws, `FencedError` or what Redis throws.
+ * abort it returns an error result at once. An own tool of the gateway writes to Redis under the attempt's fencing token;
+ * only this write throws, `FencedError` or what Redis throws.
  */
 export interface Toolbox {
   specs(): readonly ToolSpec[];

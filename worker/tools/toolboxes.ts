@@ -12,8 +12,8 @@ function steadyList<Item>(): (now: readonly Item[]) => readonly Item[] {
 }
 
 /**
- * Several toolboxes as one. Of two tools with one name the first wins, so no server can shadow a tool of ours. `specs` is
- * the same array for as long as the tools are the same.
+ * Joins several toolboxes. Of two tools with one name the first wins, so no MCP server can shadow an own tool. `specs` returns
+ * the same array while the tools are the same.
  */
 export function joinToolboxes(boxes: readonly Toolbox[]): Toolbox {
   const steady = steadyList<ToolSpec>();
@@ -32,10 +32,10 @@ export function joinToolboxes(boxes: readonly Toolbox[]): Toolbox {
   };
 }
 
-/** A toolbox from which tools can be removed. */
+/** Removes tools from a toolbox. */
 export interface Exclusions {
   /**
-   * Removes a tool until the process ends: the model is no longer shown it, and a call to it returns an error text.
+   * Removes a tool until the process ends: the model no longer gets it, and a call to it returns an error text.
    * Returns whether it was there before. Idempotent.
    */
   exclude(name: string, why: string): boolean;
@@ -44,8 +44,8 @@ export interface Exclusions {
 }
 
 /**
- * Lets tools be removed from a toolbox in use, such as one that the model's API has named in a refusal. `specs` keeps
- * the order, and is the same array for as long as the toolbox has the same tools and nothing is removed.
+ * Adds exclusions to a toolbox in use, for tools that the model's API names in a refusal. `specs` keeps the order, and returns
+ * the same array while the tools are the same.
  */
 export function withExclusions<Box extends Toolbox>(box: Box): Box & Exclusions {
   const excluded = new Map<string, string>();
@@ -71,37 +71,36 @@ const NOT_PERMITTED = 'Only people on the allow list may use this tool in this g
 const NOT_HERE = 'This chat does not have this tool. Go on without it.';
 
 /**
- * The tools that guests of a group have: those of the servers that the operator gave to guests (`guests`), and no others,
- * whatever a server says of its own tools. A call to any other tool returns an error, also where the model knows the tool
- * from an earlier message.
+ * The tools for guests of a group: only those of servers that the operator gave to guests (`guests`). A call to any other tool
+ * returns an error, even if the model knows the tool from an earlier message.
  */
 export function forGuests<Box extends Toolbox>(box: Box): Box {
-  return restricted(box, ({ isForGuests }) => isForGuests === true, NOT_PERMITTED);
+  return restrict(box, ({ isForGuests }) => isForGuests === true, NOT_PERMITTED);
 }
 
 /**
- * The tools for a call from a chat that the bot is not part of, where anybody may have written the text that is pointed to:
- * those that only read and never ask, of servers that the operator gave to guests, and `recall`, which searches the
- * conversation of these calls alone.
+ * The tools for a call from a chat that the bot is not part of, where anybody may have written the quoted text: those that only
+ * read and never ask, of servers that the operator gave to guests, and `recall`, which searches only the conversation of these
+ * calls.
  */
 export function forSummons<Box extends Toolbox>(box: Box): Box {
   const isHarmless = ({ onlyReads, isForGuests, isForSummons, asks }: ToolSpec) =>
     onlyReads === true && (isForGuests === true || isForSummons === true) && !asks;
-  return restricted(box, isHarmless, NOT_HERE);
+  return restrict(box, isHarmless, NOT_HERE);
 }
 
 /** The tools of a chat whose tools the operator has listed. A call to any other tool returns an error. */
 export function forChat<Box extends Toolbox>(box: Box, chat: ChatSettings): Box {
-  return chat.tools === undefined ? box : restricted(box, ({ name }) => hasTool(chat, name), NOT_HERE);
+  return chat.tools === undefined ? box : restrict(box, ({ name }) => hasTool(chat, name), NOT_HERE);
 }
 
-function restricted<Box extends Toolbox>(box: Box, isShown: (spec: ToolSpec) => boolean, refusal: string): Box {
+function restrict<Box extends Toolbox>(box: Box, isIncluded: (spec: ToolSpec) => boolean, refusal: string): Box {
   const steady = steadyList<ToolSpec>();
   return {
     ...box,
-    specs: () => steady(box.specs().filter(isShown)),
+    specs: () => steady(box.specs().filter(isIncluded)),
     async call(call, signal) {
-      const isBarred = box.specs().some((spec) => spec.name === call.name && !isShown(spec));
+      const isBarred = box.specs().some((spec) => spec.name === call.name && !isIncluded(spec));
       return isBarred ? toolError(refusal) : box.call(call, signal);
     },
   };

@@ -8,9 +8,9 @@ import { commit } from '../lane/events.ts';
 import type { Ending, Verdict } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
 import { loseTrial, removeTurn } from '../recovery/fresh-session.ts';
-import { healed } from '../reply/format/heal.ts';
+import { healMarkdown } from '../reply/format/heal.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/format/layout.ts';
-import { planned } from '../reply/plan.ts';
+import { planReply } from '../reply/plan.ts';
 
 /**
  * Stores the conclusion of a message before any part is delivered, so that two answers are never sent. Returns the
@@ -125,8 +125,8 @@ export async function withPartialAnswer(
   if (partial === '' || verdict.kind !== 'conclude') return verdict;
   const { outcome, reason, parts } = verdict.conclusion;
   if (outcome !== 'failed' && !(outcome === 'refused' && isOverBudget(reason))) return verdict;
-  const text = [healed(partial), turn.texts.brokenOff, ...parts].join('\n\n');
-  const reply = planned(turn.readingNotices, text, { rich: settings.TELEGRAM_RICH }, await files.of(turn));
+  const text = [healMarkdown(partial), turn.texts.brokenOff, ...parts].join('\n\n');
+  const reply = planReply(turn.readingNotices, text, { rich: settings.TELEGRAM_RICH }, await files.of(turn));
   const changes = [...changesToRecord(turn, answer), ...verdict.changes];
   return { ...verdict, conclusion: { ...verdict.conclusion, ...reply }, changes };
 }

@@ -43,13 +43,13 @@ async function storeFile(turn: Turn<Env>, { file, field }: FileToRead, bytes: Bu
   const limits = { textMaxChars: env.settings.INBOUND_TEXT_MAX_CHARS, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
-  if (read.kept) await env.media.keep(turn.currentChat, read.kept);
+  if (read.bytesToStore) await env.media.keep(turn.currentChat, read.bytesToStore);
   await commit(turn, {
     step: field,
     changes: [turn.keepContent(field, JSON.stringify(read.block))],
     events:
-      read.block.type === 'text' && read.kept
-        ? [{ event: 'message.capped', kind: 'document', chars: read.kept.length }]
+      read.block.type === 'text' && read.bytesToStore
+        ? [{ event: 'message.capped', kind: 'document', chars: read.bytesToStore.length }]
         : [],
   });
   return { kind: 'read', block: read.block } as const;

@@ -8,8 +8,8 @@ import type { TurnSettings } from '../lane/turn-settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { failAfterSilence } from '../recovery/fail.ts';
 import { SILENCES_MAX } from '../recovery/policy.ts';
-import { healed } from '../reply/format/heal.ts';
-import { planned } from '../reply/plan.ts';
+import { healMarkdown } from '../reply/format/heal.ts';
+import { planReply } from '../reply/plan.ts';
 import { withPartialAnswer } from './conclude.ts';
 import { failWithPieces, mergedConclusion } from './gather.ts';
 
@@ -84,6 +84,6 @@ function cancelledConclusion(turn: Turn): Conclusion | undefined {
   // In a chat that the bot is not part of, nobody sees the reply to `/stop`, so this conclusion needs a notice.
   const hasCommandReply = command !== BY_OPERATOR && !turn.isElsewhere;
   if (partialAnswer.text === '') return cancelled(command, hasCommandReply ? [] : [turn.texts.stoppedByOperator]);
-  const text = `${healed(partialAnswer.text)}\n\n${turn.texts.stoppedHere}`;
-  return { ...cancelled(command), ...planned([], text, { rich: 'off' }) };
+  const text = `${healMarkdown(partialAnswer.text)}\n\n${turn.texts.stoppedHere}`;
+  return { ...cancelled(command), ...planReply([], text, { rich: 'off' }) };
 }

@@ -133,7 +133,7 @@ async function notifyBehindQuestion(turn: Turn<Env>, { id }: Asking, waiting: re
  * be added then. Call this when the parking job has ended. Contract: rejects while Redis is away.
  */
 export async function resumeParked({ lane, chatState }: Env, { entry, chat }: TurnJob): Promise<void> {
-  const waiting = await chatState.parked(entry, chatOf(chat));
+  const waiting = await chatState.findParking(entry, chatOf(chat));
   if (waiting && !waiting.parking.staysParked((await lane.depth(chat)) - 1)) await chatState.wake(waiting.head);
 }
 

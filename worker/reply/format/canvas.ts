@@ -2,7 +2,7 @@ import type { MessageEntity } from '@grammyjs/types';
 
 type Unplaced<Entity> = Entity extends unknown ? Omit<Entity, 'offset' | 'length'> : never;
 
-/** An entity before it is known what it marks. */
+/** An entity without its position. */
 export type Mark = Unplaced<MessageEntity>;
 export type EntityType = MessageEntity['type'];
 
@@ -11,20 +11,20 @@ export interface Formatted {
   readonly entities: MessageEntity[];
 }
 
-/** A text while it is being drawn. */
+/** A text with entities, to draw on. */
 export interface Canvas {
   text: string;
   entities: MessageEntity[];
-  /** The beginning of the next line instead of its indentation: the marker of a list item. */
+  /** The marker of a list item, which the next line begins with instead of its indentation. */
   lead: string | undefined;
 }
 
-/** Telegram drops what is beyond it without a word. */
+/** Telegram drops further entities of a message, without an error. */
 export const ENTITIES_MAX = 100;
-/** Of all entities as JSON; Telegram refuses about 9,500. */
+/** The size of all entities of a message as JSON; Telegram refuses about 9,500. */
 export const ENTITY_BYTES_MAX = 9_000;
 
-/** From the most important; the last go first when there are too many: never a link, whose URL is nowhere else. */
+/** The most important types first. Of too many entities, the last types go. Links come first, since only they hold a URL. */
 const IMPORTANCE: readonly EntityType[] = [
   'text_link',
   'spoiler',
@@ -40,7 +40,7 @@ export function newCanvas(): Canvas {
   return { text: '', entities: [], lead: undefined };
 }
 
-/** Marks what `draw` writes. Code stands alone: the mark is interrupted by it. */
+/** Marks the text that `draw` writes. Inline code interrupts the mark, since Telegram takes no other mark on code. */
 export function mark(canvas: Canvas, entity: Mark, draw: () => void): void {
   let offset = canvas.text.length;
   const from = canvas.entities.length;
@@ -52,10 +52,8 @@ export function mark(canvas: Canvas, entity: Mark, draw: () => void): void {
   canvas.entities.push({ ...entity, offset, length: canvas.text.length - offset });
 }
 
-/**
- * The drawn text as Telegram takes it: trimmed, with sorted entities that mark something, and no more than allowed.
- */
-export function finished({ text, entities }: Canvas): Formatted {
+/** The drawn text for Telegram: trimmed, with sorted entities, without those of blank text, and with no more than allowed. */
+export function finishCanvas({ text, entities }: Canvas): Formatted {
   const end = text.trimEnd().length;
   const start = startOf(text, entities);
   const marks = entities.flatMap((entity) => {
@@ -65,14 +63,14 @@ export function finished({ text, entities }: Canvas): Formatted {
   return { text: text.slice(start, end), entities: mostImportant(marks).sort(inOrder) };
 }
 
-/** White space before the text goes; but the indentation of code at the beginning stays, as Telegram keeps it too. */
+/** The start of the text after its white space. The indentation of leading code belongs to the text, as for Telegram. */
 function startOf(text: string, entities: readonly MessageEntity[]): number {
   const start = text.length - text.trimStart().length;
   const code = entities.find(({ type, offset, length }) => type === 'pre' && offset < start && offset + length > start);
   return code === undefined ? start : Math.max(code.offset, text.lastIndexOf('\n', start) + 1);
 }
 
-/** Without white space at its ends; but code may begin with some, and a quote with code. */
+/** The range of an entity without white space at its ends. Code and quotes keep theirs, which may be an indentation. */
 function markedRange(text: string, entity: MessageEntity, start: number, end: number): [number, number] {
   const from = Math.max(entity.offset, start);
   const to = Math.min(entity.offset + entity.length, end);
@@ -87,17 +85,17 @@ function mostImportant(entities: readonly MessageEntity[]): MessageEntity[] {
   const ranked = [...entities].sort(
     (a, b) => IMPORTANCE.indexOf(a.type) - IMPORTANCE.indexOf(b.type) || a.offset - b.offset,
   );
-  const kept: MessageEntity[] = [];
+  const result: MessageEntity[] = [];
   for (const entity of ranked) {
     const bytes = Buffer.byteLength(JSON.stringify(entity)) + 1;
-    if (kept.length >= ENTITIES_MAX || bytes > room) continue;
-    kept.push(entity);
+    if (result.length >= ENTITIES_MAX || bytes > room) continue;
+    result.push(entity);
     room -= bytes;
   }
-  return kept;
+  return result;
 }
 
-/** From the first and the outermost. Nothing stands around a quote. */
+/** Sorts by offset, the longest first. Of equally long ones, quotes come first, since no mark can enclose a quote. */
 function inOrder(a: MessageEntity, b: MessageEntity): number {
   return a.offset - b.offset || b.length - a.length || Number(isQuote(b)) - Number(isQuote(a));
 }

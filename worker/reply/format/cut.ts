@@ -11,38 +11,38 @@ import type { Indent } from './entities.ts';
 import { minus, type Ruler, type Size } from './ruler.ts';
 import { headOf } from './width.ts';
 
-/** The rest of a message, and where in it the next block stands. */
+/** The space left in a message, and the place of its next block. */
 export interface Room {
   readonly ruler: Ruler;
-  readonly left: Size;
+  readonly space: Size;
   readonly place: Indent;
-  /** Nothing is in the message yet: if it does not fit here, it fits nowhere. */
+  /** Whether the message is still empty. A block that does not fit into an empty message fits nowhere. */
   readonly isEmpty: boolean;
 }
 
-/** The blocks that go into the message, and those after it. Together they are what was cut. */
+/** The two pieces of a cut: `head` goes into the message, `rest` into later ones. */
 export interface Cut {
   readonly head: readonly Block[];
   readonly rest: readonly Block[];
 }
 
-/** A piece of a text that is shorter than this is not worth a cut. */
+/** The shortest piece of a text to cut off. */
 const PIECE_CHARS_MIN = 200;
-/** All up to the end of the last sentence. */
+/** Matches all up to the end of the last sentence. */
 const SENTENCES = /^[\s\S]*(?:[.!?…]["'”’)\]]*\s+|[。！？]["'”’」』）]*)/;
 
 /** Cuts a paragraph or a heading: at a line, else a sentence, else a space, else a grapheme. */
-export function cutProse(block: Prose, { ruler, left, place, isEmpty }: Room): Cut {
-  let most = minus(left, ruler.frame)[0] ?? 0;
+export function cutProse(block: Prose, { ruler, space, place, isEmpty }: Room): Cut {
+  let most = minus(space, ruler.frame)[0] ?? 0;
   const least = isEmpty ? 1 : PIECE_CHARS_MIN;
   while (most >= least) {
     const at = cutAt(lettersOf(sliceInlines(block.inlines, 0, most + 2)), most);
     const head = { ...block, inlines: trimmed(sliceInlines(block.inlines, 0, at)) };
     const size = ruler.sizeOf([head], place);
-    const share = Math.min(...size.map((each, index) => (left[index] ?? 0) / each));
+    const share = Math.min(...size.map((each, index) => (space[index] ?? 0) / each));
     if (share >= 1) {
       const rest = { ...block, inlines: trimmed(sliceInlines(block.inlines, at, Number.POSITIVE_INFINITY)) };
-      return { head: visible(head), rest: visible(rest) };
+      return { head: dropBlank(head), rest: dropBlank(rest) };
     }
     most = Math.floor(at * share * 0.9);
   }
@@ -50,8 +50,8 @@ export function cutProse(block: Prose, { ruler, left, place, isEmpty }: Room): C
 }
 
 /** Cuts code between two lines, and within one only if it would fit nowhere. The rest has the same language. */
-export function cutCode(code: Code, { ruler, left, isEmpty }: Room): Cut {
-  const most = minus(left, ruler.frame)[0] ?? 0;
+export function cutCode(code: Code, { ruler, space, isEmpty }: Room): Cut {
+  const most = minus(space, ruler.frame)[0] ?? 0;
   if (most < (isEmpty ? 1 : PIECE_CHARS_MIN)) return { head: [], rest: [code] };
   const line = code.text.lastIndexOf('\n', most);
   if (line * 2 < most && !isEmpty) return { head: [], rest: [code] };
@@ -60,7 +60,7 @@ export function cutCode(code: Code, { ruler, left, isEmpty }: Room): Cut {
   return { head: [{ ...code, text: code.text.slice(0, at).trimEnd() }], rest: [{ ...code, text: rest }] };
 }
 
-function visible(block: Prose): Block[] {
+function dropBlank(block: Prose): Block[] {
   return isBlank(lettersOf(block.inlines)) ? [] : [block];
 }
 
@@ -72,7 +72,7 @@ function cutAt(text: string, most: number): number {
     half + (SENTENCES.exec(text.slice(half, most))?.[0].length ?? 0),
     text.lastIndexOf(' ', most - 1) + 1,
   ];
-  // A mark may combine with the space before it.
+  // A combining mark may follow a space: a cut between them would split a grapheme.
   const at = candidates.find((each) => each > half && headOf(text, each).length === each);
   return at ?? headOf(text, most).length;
 }

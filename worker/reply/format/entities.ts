@@ -1,8 +1,8 @@
 import type { Block, Emphasis, Inline, Item, List, Quote, Table } from '../../../shared/flow/reply.ts';
-import { type Canvas, type EntityType, type Formatted, finished, type Mark, mark, newCanvas } from './canvas.ts';
+import { type Canvas, type EntityType, type Formatted, finishCanvas, type Mark, mark, newCanvas } from './canvas.ts';
 import { gridOf } from './table-columns.ts';
 
-/** From how many lines a quote is shown folded. */
+/** A quote of so many lines is folded. */
 const FOLDED_LINES = 8;
 const RULE = '———';
 const BULLET = '• ';
@@ -13,9 +13,9 @@ const TYPES = {
   spoiler: 'spoiler',
 } as const satisfies Record<Emphasis, EntityType>;
 
-/** Where something is drawn. */
+/** The place of a block or text within others. */
 export interface Indent {
-  /** The beginning of each line. */
+  /** The text before each further line. */
   readonly indent: string;
   readonly isInQuote: boolean;
   /** Marks that already apply; Telegram takes no mark within the same, and no code within a link. */
@@ -24,18 +24,18 @@ export interface Indent {
 
 export const TOP: Indent = { indent: '', isInQuote: false, marks: [] };
 
-/** Draws blocks as a text with entities: what `sendMessage` takes. Pure, total. */
+/** Draws blocks as a text with entities, for `sendMessage`. Pure, total. */
 export function withEntities(blocks: readonly Block[]): Formatted {
-  return finished(drawn(blocks, TOP));
+  return finishCanvas(drawCanvas(blocks, TOP));
 }
 
-/** The text of blocks without marks: what every client shows, and exactly the text of `withEntities`. */
+/** The text of blocks without marks: exactly the text of `withEntities`. */
 export function plainText(blocks: readonly Block[]): string {
-  return finished(drawn(blocks, TOP)).text;
+  return finishCanvas(drawCanvas(blocks, TOP)).text;
 }
 
-/** Blocks on a canvas of their own, not yet trimmed. */
-export function drawn(blocks: readonly Block[], place: Indent): Canvas {
+/** Draws blocks on a canvas of their own. Its text is not yet trimmed. */
+export function drawCanvas(blocks: readonly Block[], place: Indent): Canvas {
   const canvas = newCanvas();
   drawBlocks(canvas, blocks, place, '\n\n');
   return canvas;
@@ -46,7 +46,7 @@ export function inItem(place: Indent, marker: string): Indent {
 }
 
 export function inQuote(place: Indent): Indent {
-  // Telegram's quotes do not nest: an inner one is marked as in an e-mail.
+  // Telegram's quotes do not nest: the lines of an inner one begin with > as in an e-mail.
   return place.isInQuote ? { ...place, indent: `${place.indent}> ` } : { ...place, isInQuote: true };
 }
 
@@ -117,12 +117,12 @@ function drawQuote(canvas: Canvas, { blocks }: Quote, place: Indent): void {
   const offset = canvas.text.length;
   drawBlocks(canvas, blocks, inQuote(place), '\n\n');
   if (place.isInQuote) return;
-  const said = canvas.text.slice(offset);
-  const type = said.split('\n').length < FOLDED_LINES ? 'blockquote' : 'expandable_blockquote';
-  canvas.entities.push({ type, offset, length: said.length });
+  const text = canvas.text.slice(offset);
+  const type = text.split('\n').length < FOLDED_LINES ? 'blockquote' : 'expandable_blockquote';
+  canvas.entities.push({ type, offset, length: text.length });
 }
 
-/** A table as monospaced lines; the links of its cells follow, since they cannot stand in those. */
+/** Draws a table as monospaced lines, and below it the links of its cells, since monospaced text can contain no links. */
 function drawTable(canvas: Canvas, table: Table, place: Indent): void {
   drawCode(canvas, gridOf(table), undefined);
   const links = [table.header, ...table.rows].flatMap((row) => row.flatMap(linksOf));
@@ -138,7 +138,7 @@ function linksOf(inlines: readonly Inline[]): Inline[] {
   );
 }
 
-/** Code has no indentation but its own: people copy it. */
+/** Draws code without the indentation of its place, since people copy code. */
 function drawCode(canvas: Canvas, text: string, language: string | undefined): void {
   if (canvas.lead !== undefined) canvas.text += `${canvas.lead.trimEnd()}\n`;
   canvas.lead = undefined;
@@ -153,23 +153,23 @@ function drawInlines(canvas: Canvas, inlines: readonly Inline[], place: Indent):
     else if (inline.type === 'time') mark(canvas, timeMark(inline.atMs), () => drawText(canvas, inline.text, place));
     else if ('text' in inline) drawInlineCode(canvas, inline.text, place);
     else if (inline.type !== 'link') drawMarked(canvas, { type: TYPES[inline.type] }, inline.inlines, place);
-    else if (isFound(inline)) drawInlines(canvas, inline.inlines, place);
+    else if (isFoundByClients(inline)) drawInlines(canvas, inline.inlines, place);
     else drawMarked(canvas, { type: 'text_link', url: inline.url }, inline.inlines, place);
   }
 }
 
-/** With the weekday, the date and the minute. */
+/** Clients show the time with its weekday, date and minute, in their own zone. */
 function timeMark(atMs: number): Mark {
   return { type: 'date_time', unix_time: Math.floor(atMs / 1000), date_time_format: 'wDt' };
 }
 
 /** Whether clients find a link themselves: its text is the URL. */
-function isFound({ url, inlines: [only, ...others] }: Inline & { type: 'link' }): boolean {
+function isFoundByClients({ url, inlines: [only, ...others] }: Inline & { type: 'link' }): boolean {
   return others.length === 0 && only?.type === 'text' && only.text === url;
 }
 
 function drawInlineCode(canvas: Canvas, text: string, place: Indent): void {
-  // Code cannot stand in a link, and in a spoiler it would show what is hidden.
+  // A link can contain no code, and code within a spoiler would show the hidden text.
   const isMarked = !place.marks.some((type) => type === 'text_link' || type === 'spoiler');
   if (isMarked) mark(canvas, { type: 'code' }, () => drawText(canvas, text, place));
   else drawText(canvas, text, place);

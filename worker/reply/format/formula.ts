@@ -2,50 +2,50 @@
 export interface Formula {
   raw: string;
   text: string;
-  /** It stands in lines of its own where nothing else is in them. */
+  /** Whether the formula may stand on lines of its own. */
   isDisplay: boolean;
 }
 
-/** Bounded lengths, so that no start of a formula scans the rest of the text; no formula goes across a blank line. */
+/** Lengths are bounded, so that no start of a formula scans the rest of the text. No formula contains a blank line. */
 const DOLLARS = /^\$(?![\s$])((?:\\[^\n]|[^\\$`\n]){1,400})\$(?![\p{Script=Latin}\p{N}${(])/u;
 const DOUBLE_DOLLARS = /^\$\$((?:\\[\s\S]|[^\\$\n]|\n(?![ \t]*\n)){1,4000})\$\$/;
 const ROUND = /^\\\(((?:\\[^()]|[^\\`\n]|\n(?![ \t]*\n)){1,400})\\\)/;
 const SQUARE = /^\\\[((?:\\[^[\]]|[^\\\n]|\n(?![ \t]*\n)){1,4000})\\\]/;
 const ENVIRONMENT = /^\\begin\{([a-z]{1,20}\*?)\}(?:[^\n]|\n(?![ \t]*\n)){0,4000}?\\end\{\1\}/;
-/** The same in a paragraph. */
-const LATE_CHARS_MAX = 400;
+/** The longest display formula within a paragraph. */
+const INLINE_CHARS_MAX = 400;
 const AFTER_LINE = /^[ \t]*(?:\n|$)/;
-/** `\[1\]`, `\[x\]` and `\(see below\)` are brackets that the model escaped. */
+/** A sign of a formula. `\[1\]`, `\[x\]` and `\(see below\)` have none: the model only escaped their brackets. */
 const SIGN = /[\\^_=+<>≤≥≈]/;
 const WORDS = /\p{L}{3,}\s+\p{L}{3,}/u;
 
 /** The formula that fills the lines at the beginning of a text. */
 export function formulaBlock(src: string): Formula | undefined {
   const indent = /^ {0,3}/.exec(src)?.[0] ?? '';
-  const found = displayAt(src.slice(indent.length), [DOUBLE_DOLLARS, SQUARE, ENVIRONMENT]);
-  if (found === undefined) return undefined;
-  const raw = indent + found.raw;
+  const display = displayAt(src.slice(indent.length), [DOUBLE_DOLLARS, SQUARE, ENVIRONMENT]);
+  if (display === undefined) return undefined;
+  const raw = indent + display.raw;
   const after = AFTER_LINE.exec(src.slice(raw.length))?.[0];
-  return after === undefined ? undefined : { ...found, raw: raw + after };
+  return after === undefined ? undefined : { ...display, raw: raw + after };
 }
 
 /** The formula at the beginning of a text that stands in a paragraph, after `before`. */
 export function formulaInline(src: string, before: string): Formula | undefined {
-  if (src.startsWith('\\')) return inBrackets(src, before);
-  // Strict rules, so that "$395k … $483k" and "$HOME and $PATH" are none.
+  if (src.startsWith('\\')) return bracketFormula(src, before);
+  // Strict rules, so that "$395k … $483k" and "$HOME and $PATH" are no formulas.
   if (/[\p{Script=Latin}\p{N}$\\]/u.test(before)) return undefined;
   const display = displayAt(src, [DOUBLE_DOLLARS]);
-  if (display !== undefined && isLate(display)) return display;
+  if (display !== undefined && fitsInline(display)) return display;
   const [raw, text = ''] = DOLLARS.exec(src) ?? [];
   if (raw === undefined || /\s$/.test(text) || isMoney(text)) return undefined;
   return { raw, text, isDisplay: false };
 }
 
-/** `\[…\]` and `\(…\)`. Beside a slash or a quote they belong to a regular expression. */
-function inBrackets(src: string, before: string): Formula | undefined {
+/** Reads `\[…\]` and `\(…\)`. After a slash or a quote, `\(` belongs to a regular expression. */
+function bracketFormula(src: string, before: string): Formula | undefined {
   const display = displayAt(src, [SQUARE]);
   if (display !== undefined)
-    return isLate(display) && (SIGN.test(display.text) || before === '\n') ? display : undefined;
+    return fitsInline(display) && (SIGN.test(display.text) || before === '\n') ? display : undefined;
   const [raw, text = ''] = ROUND.exec(src) ?? [];
   const isText = text.trim() === '' || (WORDS.test(text) && !SIGN.test(text));
   if (raw === undefined || isText || /[\\/'"^|]/.test(before)) return undefined;
@@ -61,8 +61,8 @@ function displayAt(src: string, patterns: readonly RegExp[]): Formula | undefine
   return undefined;
 }
 
-function isLate({ raw, text }: Formula): boolean {
-  return raw.length <= LATE_CHARS_MAX && !text.includes('`');
+function fitsInline({ raw, text }: Formula): boolean {
+  return raw.length <= INLINE_CHARS_MAX && !text.includes('`');
 }
 
 function isMoney(text: string): boolean {

@@ -1,6 +1,6 @@
 import { Marked, type Token, Tokenizer, type TokenizerAndRendererExtension, type Tokens } from 'marked';
 import { type Formula, formulaBlock, formulaInline } from './formula.ts';
-import { charBefore, onlyMarks } from './marks.ts';
+import { charBefore, maskNonMarks } from './marks.ts';
 
 /** Our additions to Markdown, as tokens. */
 export type OwnToken =
@@ -20,7 +20,7 @@ const DETAILS = /^ {0,3}<details(?:\s[^<>]{0,200})?>/i;
 const DETAILS_MARK = /<(\/?)details(?:\s[^<>]{0,200})?>/gi;
 const SUMMARY = /^\s*<summary(?:\s[^<>]{0,200})?>([\s\S]*?)<\/summary>/i;
 const DETAILS_DEPTH_MAX = 8;
-/** A definition counts only when it leads somewhere: `[note]: see below` is text. */
+/** A definition counts only with a URL: `[note]: see below` is text. */
 const DEFINITION = /^ {0,3}\[[^\]\n]{1,200}\]:[ \t]*\n?[ \t]*<?(?:https?|tg|mailto):/i;
 
 interface Extension {
@@ -81,14 +81,14 @@ const EXTENSIONS: Extension[] = [
     level: 'block',
     childTokens: ['summary', 'tokens'],
     tokenizer(src) {
-      const found = detailsAt(src);
-      if (found === undefined) return undefined;
-      const [head = '', summary = ''] = SUMMARY.exec(found.inside) ?? [];
+      const element = detailsAt(src);
+      if (element === undefined) return undefined;
+      const [head = '', summary = ''] = SUMMARY.exec(element.inside) ?? [];
       return {
         type: 'details',
-        raw: found.raw,
+        raw: element.raw,
         summary: this.lexer.inline(summary.trim()),
-        tokens: this.lexer.blockTokens(found.inside.slice(head.length)),
+        tokens: this.lexer.blockTokens(element.inside.slice(head.length)),
       };
     },
   },
@@ -98,7 +98,7 @@ const grammar = new Marked({
   gfm: true,
   extensions: EXTENSIONS as TokenizerAndRendererExtension[],
   tokenizer: {
-    // HTML is shown as it is written: it becomes part of a paragraph.
+    // Without HTML tokens, HTML becomes literal text of a paragraph.
     html: () => undefined,
     def: (src: string): false | undefined => (DEFINITION.test(src) ? false : undefined),
     emStrong(src: string, masked: string, before = '') {
@@ -110,17 +110,15 @@ const grammar = new Marked({
       return border === undefined ? undefined : Tokenizer.prototype.del.call(this, src, masked, border);
     },
   },
-  hooks: { emStrongMask: onlyMarks },
+  hooks: { emStrongMask: maskNonMarks },
 });
 
-/**
- * Reads Markdown into the tokens of `marked`, with our own among them. May throw, e.g. when it is nested too deeply.
- */
+/** Reads Markdown into the tokens of `marked` and our own. May throw, e.g. on Markdown that is nested too deeply. */
 export function tokensOf(markdown: string): Token[] {
   return grammar.lexer(markdown);
 }
 
-/** Where the links of a text lead that are written with a reference (`[text][name]`). */
+/** The URLs of all links that use a reference (`[text][name]`). */
 export function referencedBy(tokens: Token[]): ReadonlySet<string> {
   const hrefs = new Set<string>();
   grammar.walkTokens(tokens, (token) => {
@@ -139,7 +137,7 @@ function formulaToken(formula: Formula | undefined): OwnToken | undefined {
   return formula === undefined ? undefined : { type: 'formula', ...formula };
 }
 
-/** The `<details>` that a text begins with, with those in it; undefined when it is not closed. */
+/** The `<details>` element at the beginning of a text, with nested ones; undefined without its closing tag. */
 function detailsAt(src: string): { raw: string; inside: string } | undefined {
   const opening = DETAILS.exec(src)?.[0];
   if (opening === undefined) return undefined;

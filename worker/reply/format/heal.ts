@@ -1,27 +1,25 @@
 import { isOperator } from './marks.ts';
 
-/**
- * Only what stands after the last blank line can be unfinished; and of a very long paragraph only its end is looked at.
- */
+/** How much of the end may have unfinished marks: the last paragraph, and of a very long one only its end. */
 const TAIL_CHARS_MAX = 4_096;
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 /**
- * Code and escaped characters, in which nothing is a mark; and the marks. Underscores stay as they are until the model
- * closes them: they are more often a part of a name.
+ * Matches escaped characters, code, in which nothing is a mark, and marks. Underscores are no marks here, since an open one is
+ * more often a part of a name.
  */
 const TOKENS = /\\.|(`+)[^`]+?\1(?!`)|(`+|\*{1,3}|~~|\|\|)/gu;
 /** A link whose URL is still being written. */
 const HALF_LINK = /!?\[([^[\]\n]{0,500})\]\([^()\s]{0,2000}$/;
 
 /**
- * Closes what a model has begun and not finished, so that the text so far can be laid out as a preview: bold, code, a
- * spoiler, a link. An unfinished code block needs nothing. Of a mark without text nothing is shown. Pure, total.
+ * Closes the marks that a model has not closed yet, so that the text so far can be laid out as a preview: bold, code, a
+ * spoiler, a link. An unfinished code block needs nothing. Drops a mark without text. Pure, total.
  */
-export function healed(markdown: string): string {
+export function healMarkdown(markdown: string): string {
   if (isInCode(markdown)) return markdown.replace(/\n {0,3}[`~]{1,2}$/, '');
   const start = Math.max(markdown.lastIndexOf('\n\n') + 1, markdown.length - TAIL_CHARS_MAX, 0);
   const tail = markdown.slice(start).trimEnd().replace(HALF_LINK, '$1');
-  return markdown.slice(0, start) + closed(tail);
+  return markdown.slice(0, start) + closeMarks(tail);
 }
 
 function isInCode(markdown: string): boolean {
@@ -34,7 +32,7 @@ function isInCode(markdown: string): boolean {
   return open !== undefined;
 }
 
-function closed(tail: string): string {
+function closeMarks(tail: string): string {
   const open: { mark: string; end: number }[] = [];
   for (const match of tail.matchAll(TOKENS)) {
     const mark = match[2];
@@ -49,7 +47,7 @@ function closed(tail: string): string {
   const last = open.at(-1);
   if (last !== undefined && last.end === tail.length) {
     open.pop();
-    return closed(tail.slice(0, -last.mark.length).trimEnd());
+    return closeMarks(tail.slice(0, -last.mark.length).trimEnd());
   }
   const marks = open.map(({ mark }) => mark).reverse();
   return tail + marks.join('');

@@ -1,9 +1,9 @@
 import type { Token, Tokens } from 'marked';
 import { type Emphasis, type Inline, lettersOf, plain } from '../../../shared/flow/reply.ts';
 import type { OwnToken } from './grammar.ts';
-import { dereferenced, destinationOf, linkUrl } from './link.ts';
+import { decodeReferences, destinationOf, linkUrl } from './link.ts';
 
-/** Marks within marks: what stands deeper is shown as it was written. */
+/** How deeply marks may nest. Deeper ones appear as they were written. */
 const MARKS_DEPTH_MAX = 8;
 const EMPHASIS: Readonly<Record<string, Emphasis>> = {
   strong: 'bold',
@@ -15,7 +15,7 @@ const EMPHASIS: Readonly<Record<string, Emphasis>> = {
 /** The inlines of the tokens of a paragraph, a heading or a cell. */
 export function inlinesOf(tokens: readonly Token[] | undefined, depth = 0): Inline[] {
   const all = tokens ?? [];
-  return joined(all.flatMap((token, at) => inlineOf(token as Tokens.Generic, depth, all[at - 1]?.raw ?? '')));
+  return joinTexts(all.flatMap((token, at) => inlineOf(token as Tokens.Generic, depth, all[at - 1]?.raw ?? '')));
 }
 
 function inlineOf(token: Tokens.Generic, depth: number, before: string): Inline[] {
@@ -24,11 +24,11 @@ function inlineOf(token: Tokens.Generic, depth: number, before: string): Inline[
     case 'strong':
     case 'em':
     case 'spoiler':
-      return emphasised(token, depth);
+      return emphasisOf(token, depth);
     case 'del':
       // One tilde is "about", not a mark: "~5 to ~6".
       return token.raw.startsWith('~~')
-        ? emphasised(token, depth)
+        ? emphasisOf(token, depth)
         : [plain('~'), ...inlinesOf(token.tokens, depth), plain('~')];
     case 'codespan':
       return token.text === '' ? [] : [{ type: 'code', text: token.text }];
@@ -53,11 +53,11 @@ function otherOf(token: Tokens.Generic, depth: number): Inline[] {
   if (token.type === 'noteRef') return [plain(`[${(token as OwnToken & { type: 'noteRef' }).label}]`)];
   if (token.type === 'escape') return [plain(token.text)];
   if (token.tokens !== undefined) return inlinesOf(token.tokens, depth);
-  // The raw text, since the lexer has already read the numeric references of the other.
-  return [plain(dereferenced(token.raw).replace(/(?<![ \t])[ \t]+\n/g, '\n'))];
+  // Use `raw`: in `text`, the lexer has already replaced numeric references.
+  return [plain(decodeReferences(token.raw).replace(/(?<![ \t])[ \t]+\n/g, '\n'))];
 }
 
-function emphasised(token: Tokens.Generic, depth: number): Inline[] {
+function emphasisOf(token: Tokens.Generic, depth: number): Inline[] {
   const inlines = inlinesOf(token.tokens, depth + 1);
   const type = EMPHASIS[token.type];
   return type === undefined || inlines.length === 0 ? [plain(token.raw)] : [{ type, inlines }];
@@ -65,34 +65,34 @@ function emphasised(token: Tokens.Generic, depth: number): Inline[] {
 
 function linkOf(token: Tokens.Link, depth: number, before: string): Inline[] {
   const url = linkUrl(token.href);
-  // A call of an element, `handlers[name](input)`.
+  // Code that calls an element: `handlers[name](input)`.
   if (url === undefined && /\w$/.test(before)) return [plain(token.raw)];
   if (token.autolink) {
     return url === token.text ? [{ type: 'link', url, inlines: [plain(url)] }] : [plain(token.text)];
   }
   const inlines = inlinesOf(token.tokens, depth + 1);
-  return linked(inlines, url, token);
+  return asLink(inlines, url, token);
 }
 
 function imageOf(token: Tokens.Image): Inline[] {
   const url = linkUrl(token.href);
   const text = lettersOf(inlinesOf(token.tokens)) || (url ?? '');
-  return linked(text === '' ? [] : [plain(text)], url, token);
+  return asLink(text === '' ? [] : [plain(text)], url, token);
 }
 
-function linked(inlines: readonly Inline[], url: string | undefined, { href, title, raw }: Tokens.Link | Tokens.Image) {
+function asLink(inlines: readonly Inline[], url: string | undefined, { href, title, raw }: Tokens.Link | Tokens.Image) {
   const text = lettersOf(inlines);
-  const said = title && title !== text ? ` (${dereferenced(title)})` : '';
+  const caption = title && title !== text ? ` (${decodeReferences(title)})` : '';
   const whole: readonly Inline[] =
     url === undefined
       ? [...inlines, plain(destinationOf(href, text))]
       : [{ type: 'link', url, inlines: text.trim() === '' ? [plain(url)] : inlines }];
-  const shown = [...whole, plain(said)];
-  return lettersOf(shown).trim() === '' ? [plain(raw)] : shown;
+  const result = [...whole, plain(caption)];
+  return lettersOf(result).trim() === '' ? [plain(raw)] : result;
 }
 
-/** Neighbouring texts become one. */
-function joined(inlines: readonly Inline[]): Inline[] {
+/** Joins neighbouring texts. */
+function joinTexts(inlines: readonly Inline[]): Inline[] {
   const result: Inline[] = [];
   let texts: string[] = [];
   const flush = () => {

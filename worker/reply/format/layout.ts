@@ -19,17 +19,17 @@ export function layOut(markdown: string, { rich }: LayoutOptions): Part[] {
   const blocks = parse(markdown);
   const parts = isRich(blocks, rich) ? richParts(blocks) : entityParts(blocks);
   if (parts.length > 0 || isBlank(markdown)) return parts;
-  // Marks without text, such as an empty code block: shown as they were written.
+  // The answer has only marks without text, such as an empty code block. Send it as it was written.
   return entityParts([paragraph(plain(markdown.toWellFormed().trim()))]);
 }
 
-/** The parts that are sent instead of one that Telegram refuses for its format. Nothing stands below plain text. */
+/** The parts to send instead of one whose format Telegram refuses; none instead of plain text, the simplest format. */
 export function stepDown({ path, blocks }: Part): Part[] {
   if (path === 'rich') return entityParts(blocks);
   return path === 'entities' ? [{ path: 'plain', blocks }] : [];
 }
 
-/** The plain text of a part: for ledgers, and for versions that know only texts. */
+/** The plain text of a part, for ledgers and for versions that know only texts. */
 export function textOf({ blocks }: Part): string {
   return plainText(blocks);
 }
@@ -64,12 +64,12 @@ function richParts(blocks: readonly Block[]): Part[] {
   );
 }
 
-/** Blocks as texts with entities. */
+/** Lays out blocks as texts with entities. */
 export function entityParts(blocks: readonly Block[]): Part[] {
   return pack(blocks, ENTITIES).map((each) => ({ path: 'entities', blocks: each }));
 }
 
-/** Telegram's limit for a text message, in UTF-16 units. */
+/** Bot API, `sendMessage`: 4,096 UTF-16 units after entity parsing. */
 export const MESSAGE_CHARS_MAX = 4_096;
 
 /**

@@ -3,12 +3,11 @@ const INTERNAL = /^tg:\/\/[a-z0-9_-]+(?:[/?#]\S*)?$/i;
 const WEB = /^https?:\/\/\S+$/i;
 
 /**
- * The URL that Telegram takes as a link, or undefined. Telegram refuses the whole message for any other: a relative
- * one, an unknown scheme (`mailto:` too: an address stays text, which clients recognise), a host without a dot such as
- * `localhost`.
+ * The URL of a link if Telegram takes it, else undefined. Telegram refuses the whole message for a relative URL, unknown scheme
+ * or a host without a dot, such as `localhost`. A `mailto:` address stays text, in which clients recognise it.
  */
 export function linkUrl(href: string): string | undefined {
-  const url = dereferenced(href).trim();
+  const url = decodeReferences(href).trim();
   if (url.length > URL_CHARS_MAX) return undefined;
   if (INTERNAL.test(url)) return url;
   if (!WEB.test(url) || !URL.canParse(url)) return undefined;
@@ -16,9 +15,9 @@ export function linkUrl(href: string): string | undefined {
   return /[^.]\.[^.]|:/.test(hostname) ? url : undefined;
 }
 
-/** The words after a text that cannot be a link: where it leads, unless that adds nothing. */
+/** The destination in brackets, for a text that cannot be a link; empty if it adds nothing to the text. */
 export function destinationOf(href: string, text: string): string {
-  const place = dereferenced(href)
+  const place = decodeReferences(href)
     .trim()
     .replace(/^mailto:/i, '');
   return place === '' || place === text.trim() || place.startsWith('#') ? '' : ` (${place})`;
@@ -42,10 +41,10 @@ const NAMED: Readonly<Record<string, string>> = {
 const REFERENCE = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-z]{2,6}));/g;
 
 /**
- * Replaces HTML's character references, once: numbers, and the names that models use (NAMED). What they say is not read
- * again (`&amp;lt;` is `&lt;`), and any other name stays as it is.
+ * Replaces HTML's character references, once (`&amp;lt;` becomes `&lt;`): numbers, and the names that models use (NAMED). Any
+ * other name stays as it is.
  */
-export function dereferenced(text: string): string {
+export function decodeReferences(text: string): string {
   if (!text.includes('&')) return text;
   return text.replace(REFERENCE, (whole, decimal, hex, name: string | undefined) => {
     if (name !== undefined) return NAMED[name] ?? whole;

@@ -1,27 +1,27 @@
 /**
- * Two equal runs with text between them: a pair of marks, unless it belongs to an expression. CommonMark decides by the
+ * Two equal runs with text between them: a pair of marks, unless the runs belong to an expression. CommonMark decides by the
  * spaces and the punctuation beside a run instead: it takes `**Label:**text` for text, in any script, and `2*3*4` for a
  * mark.
  */
 const PAIR = /(?<!\*)(\*{1,3})(?![\s*])([^*]*?[^\s*])\1(?!\*)|(?<!~)(~~)(?![\s~])([^~]*?[^\s~])~~(?!~)/gu;
-/** How deep pairs may stand in each other and still be found here; for deeper ones CommonMark's rule holds. */
+/** How deeply pairs may nest. CommonMark's rule decides deeper ones. */
 const PASSES_MAX = 4;
-/** Letters, digits and brackets of ASCII: between them stand operators. Other scripts put spaces around an operator. */
+/** ASCII letters, digits and brackets, which an operator may stand between. Other scripts put spaces around operators. */
 const OPERAND_END = /[\w)\]]$/;
 const OPERAND_START = /^[\w([]/;
 /** A run without a partner that is an operator or a part of a path. */
 const OPERATOR = /(?<=[\w)\]])\*{1,3}(?=[\w([])|(?<=\/)\*{1,3}|\*{1,3}(?=\/)/g;
-/** A bracket or a quote that opens something does not end a marked text. */
+/** An opening bracket or quote at the end, which no marked text has. */
 const OPENING_LAST = /[\p{Ps}\p{Pi}]$|(?:^|[\s=,\p{Ps}])["']$/u;
 /** In code, the end of an operand or an operator, such as in `=*pointer`. */
 const CODE_END = /[\w)\]=+\-/<>&|^@,\\$#]$/;
-/** The parser shows code and links as letters in square brackets. */
+/** A word. In the parser's mask, code and links are letters in square brackets. */
 const WORD = /^[[\]\p{L}\p{N}._'’-]+$/u;
 const WORDS = /^[[\]\p{L}\p{N}\s._'’:,-]+$/u;
 const PUNCTUATION_FIRST = /^(?![*~_])[\p{P}\p{S}]/u;
 const PUNCTUATION_LAST = /(?![*~_])[\p{P}\p{S}]$/u;
 
-/** A word with underscores, or underscores alone. */
+/** A word with underscores, or only underscores. */
 const UNDERSCORED = /\w*_\w*/g;
 /** Text before and after a word that makes the word a part of code, e.g. `self._x`, `_f(`. */
 const CODE_BEFORE = /[\w)\]](?:[./\\]|->|::)$|[$@#&]$/;
@@ -38,14 +38,14 @@ interface Pair {
 }
 
 /**
- * The text that the parser looks for marks in, as long as the one given. Asterisks, tildes and underscores that are no
- * marks are letters there, and so is punctuation that would keep a mark from beginning or ending.
+ * The text in which the parser looks for marks, as long as the given one. Letters replace asterisks, tildes and underscores
+ * that are no marks, and punctuation that would keep a mark from beginning or ending.
  */
-export function onlyMarks(text: string): string {
-  return withPairs(text.replace(UNDERSCORED, withoutName));
+export function maskNonMarks(text: string): string {
+  return withPairs(text.replace(UNDERSCORED, maskName));
 }
 
-/** The character before the mark that a text begins with; undefined where `masked`, which ends with it, has no mark. */
+/** The character before the mark that `src` begins with; undefined if the mask, which ends with `src`, has no mark there. */
 export function charBefore(src: string, masked: string, before: string): string | undefined {
   const at = masked.length - src.length;
   if (masked[at] !== src[0]) return undefined;
@@ -57,21 +57,21 @@ export function isOperator(before: string, after: string): boolean {
   return /[\w)\]]$|\w\($/.test(before) && OPERAND_START.test(after);
 }
 
-/** Inner pairs are found first: `rest` is the text without the runs that are decided. */
-function withPairs(text: string): string {
-  const units = text.split('');
-  let rest = text;
+/** Decides about pairs, inner ones first. In `rest`, letters replace the runs of decided pairs. */
+function withPairs(source: string): string {
+  const units = source.split('');
+  let rest = source;
   for (let pass = 0; pass < PASSES_MAX; pass += 1) {
-    const seen = rest;
-    rest = seen.replace(PAIR, (whole, stars, starred, tildes, struck, at: number) => {
+    const text = rest;
+    rest = text.replace(PAIR, (whole, stars, starred, tildes, struck, at: number) => {
       const run: string = stars ?? tildes;
       const end = at + whole.length;
-      const pair = { run, before: seen.slice(at - 1, at), inside: starred ?? struck, after: seen.slice(end, end + 1) };
+      const pair = { run, before: text.slice(at - 1, at), inside: starred ?? struck, after: text.slice(end, end + 1) };
       if (isPair(pair)) letBeginAndEnd(units, at, pair);
       else units.fill('a', at, at + run.length).fill('a', end - run.length, end);
       return 'a'.repeat(run.length) + pair.inside + 'a'.repeat(run.length);
     });
-    if (rest === seen) break;
+    if (rest === text) break;
   }
   for (const { 0: run, index } of rest.matchAll(OPERATOR)) units.fill('a', index, index + run.length);
   return units.join('');
@@ -110,7 +110,7 @@ function letBeginAndEnd(units: string[], at: number, { run, before, inside }: Pa
   if (first !== '' && /[^\s*~_]/.test(before)) units[at - 1] = BORDER;
 }
 
-function withoutName(word: string, at: number, text: string): string {
+function maskName(word: string, at: number, text: string): string {
   const [, lead = '', core = '', trail = ''] = /^(_*)(.*?)(_*)$/.exec(word) ?? [];
   const before = text.slice(Math.max(0, at - 3), at);
   const after = text.slice(at + word.length, at + word.length + 3);

@@ -14,58 +14,56 @@ import { minus, type Ruler, sizeWithin } from './ruler.ts';
 import { cutTable } from './table-cuts.ts';
 
 /**
- * Splits blocks into those of single messages, each within the ruler's limit: between blocks, else between items and
- * rows, else in a text. Linear: no block is measured that is far larger than a message. Ends for every tree.
+ * Splits blocks into messages within the ruler's limit: between blocks, else between items and rows, else in a text. Linear,
+ * since it does not measure a block that is far larger than a message. Ends for every tree.
  */
 export function pack(blocks: readonly Block[], ruler: Ruler): (readonly Block[])[] {
   const messages: (readonly Block[])[] = [];
   let rest = blocks;
   while (rest.length > 0) {
-    const { head, rest: after } = take(rest, { ruler, left: ruler.limit, place: TOP, isEmpty: true });
+    const { head, rest: after } = take(rest, { ruler, space: ruler.limit, place: TOP, isEmpty: true });
     if (!isBlank(plainText(head))) messages.push(head);
-    // No piece of the first block fits: its text without any marks can always be cut.
+    // If no piece of the first block fits, go on with its plain text, which can always be cut.
     rest = head.length > 0 ? after : [paragraph(plain(plainText(after.slice(0, 1)))), ...after.slice(1)];
   }
   return messages;
 }
 
-/** Fills a message. */
+/** Fills one message with the first blocks. */
 function take(blocks: readonly Block[], room: Room): Cut {
   const { ruler, place } = room;
   const head: Block[] = [];
-  let left = room.left;
+  let { space } = room;
   for (const [index, block] of blocks.entries()) {
-    const size = sizeWithin(ruler, block, left, place);
+    const size = sizeWithin(ruler, block, space, place);
     if (size !== undefined) {
       head.push(block);
-      left = minus(left, size);
+      space = minus(space, size);
       continue;
     }
     const isEmpty = room.isEmpty && head.length === 0;
     const others = blocks.slice(index + 1);
     const isAfterTitle = head.length > 0 && head.every(({ type }) => type === 'heading');
-    const isCut = isEmpty || isAfterTitle || isWorthACut(block, { ...room, left });
-    if (!isCut) return settled(head, [block, ...others]);
-    const cut = cutBlock(block, { ...room, left, isEmpty });
+    const isCut = isEmpty || isAfterTitle || isWorthACut(block, { ...room, space });
+    if (!isCut) return moveLastHeading(head, [block, ...others]);
+    const cut = cutBlock(block, { ...room, space, isEmpty });
     const isChanged = isEmpty && cut.head.length === 0 && cut.rest[0] !== block;
     if (isChanged) return take([...cut.rest, ...others], room);
-    return settled([...head, ...cut.head], [...cut.rest, ...others]);
+    return moveLastHeading([...head, ...cut.head], [...cut.rest, ...others]);
   }
   return { head, rest: [] };
 }
 
-/** A heading does not stand at the end of a message. */
-function settled(head: readonly Block[], rest: readonly Block[]): Cut {
+/** Moves a heading from the end of a message to the next one. */
+function moveLastHeading(head: readonly Block[], rest: readonly Block[]): Cut {
   const last = head.at(-1);
   if (last?.type !== 'heading' || head.length < 2) return { head, rest };
   return { head: head.slice(0, -1), rest: [last, ...rest] };
 }
 
-/**
- * The message is still half empty, and the block is one that has seams, or would not fit into the next message either.
- */
-function isWorthACut(block: Block, { ruler, left, place }: Room): boolean {
-  if (ruler.limit.some((limit, index) => (left[index] ?? 0) * 2 < limit)) return false;
+/** Whether to cut a block: the message is at least half empty, and the block has seams or is too large for a whole message. */
+function isWorthACut(block: Block, { ruler, space, place }: Room): boolean {
+  if (ruler.limit.some((limit, index) => (space[index] ?? 0) * 2 < limit)) return false;
   const hasSeams = block.type === 'list' || block.type === 'quote' || block.type === 'details';
   return hasSeams || sizeWithin(ruler, block, ruler.limit, place) === undefined;
 }
@@ -93,17 +91,17 @@ function cutBlock(block: Block, room: Room): Cut {
 }
 
 function cutQuote(quote: Quote, room: Room): Cut {
-  return cutInside(quote, take(quote.blocks, framed(room, { place: inQuote(room.place) })));
+  return cutInside(quote, take(quote.blocks, roomInside(room, { place: inQuote(room.place) })));
 }
 
-/** The rest has the same summary, unless that is so long that it becomes a paragraph. */
+/** Cuts details. The rest has the same summary. A summary that is too long becomes a paragraph instead. */
 function cutDetails(details: Details, room: Room): Cut {
   const { ruler, place, isEmpty } = room;
   const title = paragraph({ type: 'bold', inlines: details.summary });
   const quarter = ruler.limit.map((limit) => limit / 4);
   const size = sizeWithin(ruler, title, quarter, place);
   if (size === undefined) return { head: [], rest: isEmpty ? [title, ...details.blocks] : [details] };
-  const inside = take(details.blocks, framed(room, { left: minus(room.left, size) }));
+  const inside = take(details.blocks, roomInside(room, { space: minus(room.space, size) }));
   return cutInside(details, inside);
 }
 
@@ -113,11 +111,11 @@ function cutInside(block: Quote | Details, { head, rest }: Cut): Cut {
 }
 
 function cutList(list: List, room: Room): Cut {
-  let left = room.left;
+  let { space } = room;
   for (const [index, item] of list.items.entries()) {
-    const size = sizeWithin(room.ruler, part(list, index, index + 1), left, room.place);
-    if (size === undefined) return cutAtItem(list, index, item, { ...room, left });
-    left = minus(left, size);
+    const size = sizeWithin(room.ruler, sliceList(list, index, index + 1), space, room.place);
+    if (size === undefined) return cutAtItem(list, index, item, { ...room, space });
+    space = minus(space, size);
   }
   return { head: [list], rest: [] };
 }
@@ -127,20 +125,22 @@ function cutAtItem(list: List, index: number, item: Item, room: Room): Cut {
   const isEmpty = room.isEmpty && index === 0;
   if (isEmpty || isWorthACut(list, room)) {
     const place = inItem(room.place, markerOf(list, index, item));
-    const { head, rest } = take(item.blocks, framed(room, { place, isEmpty }));
+    const { head, rest } = take(item.blocks, roomInside(room, { place, isEmpty }));
     const items = [...list.items.slice(0, index), { ...item, blocks: head }];
-    const after = index + 1 < list.items.length ? [part(list, index + 1)] : [];
+    const after = index + 1 < list.items.length ? [sliceList(list, index + 1)] : [];
     if (head.length > 0) return { head: [{ ...list, items }], rest: [...rest, ...after] };
   }
-  return index === 0 ? { head: [], rest: [list] } : { head: [part(list, 0, index)], rest: [part(list, index)] };
+  return index === 0
+    ? { head: [], rest: [list] }
+    : { head: [sliceList(list, 0, index)], rest: [sliceList(list, index)] };
 }
 
-/** The items of a list from one to before another, with their numbers. */
-function part(list: List, from: number, to?: number): List {
+/** The items of a list from index `from` to before `to`, with their numbers. */
+function sliceList(list: List, from: number, to?: number): List {
   return { ...list, ...(list.start !== undefined && { start: list.start + from }), items: list.items.slice(from, to) };
 }
 
-function framed(room: Room, change: Partial<Room>): Room {
+function roomInside(room: Room, change: Partial<Room>): Room {
   const inner = { ...room, ...change };
-  return { ...inner, left: minus(inner.left, room.ruler.frame) };
+  return { ...inner, space: minus(inner.space, room.ruler.frame) };
 }

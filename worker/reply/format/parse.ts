@@ -16,7 +16,7 @@ import { type OwnToken, referencedBy, tokensOf } from './grammar.ts';
 import { inlinesOf } from './inline.ts';
 import { isReadable, piecesOf } from './pieces.ts';
 
-/** Blocks within blocks: what stands deeper is shown as it was written. */
+/** How deeply blocks may nest. Deeper ones appear as they were written. */
 const BLOCKS_DEPTH_MAX = 16;
 const TAB_COLUMNS = 4;
 const LANGUAGE = /^[^\s`]{1,32}$/;
@@ -28,15 +28,15 @@ interface Note {
 }
 
 interface Reading {
-  /** Where references lead; a definition that none uses is shown. */
+  /** The URLs that references use. A definition of any other URL is text. */
   referenced: ReadonlySet<string>;
   defined: Set<string>;
   notes: Note[];
 }
 
 /**
- * Reads the Markdown of a model. Total: no text makes it throw, take long, or lose a word. What is too deeply nested,
- * or defeats the parser, becomes paragraphs of the text as it was written.
+ * Reads the Markdown of a model. Total: no text makes it throw, take long, or lose a word. Text that nests too deeply, or on
+ * which the parser fails, becomes paragraphs as it was written.
  */
 export function parse(markdown: string): readonly Block[] {
   const text = markdown.toWellFormed().replaceAll(/\r\n?/g, '\n');
@@ -44,18 +44,18 @@ export function parse(markdown: string): readonly Block[] {
 }
 
 function parsePiece(text: string): readonly Block[] {
-  if (!isReadable(text)) return asWritten(text);
+  if (!isReadable(text)) return rawParagraphs(text);
   try {
     const tokens = tokensOf(text);
     const reading: Reading = { referenced: referencedBy(tokens), defined: new Set(), notes: [] };
     const blocks = blocksOf(tokens, reading, 0);
     return [...blocks, ...notesOf(reading.notes)];
   } catch {
-    return asWritten(text);
+    return rawParagraphs(text);
   }
 }
 
-function asWritten(text: string): Block[] {
+function rawParagraphs(text: string): Block[] {
   return text.split(/\n{2,}/).flatMap((each) => prose([plain(each.trim())]));
 }
 
@@ -78,7 +78,7 @@ function blockOf(token: Tokens.Generic, reading: Reading, depth: number): Block[
     case 'code':
       return codeOf(token as Tokens.Code);
     case 'blockquote':
-      return filled({ type: 'quote', blocks: blocksOf(token.tokens, reading, depth + 1) });
+      return withoutEmpty({ type: 'quote', blocks: blocksOf(token.tokens, reading, depth + 1) });
     case 'list':
       return listOf(token as Tokens.List, reading, depth);
     case 'table':
@@ -101,12 +101,12 @@ function ownOf(token: OwnToken | Tokens.Generic, reading: Reading, depth: number
   if (token.type === 'details') {
     const summary = trimmed(inlinesOf(token.summary));
     const blocks = blocksOf(token.tokens, reading, depth + 1);
-    return filled({ type: 'details', summary: lettersOf(summary) === '' ? [plain('…')] : summary, blocks });
+    return withoutEmpty({ type: 'details', summary: lettersOf(summary) === '' ? [plain('…')] : summary, blocks });
   }
   return 'tokens' in token && token.tokens ? proseOf(token.tokens as Token[]) : prose([plain(token.raw)]);
 }
 
-/** A paragraph; a display formula that has its own lines in it stands between two. */
+/** A paragraph. A display formula on lines of its own splits it into two. */
 function proseOf(tokens: readonly Token[]): Block[] {
   const at = tokens.findIndex(
     (token, index) =>
@@ -121,13 +121,13 @@ function proseOf(tokens: readonly Token[]): Block[] {
   return [...before, { type: 'formula', text: formula.text }, ...proseOf(tokens.slice(at + 1))];
 }
 
-/** A paragraph, or nothing when there is nothing to see. */
+/** A paragraph, or nothing if it is blank. */
 function prose(inlines: readonly Inline[]) {
-  const shown = trimmed(inlines);
-  return isBlank(lettersOf(shown)) ? [] : [paragraph(...shown)];
+  const content = trimmed(inlines);
+  return isBlank(lettersOf(content)) ? [] : [paragraph(...content)];
 }
 
-function filled(block: Block & { readonly blocks: readonly Block[] }): Block[] {
+function withoutEmpty(block: Block & { readonly blocks: readonly Block[] }): Block[] {
   if (block.blocks.length > 0) return [block];
   return block.type === 'details' && lettersOf(block.summary) !== '…' ? prose(block.summary) : [];
 }
@@ -135,7 +135,7 @@ function filled(block: Block & { readonly blocks: readonly Block[] }): Block[] {
 function codeOf({ lang, text }: Tokens.Code): Block[] {
   const [name = '', ...about] = (lang ?? '').trim().split(/\s+/);
   if (name === 'math') return isBlank(text) ? [] : [{ type: 'formula', text: text.trim() }];
-  // `js title="x"` says something about the code; a sentence after the fence is a part of it.
+  // `js title="x"` describes the code; a sentence after the fence belongs to the code.
   const isInfo = LANGUAGE.test(name) && (about.length === 0 || about.every((word) => /[={}"]/.test(word)));
   const code = withoutTabs(isInfo || name === '' ? text : `${lang}\n${text}`)
     .replace(/^(?: *\n)+/, '')
@@ -144,7 +144,7 @@ function codeOf({ lang, text }: Tokens.Code): Block[] {
   return [{ type: 'code', text: code, ...(isInfo && name !== '' && { language: name }) }];
 }
 
-/** Telegram shows a tab as one space. */
+/** Expands tabs, which Telegram would show as one space. */
 function withoutTabs(code: string): string {
   if (!code.includes('\t')) return code;
   return code
@@ -166,7 +166,7 @@ function listOf(token: Tokens.List, reading: Reading, depth: number): Block[] {
   return [{ type: 'list', ...(token.ordered && { start: Number(token.start) }), items }];
 }
 
-/** A definition that references use is shown by them; any other is text. */
+/** The first definition of a name disappears if references use it; any other one is text. */
 function definitionOf({ href, tag, raw }: Tokens.Def, { referenced, defined }: Reading): Block[] {
   if (referenced.has(href) && !defined.has(tag)) {
     defined.add(tag);
@@ -175,23 +175,23 @@ function definitionOf({ href, tag, raw }: Tokens.Def, { referenced, defined }: R
   return prose([plain(raw)]);
 }
 
-/** Footnotes stand at the end: numbered if they are numbered 1, 2, 3…, else each with its label. */
+/** The list of footnotes at the end: numbered if their labels are 1, 2, 3…, else each with its label. */
 function notesOf(notes: readonly Note[]): Block[] {
   if (notes.length === 0) return [];
   const areNumbered = notes.every(({ label }, index) => label === String(index + 1));
   const items = notes.map(({ label, blocks }) => ({
-    blocks: areNumbered ? blocks : labelled(label, blocks),
+    blocks: areNumbered ? blocks : addLabel(label, blocks),
   }));
   return [{ type: 'list', ...(areNumbered && { start: 1 }), items, isNotes: true }];
 }
 
-function labelled(label: string, [first, ...others]: readonly Block[]): Block[] {
+function addLabel(label: string, [first, ...others]: readonly Block[]): Block[] {
   const mark = plain(`[${label}] `);
   if (first?.type === 'paragraph') return [paragraph(mark, ...first.inlines), ...others];
   return [paragraph(mark), ...(first === undefined ? [] : [first]), ...others];
 }
 
-/** The table of a token. The lexer drops cells beyond the header's last; here the table gets wider instead. */
+/** The table of a token. The lexer drops cells beyond the header's last one; here they widen the table. */
 function tableOf(token: Tokens.Table): Table {
   const lines = token.raw.split('\n').slice(2);
   const rows = token.rows.map((cells, index) => [
@@ -201,9 +201,9 @@ function tableOf(token: Tokens.Table): Table {
   const columns = Math.max(token.header.length, ...rows.map((row) => row.length));
   return {
     type: 'table',
-    header: padded(token.header.map(cellOf), columns),
+    header: padRow(token.header.map(cellOf), columns),
     align: Array.from({ length: columns }, (_, column): Align => token.align[column] ?? 'left'),
-    rows: rows.map((row) => padded(row, columns)),
+    rows: rows.map((row) => padRow(row, columns)),
   };
 }
 
@@ -211,15 +211,15 @@ function cellOf({ tokens }: Tokens.TableCell): Cell {
   return trimmed(inlinesOf(tokens));
 }
 
-function extraCells(line: string, known: number): Cell[] {
+function extraCells(line: string, columns: number): Cell[] {
   const cells = line.trim().replace(/^\|/, '').split(CELL_BORDER);
   if (cells.at(-1)?.trim() === '') cells.pop();
-  return cells.slice(known).map((text) => {
+  return cells.slice(columns).map((text) => {
     const [token] = tokensOf(text.trim());
     return trimmed(inlinesOf(token !== undefined && 'tokens' in token ? token.tokens : []));
   });
 }
 
-function padded(row: readonly Cell[], columns: number): Cell[] {
+function padRow(row: readonly Cell[], columns: number): Cell[] {
   return Array.from({ length: columns }, (_, column) => row[column] ?? []);
 }

@@ -1,11 +1,11 @@
 import { graphemePrefix } from '../../../shared/base/text.ts';
 
-/** Markdown that is read at once: its parser is not linear for every text. */
+/** The most that the parser reads at once, since its time is not linear for every text. */
 const PIECE_CHARS_MAX = 64 * 1024;
-/** Quotes and lists within each other; the parser calls itself for each. */
+/** How deeply quotes and lists may nest; the parser calls itself for each. */
 const NESTING_MAX = 60;
 const INDENT_MAX = 4 * NESTING_MAX;
-/** Characters that may begin a mark, in lines without a blank one between them. */
+/** How many characters of a paragraph may begin a mark. */
 const MARKS_MAX = 4_000;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)$/;
@@ -20,8 +20,8 @@ interface Line {
 }
 
 /**
- * Cuts a long text into pieces that can be read one by one: at blank lines, else at any line; a code block that a cut
- * goes through is closed and reopened. A short text is its own only piece.
+ * Cuts a long text into pieces that can be read one by one: at blank lines, else at any line. Closes and reopens a code block
+ * at a cut. A short text is a single piece.
  */
 export function piecesOf(text: string, maxChars = PIECE_CHARS_MAX): string[] {
   if (text.length <= maxChars) return [text];
@@ -54,8 +54,8 @@ export function piecesOf(text: string, maxChars = PIECE_CHARS_MAX): string[] {
 }
 
 /**
- * Whether a parser can be expected to read a text: no quotes and lists nested more deeply than anybody means, and no
- * paragraph of thousands of marks, for which its time grows with their square.
+ * Whether the parser can read a text in time: its quotes and lists do not nest too deeply, and no paragraph has thousands of
+ * marks. The parser's time grows with the square of the marks.
  */
 export function isReadable(text: string): boolean {
   let marks = 0;
@@ -80,7 +80,7 @@ function* linesOf(text: string, maxChars: number): Generator<Line> {
     const open = fence;
     if (marker !== '' && open === undefined && !(marker.startsWith('`') && about.includes('`'))) fence = line;
     else if (open !== undefined && marker.startsWith(markerOf(open)) && about.trim() === '') fence = undefined;
-    // A line that opens a block may stand at a cut; only what is inside needs the block reopened.
+    // A cut before the line that opens a block needs no reopening, only a cut inside the block.
     for (const part of partsOf(line, maxChars)) yield { text: part, fence: fence === undefined ? undefined : open };
   }
 }

@@ -4,11 +4,11 @@ import { type RichBlock, richBlocks } from './rich.ts';
 
 /** The size of a rich message, by each of its limits. */
 interface RichSize {
-  /** Characters that can be seen, as code points. */
+  /** Visible characters, as code points. */
   chars: number;
   /** Blocks, items of lists and rows of tables. */
   blocks: number;
-  /** Pieces of text with a mark of their own or between such. */
+  /** Texts and the marks on them, each counted as one. */
   runs: number;
   /** How deeply blocks stand within each other. A list and its items count as two. */
   depth: number;
@@ -18,7 +18,7 @@ interface RichSize {
 
 /**
  * The server takes more characters (32,768), but clients fold a message at about 7,350, some without a way to unfold
- * it. It cuts text in silence beyond about 5,800 runs.
+ * it. The server silently cuts text beyond about 5,800 runs.
  */
 export const RICH_MAX: RichSize = { chars: 7_000, blocks: 500, runs: 4_000, depth: 16, columns: 20 };
 
@@ -30,51 +30,51 @@ export function fitsRich(blocks: readonly Block[]): boolean {
   );
 }
 
-/** Whether blocks could be rich messages when they are split: what splitting cannot mend is depth and columns. */
+/** Whether blocks can be rich messages once they are split. A split reduces neither depth nor columns. */
 export function hasRichShape({ depth, columns }: Pick<RichSize, 'depth' | 'columns'>): boolean {
   return depth <= RICH_MAX.depth && columns <= RICH_MAX.columns;
 }
 
 export function richSize(blocks: readonly RichBlock[]): RichSize {
-  return blocks.reduce((sum, block) => joined(sum, blockSize(block)), size({}));
+  return blocks.reduce((sum, block) => addSizes(sum, blockSize(block)), size({}));
 }
 
 function blockSize(block: RichBlock): RichSize {
   const own = size({ blocks: 1, depth: 1 });
   switch (block.type) {
     case 'mathematical_expression':
-      return joined(own, size({ chars: pointsOf(block.expression), runs: 1 }));
+      return addSizes(own, size({ chars: pointsOf(block.expression), runs: 1 }));
     case 'blockquote':
-      return joined(own, deeper(richSize(block.blocks), 1));
+      return addSizes(own, addDepth(richSize(block.blocks), 1));
     case 'details':
-      return [textSize(block.summary), deeper(richSize(block.blocks), 1)].reduce(joined, own);
+      return [textSize(block.summary), addDepth(richSize(block.blocks), 1)].reduce(addSizes, own);
     case 'list':
       return block.items
-        .map(({ blocks }) => joined(size({ blocks: 1 }), deeper(richSize(blocks), 2)))
-        .reduce(joined, own);
+        .map(({ blocks }) => addSizes(size({ blocks: 1 }), addDepth(richSize(blocks), 2)))
+        .reduce(addSizes, own);
     case 'table':
       return block.cells
         .map((row) =>
-          row.map(({ text }) => textSize(text ?? '')).reduce(joined, size({ blocks: 1, columns: row.length })),
+          row.map(({ text }) => textSize(text ?? '')).reduce(addSizes, size({ blocks: 1, columns: row.length })),
         )
-        .reduce(joined, own);
+        .reduce(addSizes, own);
     default:
-      return 'text' in block ? joined(own, textSize(block.text)) : own;
+      return 'text' in block ? addSizes(own, textSize(block.text)) : own;
   }
 }
 
 function textSize(text: RichText): RichSize {
   if (typeof text === 'string') return size({ chars: pointsOf(text), runs: 1 });
-  if (Array.isArray(text)) return text.map(textSize).reduce(joined, size({}));
+  if (Array.isArray(text)) return text.map(textSize).reduce(addSizes, size({}));
   if ('expression' in text) return size({ chars: pointsOf(text.expression), runs: 1 });
-  return joined(size({ runs: 1 }), 'text' in text ? textSize(text.text) : size({}));
+  return addSizes(size({ runs: 1 }), 'text' in text ? textSize(text.text) : size({}));
 }
 
 function size(some: Partial<RichSize>): RichSize {
   return { chars: 0, blocks: 0, runs: 0, depth: 0, columns: 0, ...some };
 }
 
-function joined(a: RichSize, b: RichSize): RichSize {
+function addSizes(a: RichSize, b: RichSize): RichSize {
   return {
     chars: a.chars + b.chars,
     blocks: a.blocks + b.blocks,
@@ -84,7 +84,7 @@ function joined(a: RichSize, b: RichSize): RichSize {
   };
 }
 
-function deeper(inner: RichSize, levels: number): RichSize {
+function addDepth(inner: RichSize, levels: number): RichSize {
   return { ...inner, depth: inner.depth + levels };
 }
 

@@ -1,7 +1,7 @@
 import type { InputRichBlock, InputRichBlockListItem, RichBlockTableCell, RichText } from '@grammyjs/types';
 import type { Block, Cell, Details, Emphasis, Inline, Item, List, Table } from '../../../shared/flow/reply.ts';
 
-/** A block of a rich message; ours bring no files. */
+/** A block of a rich message without files. */
 export type RichBlock = InputRichBlock<never>;
 
 const TYPES = {
@@ -12,8 +12,8 @@ const TYPES = {
 } as const satisfies Record<Emphasis, string>;
 
 /**
- * Draws blocks as those of a rich message. Nothing empty is among them, since Telegram refuses it; a formula within
- * details is code, since it crashes Telegram Desktop. Pure, total.
+ * Draws blocks as those of a rich message. Drops empty ones, which Telegram refuses. Draws a formula within details as code,
+ * since it would crash Telegram Desktop. Pure, total.
  */
 export function richBlocks(blocks: readonly Block[], isInDetails = false): RichBlock[] {
   return blocks.flatMap((block) => richBlock(block, isInDetails));
@@ -52,11 +52,11 @@ function pre(text: string, language: string | undefined): RichBlock[] {
 }
 
 function richList({ items, start }: List, isInDetails: boolean): RichBlock[] {
-  const shown = items.flatMap((item, index) => {
+  const richItems = items.flatMap((item, index) => {
     const number = start === undefined ? undefined : start + index;
     return richItem(item, number, isInDetails);
   });
-  return shown.length === 0 ? [] : [{ type: 'list', items: shown }];
+  return richItems.length === 0 ? [] : [{ type: 'list', items: richItems }];
 }
 
 function richItem(
@@ -64,11 +64,11 @@ function richItem(
   number: number | undefined,
   isInDetails: boolean,
 ): InputRichBlockListItem<never>[] {
-  const shown = richBlocks(blocks, isInDetails);
-  if (shown.length === 0) return [];
+  const content = richBlocks(blocks, isInDetails);
+  if (content.length === 0) return [];
   return [
     {
-      blocks: shown,
+      blocks: content,
       ...(checked !== undefined && { has_checkbox: true }),
       ...(checked === true && { is_checked: true }),
       ...(number !== undefined && { value: number, type: '1' }),
@@ -88,12 +88,12 @@ function richTable({ header, rows, align }: Table, isInDetails: boolean): RichBl
 }
 
 function richDetails({ summary, blocks }: Details): RichBlock[] {
-  const shown = richBlocks(blocks, true);
-  if (shown.length === 0) return richBlock({ type: 'paragraph', inlines: summary }, true);
-  return [{ type: 'details', summary: richText(summary, true), blocks: shown }];
+  const content = richBlocks(blocks, true);
+  if (content.length === 0) return richBlock({ type: 'paragraph', inlines: summary }, true);
+  return [{ type: 'details', summary: richText(summary, true), blocks: content }];
 }
 
-/** '' when there is no text. */
+/** The text of inlines; '' if it is empty. */
 function richText(inlines: readonly Inline[], isInDetails: boolean): RichText {
   const texts = inlines.map((inline) => richInline(inline, isInDetails)).filter((text) => text !== '');
   return texts.length > 1 ? texts : (texts[0] ?? '');

@@ -1,23 +1,20 @@
 import { type Align, type Cell, lettersOf, type Table } from '../../../shared/flow/reply.ts';
-import { widthOf, wrapped } from './width.ts';
+import { widthOf, wrapLines } from './width.ts';
 
-/**
- * About what a phone shows in one line of monospaced text; a wider one is broken by the client, and the columns with
- * it.
- */
+/** About the width of a phone's line of monospaced text. Clients break a longer line, and with it the columns. */
 export const GRID_COLUMNS = 40;
 const COLUMN_MIN = 8;
 const BORDER = ' | ';
 
-/** The widths of a table's columns: what their cells need, the widest narrowed until the table fits. */
+/** The widths that the cells of each column need. Narrows the widest columns until the table fits. */
 export function columnWidths({ header, rows }: Table): number[] {
   const linesIn = (column: number) => [header, ...rows].flatMap((row) => lettersOf(row[column] ?? []).split('\n'));
   const needed = header.map((_, column) => linesIn(column).reduce((most, line) => Math.max(most, widthOf(line)), 1));
   const room = GRID_COLUMNS - BORDER.length * (needed.length - 1);
-  const narrowed = (most: number) => needed.map((width) => Math.min(width, most));
+  const narrow = (most: number) => needed.map((width) => Math.min(width, most));
   let most = Math.max(room, COLUMN_MIN);
-  while (most > COLUMN_MIN && narrowed(most).reduce((sum, width) => sum + width, 0) > room) most -= 1;
-  return narrowed(most);
+  while (most > COLUMN_MIN && narrow(most).reduce((sum, width) => sum + width, 0) > room) most -= 1;
+  return narrow(most);
 }
 
 /** A table as lines of monospaced text. */
@@ -30,19 +27,20 @@ export function gridOf(table: Table): string {
 }
 
 function rowOf(cells: readonly Cell[], widths: readonly number[], align: readonly Align[]): string {
-  const columns = widths.map((width, column) => wrapped(lettersOf(cells[column] ?? []), width));
+  const columns = widths.map((width, column) => wrapLines(lettersOf(cells[column] ?? []), width));
   const height = Math.max(0, ...columns.map((lines) => lines.length));
   const lines = Array.from({ length: height }, (_, at) =>
     columns
-      .map((column, index) => padded(column[at] ?? '', widths[index] ?? 0, align[index]))
+      .map((column, index) => padCell(column[at] ?? '', widths[index] ?? 0, align[index]))
       .join(BORDER)
       .trimEnd(),
   );
   return lines.join('\n');
 }
 
-function padded(text: string, width: number, align: Align | undefined): string {
+function padCell(text: string, width: number, align: Align | undefined): string {
   const room = Math.max(0, width - widthOf(text));
-  const before = align === 'right' ? room : align === 'center' ? Math.floor(room / 2) : 0;
+  if (align === 'right') return ' '.repeat(room) + text;
+  const before = align === 'center' ? Math.floor(room / 2) : 0;
   return ' '.repeat(before) + text + ' '.repeat(room - before);
 }

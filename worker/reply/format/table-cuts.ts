@@ -3,10 +3,10 @@ import type { Cut, Room } from './cut.ts';
 import { minus, type Size } from './ruler.ts';
 
 /** Cuts a table between two rows. The rest has the same header, and columns as wide. */
-export function cutTable(given: Table, { ruler, left, place, isEmpty }: Room): Cut {
-  const table = ruler.whole(given);
+export function cutTable(original: Table, { ruler, space, place, isEmpty }: Room): Cut {
+  const table = ruler.fixWidths(original);
   const bare = ruler.sizeOf([{ ...table, rows: [] }], place);
-  let room = minus(left, bare);
+  let room = minus(space, bare);
   let count = 0;
   for (const row of table.rows) {
     const size = minus(ruler.sizeOf([{ ...table, rows: [row] }], place), bare);
@@ -16,15 +16,15 @@ export function cutTable(given: Table, { ruler, left, place, isEmpty }: Room): C
   }
   const rest = table.rows.slice(count);
   if (count > 0) return { head: [{ ...table, rows: table.rows.slice(0, count) }], rest: withRows(table, rest) };
-  if (!isEmpty) return { head: [], rest: [given] };
-  // A row that fits into no message, or a header that leaves no room for any.
+  if (!isEmpty) return { head: [], rest: [original] };
+  // Either the row fits into no message, or the header leaves no room for rows.
   const isHeaderLong = !isWithin(
     bare,
     ruler.limit.map((limit) => limit / 2),
   );
   const [first = [], ...others] = table.rows;
-  if (!isHeaderLong) return { head: [], rest: [...spelled(table.header, first), ...withRows(table, others)] };
-  return { head: [], rest: [...spelled([], table.header), ...table.rows.flatMap((row) => spelled([], row))] };
+  if (!isHeaderLong) return { head: [], rest: [...rowInWords(table.header, first), ...withRows(table, others)] };
+  return { head: [], rest: [...rowInWords([], table.header), ...table.rows.flatMap((row) => rowInWords([], row))] };
 }
 
 function withRows(table: Table, rows: Table['rows']): Block[] {
@@ -32,7 +32,7 @@ function withRows(table: Table, rows: Table['rows']): Block[] {
 }
 
 /** A row as paragraphs, each with the name of its column. */
-function spelled(header: readonly Cell[], row: readonly Cell[]): Block[] {
+function rowInWords(header: readonly Cell[], row: readonly Cell[]): Block[] {
   return row.flatMap((cell, column) => {
     if (lettersOf(cell) === '') return [];
     const name = header[column] ?? [];

@@ -1,16 +1,15 @@
 import { graphemePrefix } from '../../../shared/base/text.ts';
 
-/** Cuts into graphemes. */
 const graphemes = new Intl.Segmenter('und');
 
-/** Most text: each character takes one column. */
+/** Text of which each character takes one column, like most text. */
 const NARROW = /^[\x20-\x7e\u00a1-\u02ff]*$/;
 const INVISIBLE = /^[\p{M}\p{Cf}\p{Cc}]+$/u;
 const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
 const WIDE =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]/u;
 
-/** How many columns a text takes in a monospaced font: CJK and emoji take two. An estimate; fonts differ. */
+/** Estimates how many columns a text takes in a monospaced font; CJK and emoji take two. */
 export function widthOf(text: string): number {
   if (NARROW.test(text)) return text.length;
   let width = 0;
@@ -19,15 +18,15 @@ export function widthOf(text: string): number {
 }
 
 /** The lines of a text, each at most `columns` wide: broken at spaces, and within a word that is longer than a line. */
-export function wrapped(text: string, columns: number): string[] {
-  return text.split('\n').flatMap((line) => (widthOf(line) <= columns ? [line] : wrappedLine(line, columns)));
+export function wrapLines(text: string, columns: number): string[] {
+  return text.split('\n').flatMap((line) => (widthOf(line) <= columns ? [line] : wrapLine(line, columns)));
 }
 
-function wrappedLine(line: string, columns: number): string[] {
+function wrapLine(line: string, columns: number): string[] {
   const lines: string[] = [];
   let current = '';
   let width = 0;
-  for (const word of line.split(' ').flatMap((each) => broken(each, columns))) {
+  for (const word of line.split(' ').flatMap((each) => breakWord(each, columns))) {
     const wordWidth = widthOf(word);
     if (current !== '' && width + 1 + wordWidth > columns) {
       lines.push(current);
@@ -41,7 +40,7 @@ function wrappedLine(line: string, columns: number): string[] {
   return [...lines, current];
 }
 
-function broken(word: string, columns: number): string[] {
+function breakWord(word: string, columns: number): string[] {
   const pieces: string[] = [];
   let piece = '';
   let width = 0;

@@ -19,7 +19,7 @@ const nested = (chars: number): Buffer => raw(`%PDF-1.7\n${'('.repeat(chars)}`);
 
 const read = (bytes: Buffer, name?: string): Promise<Attachment> => readAttachment(bytes, name, LIMITS);
 
-async function readable(bytes: Buffer, name?: string): Promise<{ block: Block; kept?: Buffer }> {
+async function readable(bytes: Buffer, name?: string): Promise<{ block: Block; bytesToStore?: Buffer }> {
   const attachment = await read(bytes, name);
   if (!attachment.ok) throw new Error(attachment.notice);
   const { ok: _, ...rest } = attachment;
@@ -45,21 +45,21 @@ test.each<[FileProblem, string, Buffer]>([
 });
 
 test('a picture is kept as fitted, and the block refers to it', async () => {
-  const { block, kept } = await readable(await jpegPhoto(2_000, 1_000), 'holiday.txt');
-  const bytes = kept ?? Buffer.alloc(0);
+  const { block, bytesToStore } = await readable(await jpegPhoto(2_000, 1_000), 'holiday.txt');
+  const bytes = bytesToStore ?? Buffer.alloc(0);
   const source = { sha256: mediaId(bytes), media_type: 'image/jpeg', bytes: bytes.length, width: 1568, height: 784 };
   expect(block).toEqual({ type: 'image', source: { type: 'kept', ...source } });
 });
 
 test.each([1, 100])('a PDF of %d pages is kept unchanged, and the block refers to it', async (pages) => {
   for (const bytes of [pdfOf(pages), pdfOf(pages, { packed: true })]) {
-    const { block, kept } = await readable(bytes, 'report.pdf');
+    const { block, bytesToStore } = await readable(bytes, 'report.pdf');
     expect(block).toEqual({
       type: 'document',
       source: { type: 'kept', sha256: mediaId(bytes), media_type: 'application/pdf', bytes: bytes.length, pages },
       title: 'report.pdf',
     });
-    expect(kept?.equals(bytes)).toBe(true);
+    expect(bytesToStore?.equals(bytes)).toBe(true);
     const source = { type: 'base64', media_type: 'application/pdf', data: bytes.toString('base64') };
     const messages = [{ role: 'user', content: [{ type: 'document', source }] }];
     expect(findViolation({ model: 'm', max_tokens: 1, messages }, {})).toBeUndefined();
@@ -147,9 +147,9 @@ test.each([
 
 test('a long text shows its beginning and says how to read on, and the whole text is kept', async () => {
   const text = '\ufeff'.concat('0123456789'.repeat(12_345), '6');
-  const { block, kept } = await readable(Buffer.from(text), 'long.txt');
+  const { block, bytesToStore } = await readable(Buffer.from(text), 'long.txt');
   const whole = text.slice(1);
-  expect(kept?.toString()).toBe(whole);
+  expect(bytesToStore?.toString()).toBe(whole);
   expect(block.text).toBe(
     `[Document long.txt, 121 KB]\n${whole.slice(0, 100)}\n[document cut: 123451 characters in all; the tool "recall" reads on with {"ref":"${mediaId(Buffer.from(whole))}","from":100}]`,
   );
@@ -158,15 +158,15 @@ test('a long text shows its beginning and says how to read on, and the whole tex
 test('a text is never cut inside a character, reading on starts where it was cut, and UTF-8 is kept', async () => {
   for (const grapheme of GRAPHEMES.filter((each) => each.trim() !== '')) {
     const text = `x${grapheme.repeat(110)}`;
-    const { block, kept } = await readable(Buffer.from(text));
+    const { block, bytesToStore } = await readable(Buffer.from(text));
     const [, head = '', from] = /\]\n(.*)\n\[document cut: .*"from":(\d+)\}\]$/s.exec(String(block.text)) ?? [];
     expect(head + text.slice(Number(from))).toBe(text);
     expect([grapheme, head.slice(1).replaceAll(grapheme, '')]).toEqual([grapheme, '']);
-    expect(kept?.toString()).toBe(text);
+    expect(bytesToStore?.toString()).toBe(text);
   }
   const text = 'Grüße 世界\n'.repeat(20);
-  const { kept } = await readable(Buffer.concat([raw('\xff\xfe'), Buffer.from(text, 'utf16le')]));
-  expect(kept?.toString()).toBe(text);
+  const { bytesToStore } = await readable(Buffer.concat([raw('\xff\xfe'), Buffer.from(text, 'utf16le')]));
+  expect(bytesToStore?.toString()).toBe(text);
 });
 
 test('readAttachment never throws, is deterministic, and never exceeds the text limit of a block', async () => {

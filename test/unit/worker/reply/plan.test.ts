@@ -5,7 +5,7 @@ import type { PartMark, PartPlace } from '../../../../shared/state/turn/aspects.
 import type { Conclusion } from '../../../../shared/state/turn/record.ts';
 import { EN } from '../../../../shared/texts/en.ts';
 import { splitReply } from '../../../../worker/reply/format/layout.ts';
-import { albumFrom, inOne, planned, preview, ringingPart } from '../../../../worker/reply/plan.ts';
+import { albumFrom, inOne, planReply, preview, ringingPart } from '../../../../worker/reply/plan.ts';
 import { expectTakable } from '../../../fixture/takable.ts';
 import { graphemeTexts, prose, SEEDED } from '../../../fixture/texts.ts';
 
@@ -17,7 +17,7 @@ const WITH_FILE: Conclusion = { outcome: 'command', parts: ['Here.', 'a.txt'], l
 
 const answered = (notices: string[], answer: string, files?: readonly FilePart[]): Conclusion => ({
   outcome: 'answered',
-  ...planned(notices, answer, { rich: 'off' }, files),
+  ...planReply(notices, answer, { rich: 'off' }, files),
 });
 const pictures = (count: number) =>
   [...Array(count).keys()].map((at): FilePart => ({ path: 'file', name: `${at}.png`, sha256: 'a', isPicture: true }));

@@ -1,7 +1,7 @@
 import type { MessageEntity } from '@grammyjs/types';
 import { expect, test } from '@jest/globals';
 import { type Block, paragraph, plain } from '../../../../../shared/flow/reply.ts';
-import { ENTITIES_MAX, type Formatted, finished } from '../../../../../worker/reply/format/canvas.ts';
+import { ENTITIES_MAX, type Formatted, finishCanvas } from '../../../../../worker/reply/format/canvas.ts';
 import { plainText, withEntities } from '../../../../../worker/reply/format/entities.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { expectTakable } from '../../../../fixture/takable.ts';
@@ -116,14 +116,15 @@ test.each([
   ['strikethrough', 'italic'],
 ] as const)('of too many marks %s stays rather than %s', (more, less) => {
   const entities = [...Array(105).keys()].map((offset) => ({ type: offset < 5 ? less : more, offset, length: 1 }));
-  expect(finished({ text: 'x'.repeat(105), entities, lead: undefined }).entities).toEqual(entities.slice(5));
+  expect(finishCanvas({ text: 'x'.repeat(105), entities, lead: undefined }).entities).toEqual(entities.slice(5));
 });
 
 test('of marks that are as important the first stay: a hundred, or 9,000 bytes with a comma behind each', () => {
   const bold = [...Array(105).keys()].map((offset) => ({ type: 'bold' as const, offset, length: 1 }));
   const link = { type: 'text_link' as const, url: 'x'.repeat(299 - 53), length: 1 };
   const links = [...Array(31).keys()].map((at) => ({ ...link, offset: at + 10 }));
-  const kept = (entities: MessageEntity[]) => finished({ text: 'x'.repeat(105), entities, lead: undefined }).entities;
+  const kept = (entities: MessageEntity[]) =>
+    finishCanvas({ text: 'x'.repeat(105), entities, lead: undefined }).entities;
   expect(kept(bold.toReversed())).toEqual(bold.slice(0, 100));
   expect(kept(links)).toEqual(links.slice(0, 30));
 });

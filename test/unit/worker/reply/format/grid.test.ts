@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { plain, type Table } from '../../../../../shared/flow/reply.ts';
 import { columnWidths, GRID_COLUMNS, gridOf } from '../../../../../worker/reply/format/table-columns.ts';
-import { headOf, widthOf, wrapped } from '../../../../../worker/reply/format/width.ts';
+import { headOf, widthOf, wrapLines } from '../../../../../worker/reply/format/width.ts';
 import { graphemeTexts, SEEDED } from '../../../../fixture/texts.ts';
 
 function tableOf(rows: string[], align: Table['align'] = []): Table {
@@ -64,7 +64,7 @@ test.each([
   ['abcdefghij k', 4, ['abcd', 'efgh', 'ij k']],
   ['世界世界', 5, ['世界', '世界']],
 ])('%j is wrapped to %d columns', (text, columns, lines) => {
-  expect(wrapped(text, columns)).toEqual(lines);
+  expect(wrapLines(text, columns)).toEqual(lines);
 });
 
 test.each([
@@ -79,7 +79,7 @@ test.each([
 test('wraps any text into lines that fit, without loss', () => {
   fc.assert(
     fc.property(graphemeTexts(30), fc.integer({ min: 2, max: 20 }), (text, columns) => {
-      const lines = wrapped(text, columns);
+      const lines = wrapLines(text, columns);
       expect(lines.join('').replaceAll(/\s/g, '')).toBe(text.replaceAll(/\s/g, ''));
       expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(columns);
     }),

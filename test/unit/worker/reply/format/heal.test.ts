@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { healed } from '../../../../../worker/reply/format/heal.ts';
+import { healMarkdown } from '../../../../../worker/reply/format/heal.ts';
 import { layOut, textOf } from '../../../../../worker/reply/format/layout.ts';
 import { cpuMs, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
@@ -41,13 +41,13 @@ test.each<[string, string]>([
   ['a\n\n**b\n\nc **d', 'a\n\n**b\n\nc **d**'],
   ['```ts\nconst a\n``', '```ts\nconst a'],
 ])('%j becomes %j', (markdown, expected) => {
-  expect(healed(markdown)).toBe(expected);
+  expect(healMarkdown(markdown)).toBe(expected);
 });
 
 test('what is shown of an answer while it is written shows no unfinished marks', () => {
   const answer = 'Some **bold words**, `some code` and a [link](https://example.org/path).\n\n```ts\nlet a = 1;\n```\n';
   for (let length = 1; length <= answer.length; length += 1) {
-    const shown = layOut(healed(answer.slice(0, length)), { rich: 'off' })
+    const shown = layOut(healMarkdown(answer.slice(0, length)), { rich: 'off' })
       .map(textOf)
       .join('\n');
     expect(shown).not.toMatch(/\*\*\w|`some|]\(https|let.*``/);
@@ -56,10 +56,10 @@ test('what is shown of an answer while it is written shows no unfinished marks',
 
 test('never throws, and takes linear time', () => {
   fc.assert(
-    fc.property(rawTexts(80), (text) => expect(typeof healed(text)).toBe('string')),
+    fc.property(rawTexts(80), (text) => expect(typeof healMarkdown(text)).toBe('string')),
     SEEDED,
   );
   const start = cpuMs();
-  for (const pattern of ['*a ', '`', '**', '_a', '[', '[a](', '||', '\\', '~~ ']) healed(pattern.repeat(100_000));
+  for (const pattern of ['*a ', '`', '**', '_a', '[', '[a](', '||', '\\', '~~ ']) healMarkdown(pattern.repeat(100_000));
   expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { onlyMarks } from '../../../../../worker/reply/format/marks.ts';
+import { maskNonMarks } from '../../../../../worker/reply/format/marks.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { shown } from '../../../../fixture/tagged.ts';
 import { cpuMs } from '../../../../fixture/texts.ts';
@@ -61,8 +61,8 @@ test('the text that marks are looked for in is as long, and the same where there
   fc.assert(
     fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
       const text = parts.join('');
-      expect(onlyMarks(text)).toHaveLength(text.length);
-      if (!/[*_~]/.test(text)) expect(onlyMarks(text)).toBe(text);
+      expect(maskNonMarks(text)).toHaveLength(text.length);
+      if (!/[*_~]/.test(text)) expect(maskNonMarks(text)).toBe(text);
     }),
   );
 });

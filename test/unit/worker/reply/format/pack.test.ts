@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Block, paragraph, plain } from '../../../../../shared/flow/reply.ts';
-import { drawn, plainText, TOP, withEntities } from '../../../../../worker/reply/format/entities.ts';
+import { drawCanvas, plainText, TOP, withEntities } from '../../../../../worker/reply/format/entities.ts';
 import { pack } from '../../../../../worker/reply/format/pack.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { ENTITIES, type Ruler } from '../../../../../worker/reply/format/ruler.ts';
@@ -10,7 +10,7 @@ const SMALL: Ruler = {
   ...ENTITIES,
   limit: [600],
   frame: [10],
-  sizeOf: (blocks, place) => [drawn(blocks, place).text.length + 2],
+  sizeOf: (blocks, place) => [drawCanvas(blocks, place).text.length + 2],
 };
 
 /** `a×300` stands for 300 times the letter a. */
