@@ -74,7 +74,7 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 function movedChat(cause: Cause, chat: number): Alert {
   const words: Partial<Record<Cause, [text: string, line: string]>> = {
     'torn-session': [
-      'A session log holds 2 records that cannot be read; the message is answered without.',
+      'In a conversation, 2 records cannot be read. The message is answered without them.',
       `Chat ${chat}: 2 records of s-${chat}.`,
     ],
     'fresh-session': [
@@ -82,7 +82,7 @@ function movedChat(cause: Cause, chat: number): Alert {
       `Chat ${chat}: 15276 entries stay in s-${chat}; now n-${chat}.`,
     ],
     'history-refused': [
-      'The model refused a conversation (content_filter), and takes the message without it: the chat goes on in a fresh session. The old session stays readable.',
+      'The model rejects a conversation (content_filter), but accepts its newest message alone. The chat continues in a fresh session. The old session is kept.',
       `Chat ${chat} (content_filter): 312 entries stay in s-${chat}; now n-${chat}.`,
     ],
   };
