@@ -96,6 +96,6 @@ export function readAlert(json: string | undefined): Alert | undefined {
 export function lostDataAlert(counts: string, previous: number, now: number): Alert {
   return {
     cause: 'lost-data',
-    text: `Redis lost data: ${counted(previous, 'message')} had been accepted, and now it knows of ${now} (${counts}). Messages that waited may be gone without an answer, and conversations may have lost their end.`,
+    text: `Redis lost data: ${counted(previous, 'message')} had been accepted, and now it knows of ${now} (${counts}). Messages that waited may be gone without an answer, and conversations may lack their newest messages.`,
   };
 }

@@ -35,12 +35,12 @@ export function wordsOf(risk: RedisRisk): string {
 
 const RISKS: Readonly<Record<RedisRisk, { may: string; setting: string }>> = {
   volatile: {
-    may: 'has neither an append-only file nor snapshots: when it ends, all conversations and waiting messages are lost',
+    may: 'has neither an append-only file nor snapshots: when it stops, all conversations and waiting messages are lost',
     setting: 'appendonly yes',
   },
   unlimited: {
-    may: 'has no memory limit: the system may kill it, while a full Redis would only leave messages with Telegram',
-    setting: 'maxmemory 512mb (what it may take)',
+    may: 'has no memory limit, so the system may kill it; with a limit, a full Redis only leaves new messages with Telegram',
+    setting: 'maxmemory 512mb (or another limit)',
   },
 };
 

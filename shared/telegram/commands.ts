@@ -50,14 +50,14 @@ export type CommandName = keyof typeof COMMANDS;
 export const DESK_MENU = {
   status: 'the state of everything',
   incidents: 'what is wrong, or recently was',
-  message: 'the life of one message: its entry or trace',
-  chat: 'the state of one chat: its number',
-  dead: 'messages that failed; of one chat: its number',
-  audit: 'outcomes and the proof of 7 days, or of so many',
-  cost: 'what the calls of a day have cost, or of so many days',
-  pause: 'pauses a chat: its number, or all, and why',
-  resume: 'ends a pause: its number, or all',
-  help: 'what can be asked here',
+  message: 'what happened to a message; add its entry or trace',
+  chat: 'the state of one chat; add its number',
+  dead: 'messages that failed; add a number for one chat',
+  audit: 'outcomes and the proof of 7 days; add another number of days',
+  cost: 'what the calls of a day have cost; add another number of days',
+  pause: 'pauses a chat; add its number, or all, and why',
+  resume: 'ends a pause; add the number of the chat, or all',
+  help: 'what you can ask here',
 } as const;
 
 export const DESK_WORDS = Object.keys(DESK_MENU);

@@ -4,8 +4,8 @@ export const ASKING_EN = {
     title: (count: number) => (count === 1 ? 'May I do this?' : `May I do these ${count} things?`),
     /** Follows the beginning of a long value. */
     inFile: (chars: number) => `(${chars.toLocaleString('en')} characters; the full text is in the file above)`,
-    moreInFile: (count: number) => `… and ${count} more ${count === 1 ? 'argument' : 'arguments'}, in the file above`,
-    file: 'Everything I would do. My question is below.',
+    moreInFile: (count: number) => `… and ${count} more ${count === 1 ? 'detail' : 'details'}, in the file above`,
+    file: 'Everything I want to do. My question is below.',
     once: 'Allow once',
     always: 'Always here',
     alwaysTool: (tool: string) => `Always here: ${tool}`,
@@ -18,8 +18,8 @@ export const ASKING_EN = {
       return how === 'once' ? `Allowed once${who}.` : `Declined${who}.`;
     },
     granted: (by: string, tool: string, until: string) =>
-      `“${tool}” is now allowed here until ${until}${by === '' ? '' : ` (by ${by})`}. This ends earlier if the tool changes. Use /tools to take it back.`,
-    stillOpen: 'The question above still needs an answer for the rest.',
+      `“${tool}” is now allowed here until ${until}${by === '' ? '' : ` (by ${by})`}. This ends earlier if the tool changes. Use /tools to undo this.`,
+    stillOpen: 'I still need an answer to the rest of the question above.',
     /** For a user whose message waits behind a question to another person. `name` is that person's, and may be empty. */
     behind: (name: string) =>
       `I'm still waiting for an answer to my question above. ${name === '' ? 'Anybody here who may use my tools' : `${name}, or anybody else here who may use my tools,`} can answer it. Then I'll get to your message.`,
@@ -30,7 +30,7 @@ export const ASKING_EN = {
       lines.length === 0 ? '' : `I may use these here without asking:\n${lines.join('\n')}`,
     grant: (tool: string, by: string, until: string) => `${tool} (allowed by ${by} until ${until})`,
     asking: (names: readonly string[]) => (names.length === 0 ? '' : `I ask before I use these:\n${names.join('\n')}`),
-    none: "There's nothing here that I have to ask for first.",
+    none: 'None of my tools here need your permission.',
     askButton: (name: string) => `Ask before ${name}`,
   },
 };

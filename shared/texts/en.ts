@@ -17,23 +17,23 @@ function counted(count: string, noun: string): string {
 export const EN = {
   languageName: 'English',
   freshSession:
-    "Our conversation got too long, so I've started a new one with a short summary of it. Use /recall to search the earlier messages, or /export to get all of them.",
+    "Our conversation got too long, so I've summarized it and started a new one. Use /recall to search the earlier messages, or /export to get all of them.",
   freshAfterPoison:
-    "I got stuck on something in our conversation, so I've started a new one with a short summary of it. Use /recall to search the earlier messages, or /export to get all of them.",
+    "I got stuck on something in our conversation, so I've started a new one with a short summary of the old one. Use /recall to search the earlier messages, or /export to get all of them.",
   bareAfterPoison:
-    "I got stuck on something in our conversation, so I've started a new one without it. Nothing is lost: use /recall to search the earlier messages, or /export to get all of them.",
+    "I got stuck on something in our conversation, so I've started a new, empty one. Nothing is lost: use /recall to search the earlier messages, or /export to get all of them.",
   compacted: (messages: number) =>
     `To make room, I replaced ${messages === 1 ? 'the oldest message' : `the ${messages} oldest messages`} with a summary. Use /recall to search the originals, or /export to get all of them.`,
   shortenedText: (name: string | undefined, percent: number) =>
-    `${name ? `“${name}”` : 'Your message'} is too long for me to read at once, so I read only ${percent}% of it: the beginning and the end.`,
+    `${name ? `“${name}”` : 'Your message'} is too long for me to read at once, so I read only ${percent}% of it: the beginning and the end. If that isn't enough, send me only the part that matters.`,
   shortenedPages: (name: string | undefined, pages: number, all: number) =>
-    `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, so I read only the text of the first ${pages === 1 ? '' : `${pages} `}of its ${all} pages, without the pictures.`,
+    `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, so I read only the text of the first ${pages === 1 ? '' : `${pages} `}of its ${all} pages, without the pictures. If that isn't enough, send me only the pages that matter.`,
   pagesWithoutText: (name: string | undefined) =>
     `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, and I found no text on its pages, so I haven't read it. Please send fewer pages.`,
-  scrubbed: 'Your message was too long for me, so I read only the beginning and the end.',
+  scrubbed: 'Your message was too long, so I read only the beginning and the end. You can send the rest in parts.',
   leftOut: {
     text: 'the middle of a long text',
-    result: 'a part of what a tool returned',
+    result: 'part of what a tool returned',
     picture: 'a picture',
     file: 'a file',
     named: (title: string) => `the file “${title}”`,
@@ -42,14 +42,14 @@ export const EN = {
     `I couldn't read everything in our conversation, so I left out ${joinItems('en-GB', hasMore ? [...names, 'more'] : names)}. Use /export to get everything I've kept.`,
 
   endlessThought:
-    "I thought about this message for too long and didn't get to an answer. Please ask in smaller steps. You can keep writing here.",
+    "I thought about this message for too long and didn't get to an answer. Please break it into smaller questions. You can keep writing here.",
   waiting:
     "I can't answer right now. Your message is saved, and I'll answer as soon as I can. There's no need to send it again.",
-  oneMoment: "One moment… If no answer appears here, I'll send it to you in our private chat.",
-  onlyOneMessage: '[Shortened: I can send only one message here. To read more, ask for less at a time.]',
+  oneMoment: "One moment… If my answer doesn't appear here, I'll send it to you in our private chat.",
+  onlyOneMessage: '[Shortened: I can send only one message here. Please ask for less at a time.]',
   answeredInPrivate: (title: string | undefined) =>
-    `You called me in ${title === undefined ? 'another chat' : `“${title}”`}. I couldn't answer there, so here's my answer:`,
-  repeat: '↻ The connection broke while I was sending this, so it may be a repeat:',
+    `You asked me something in ${title === undefined ? 'another chat' : `“${title}”`}. I couldn't answer there, so here's my answer:`,
+  repeat: '↻ The connection broke while I was sending this, so you may have it already:',
   undelivered: "Telegram didn't accept my answer to one of your earlier messages. Please ask me again.",
   gaveUp:
     "I couldn't answer this message: it's too long for me. Please send it in smaller parts. You can keep writing here.",
@@ -62,7 +62,7 @@ export const EN = {
   misconfigured: "I can't answer at the moment. The operator has been notified. Please try again later.",
   budget: {
     usedUp: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, from: Moment) =>
-      `${BUDGET[whose]} for ${PERIOD[period]} is used up. Please ask me again from ${momentEn(from)}.`,
+      `${BUDGET[whose]} for ${PERIOD[period]} is used up. Please ask me again after ${momentEn(from)}.`,
     nearly: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, share: string, from: Moment) =>
       `${BUDGET[whose]} for ${PERIOD[period]} is nearly used up: about ${share}. Once it runs out, I won't answer until ${momentEn(from)}.`,
     share: (spent: string, max: string) => `${spent} of ${max}`,
@@ -74,7 +74,7 @@ export const EN = {
   cutAnswer: '[This answer reached its length limit. Ask me to continue.]',
   brokenOff: '[This answer breaks off here. Ask me to continue.]',
   laneFull: (count: number) =>
-    `Too many of your messages are waiting, so I didn't take ${count === 1 ? 'one of them. Please send it' : `${count} of them. Please send them`} again when I've caught up.`,
+    `Too many of your messages are waiting, so I skipped ${count === 1 ? 'one of them. Please send it' : `${count} of them. Please send them`} again when I've caught up.`,
   /** The kinds of messages, by Telegram's names for them. */
   kinds: {
     animation: 'animation',
@@ -88,7 +88,7 @@ export const EN = {
     paid_media: 'paid media',
     photo: 'photo',
     story: 'story',
-    unknown: "a kind I don't know",
+    unknown: 'unknown',
     video: 'video',
     video_note: 'video note',
     voice: 'voice message',
@@ -103,7 +103,7 @@ export const EN = {
     picture_format: "I don't know this picture format. Please send it as a photo, or as JPEG or PNG.",
     broken_picture: 'the picture is damaged. Please send it again.',
     huge_picture: 'the picture has too many pixels. Please send a smaller one.',
-    broken_pdf: 'the PDF is damaged. Please save it again and send that.',
+    broken_pdf: 'the PDF is damaged. Please save it again and resend it.',
     locked_pdf: 'the PDF is protected with a password. Please send one without.',
     too_many_pages: 'the PDF has too many pages. Please send only the pages that matter.',
     too_slow: 'it takes too long to open. Please send a simpler one.',
@@ -119,9 +119,9 @@ export const EN = {
   whoami: (id: string, name: string, chat: string | undefined) =>
     `Your ID is ${id}${name === '' ? '' : ` (${name})`}.${chat === undefined ? '' : ` The ID of this chat is ${chat}.`}`,
   newConversation: 'A new conversation starts here. The old one is kept: use /recall to search it.',
-  notPermitted: 'Only people on my allow list can do this in a group.',
+  notPermitted: 'In groups, only people the operator has allowed can do this.',
   stoppedHere: '⏹ Stopped here.',
-  stoppedByOperator: "⏹ The operator of this bot stopped this message, so I won't answer it.",
+  stoppedByOperator: "⏹ The operator of this bot cancelled this message, so I won't answer it.",
   stopped: "Stopped. I won't answer what you wrote before this.",
   nothingToStop: 'There was nothing to stop.',
   fileNotSent: (name: string) => `I couldn't send the file “${name}”: Telegram didn't accept it.`,
@@ -151,7 +151,7 @@ export const EN = {
     contextEmpty: 'Context: empty',
     conversation: (messages: string, since: string) => `Conversation: ${counted(messages, 'message')} since ${since}`,
     compacted: (when: string) => `Older messages last summarized: ${when}`,
-    neverCompacted: 'Nothing is summarized: I still see every message.',
+    neverCompacted: 'Nothing summarized yet: I still see every message.',
     working: (seconds: number) => `I've been working on a message for ${seconds} s.`,
     idle: 'Nothing is waiting.',
     waiting: (count: number) => (count === 1 ? '1 message is waiting.' : `${count} messages are waiting.`),
@@ -160,11 +160,11 @@ export const EN = {
   usage: {
     title: 'What this chat has cost (estimated):',
     today: 'Today',
-    week: '7 days',
-    month: '30 days',
+    week: 'Last 7 days',
+    month: 'Last 30 days',
     line: (period: string, cost: string, calls: string, input: string, output: string) =>
       `${period}: ${cost} (${counted(calls, 'call')}, ${input} tokens in, ${output} out)`,
-    persons: 'By person, in 30 days:',
+    persons: 'By person, last 30 days:',
     others: 'Everyone else',
     share: (name: string, cost: string, percent: number) => `${name}: ${cost} (${percent}%)`,
     unpriced: "I don't know the price of some of these calls, so the costs leave them out.",
@@ -213,7 +213,7 @@ export const EN = {
   },
   memory: {
     title: (count: number, percent: number) =>
-      `What I remember about this chat (${count} ${count === 1 ? 'line' : 'lines'}, ${percent}% full):`,
+      `What I remember about this chat (${count} ${count === 1 ? 'note' : 'notes'}, ${percent}% full):`,
     none: "I don't remember anything about this chat yet. Just tell me, for example: remember that I don't eat meat.",
     /** The sources of lines that nobody in the chat said. */
     from: {
@@ -225,9 +225,9 @@ export const EN = {
     deleteAllButton: '🗑 Delete all',
     deleted: (text: string) => `Deleted: ${text}`,
     deletedAll: "Deleted. I don't remember anything about this chat any more.",
-    unknown: 'That line no longer exists.',
+    unknown: 'That note no longer exists.',
     asks: (count: number) =>
-      `This deletes everything I remember about this chat (${count} ${count === 1 ? 'line' : 'lines'}). It can't be undone. What was said in the conversation stays.`,
+      `This deletes everything I remember about this chat (${count} ${count === 1 ? 'note' : 'notes'}). It can't be undone. What was said in the conversation stays.`,
     /** Changes by the model while it answered. A user, a page or a tool may have asked for them. */
     changed: "📝 I've changed what I remember about this chat:",
     remembered: (text: string) => `Noted: ${text}`,
@@ -246,10 +246,10 @@ export const EN = {
     `The time in this chat is now ${now} (${zone}). Reminders that are already set keep their times.`,
   timeZoneUnknown: (word: string) =>
     `I don't know the time zone “${word}”. Try, for example: /timezone Europe/Berlin, or /timezone auto`,
-  recallUsage: 'Add the words to search for, for example: /recall train to Tainan',
+  recallUsage: 'Add the words to find, for example: /recall train to Tainan',
   recalled: (count: number) => (count === 1 ? 'I found one match:' : `I found ${count} matches, best first:`),
   nothingRecalled:
-    'I found nothing with these words. Please try others. I search only older messages, which I no longer see.',
+    'I found nothing with these words. Please try others. I search only older messages; I still see the recent ones.',
   recalledInPart: "I couldn't search some of the older messages.",
   recallFailed: "I couldn't search earlier messages just now. Please try again in a moment.",
   exported: (messages: string) => `Everything I've kept from this chat: ${counted(messages, 'message')}.`,

@@ -40,7 +40,7 @@ export const GREETING: Readonly<Record<Language, string>> = {
 2. Send me a photo or a PDF with a question.
 3. Write “Remind me in ten minutes to stretch my legs”, or “Remember that I'm a vegetarian”.
 
-/help shows what else I can do. If you write before that, I'll answer as soon as I start.`,
+/help shows what else I can do. If you write before I'm running, I'll answer as soon as I am.`,
   'zh-hant': `👋 你好！設定完成了。等我啟動（npm start）之後，可以先試試這三件事：
 
 1. 問我一個問題，或是轉傳一則訊息給我，告訴我你想知道什麼。

@@ -1,6 +1,6 @@
 /** The descriptions of commands in the menus of apps and in `/help`, in English. */
 export const MENU_EN = {
-  stop: "Stop what I'm doing and what's waiting",
+  stop: "Stop what I'm doing and drop what's waiting",
   new: 'Start a new conversation',
   retry: 'Retry the last failed message',
   status: 'Show context use, waiting messages and cost',

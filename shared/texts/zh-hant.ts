@@ -18,12 +18,12 @@ export const ZH_HANT: Texts = {
   compacted: (messages) =>
     `為了騰出空間，我把最早的 ${messages} 則訊息改成了摘要。想找之前說過的內容，請輸入 /recall 加上關鍵字；想取得全部內容，請輸入 /export。`,
   shortenedText: (name, percent) =>
-    `${name ? `「${name}」` : '你的訊息'}太長，我無法一次讀完，所以只讀了其中 ${percent}%：開頭和結尾。`,
+    `${name ? `「${name}」` : '你的訊息'}太長，我無法一次讀完，所以只讀了其中 ${percent}%：開頭和結尾。如果不夠，請只傳需要的部分。`,
   shortenedPages: (name, pages, all) =>
-    `${name ? `「${name}」` : '你的 PDF '}太大，我無法一次讀完，所以只讀了前 ${pages} 頁的文字（共 ${all} 頁），沒有看圖片。`,
+    `${name ? `「${name}」` : '你的 PDF '}太大，我無法一次讀完，所以只讀了前 ${pages} 頁的文字（共 ${all} 頁），沒有看圖片。如果不夠，請只傳需要的那幾頁。`,
   pagesWithoutText: (name) =>
     `${name ? `「${name}」` : '你的 PDF '}太大，我無法一次讀完，而且頁面上找不到文字，所以我沒有讀。請改傳頁數較少的檔案。`,
-  scrubbed: '你的訊息太長，我只讀了開頭和結尾。',
+  scrubbed: '你的訊息太長，我只讀了開頭和結尾。其餘的內容可以分成幾則再傳。',
   leftOut: {
     text: '一段長文字的中間部分',
     result: '工具傳回的部分內容',
@@ -34,20 +34,20 @@ export const ZH_HANT: Texts = {
   removed: (names, hasMore) =>
     `我無法讀取對話的全部內容，所以略過了${names.join('、')}${hasMore ? '等內容' : ''}。想取得我保留的全部內容，請輸入 /export。`,
 
-  endlessThought: '這則訊息我想了太久，還是沒有想出答案。請分成較小的步驟來問。你可以繼續在這裡傳訊息。',
+  endlessThought: '這則訊息我想了太久，還是沒有想出答案。請拆成幾個小問題來問。你可以繼續在這裡傳訊息。',
   waiting: '我現在無法回答。你的訊息已經存好了，我會盡快回答，不用再傳一次。',
   oneMoment: '請稍候……如果這裡沒有出現回答，我會私訊給你。',
-  onlyOneMessage: '［我在這裡只能傳一則訊息，所以內容有刪減。想讀到更多，請一次少問一點。］',
+  onlyOneMessage: '［我在這裡只能傳一則訊息，所以內容有刪減。請一次少問一點。］',
   answeredInPrivate: (title: string | undefined) =>
-    `你在${title === undefined ? '另一個聊天室' : `「${title}」`}裡叫我，但我無法在那裡回答，所以傳到這裡給你：`,
+    `你在${title === undefined ? '另一個聊天室' : `「${title}」`}裡找我，但我無法在那裡回答，所以傳到這裡給你：`,
   repeat: '↻ 傳送時連線中斷了，所以這則訊息可能會重複：',
   undelivered: 'Telegram 沒有接受我對你先前一則訊息的回答。請再問我一次。',
   gaveUp: '我無法回答這則訊息，因為它太長了。請分成幾則傳送。你可以繼續在這裡傳訊息。',
-  notTaken: '我無法回答這則訊息，因為其中有我無法處理的內容。已經通知管理者。你可以繼續在這裡傳訊息。',
-  unreadable: '我無法讀取這則訊息。已經通知管理者。請再傳一次。',
-  fileAway: '我無法從 Telegram 取得你的檔案。已經通知管理者。請過幾分鐘再傳一次。',
-  unavailable: '我現在無法回答。已經通知管理者。請過幾分鐘再試一次。',
-  misconfigured: '我目前無法回答。已經通知管理者。請稍後再試一次。',
+  notTaken: '我無法回答這則訊息，因為其中有我無法處理的內容，已經通知管理者。你可以繼續在這裡傳訊息。',
+  unreadable: '我無法讀取這則訊息，已經通知管理者。請再傳一次。',
+  fileAway: '我無法從 Telegram 取得你的檔案，已經通知管理者。請過幾分鐘再傳一次。',
+  unavailable: '我現在無法回答，已經通知管理者。請過幾分鐘再試一次。',
+  misconfigured: '我目前無法回答，已經通知管理者。請稍後再試一次。',
   budget: {
     usedUp: (whose, period, from) =>
       `${BUDGET[whose]}${PERIOD[period]}的額度已經用完，請在${momentZh(from)}之後再問我一次。`,
@@ -60,7 +60,7 @@ export const ZH_HANT: Texts = {
   nothingToAdd: '完成了，沒有要補充的。',
   cutAnswer: '［回答已達長度上限。想看下去，請傳「繼續」。］',
   brokenOff: '［回答到這裡中斷了。想看下去，請傳「繼續」。］',
-  laneFull: (count) => `你有太多訊息在等待，所以其中 ${count} 則我沒有收下。等我處理完後，請再傳一次。`,
+  laneFull: (count) => `你有太多訊息在等待，所以我略過了其中 ${count} 則。等我處理完後，請再傳一次。`,
   kinds: {
     animation: '動畫',
     audio: '音訊檔',
@@ -73,7 +73,7 @@ export const ZH_HANT: Texts = {
     paid_media: '付費媒體',
     photo: '照片',
     story: '限時動態',
-    unknown: '我不認識的類型',
+    unknown: '未知類型',
     video: '影片',
     video_note: '影片訊息',
     voice: '語音訊息',
@@ -97,15 +97,15 @@ export const ZH_HANT: Texts = {
 
   heard: (words) => `🎤「${words}」`,
   nothingHeard: '我聽不出這段錄音在說什麼。請再傳一次，或直接打字給我。',
-  notTranscribed: '我目前無法把你的錄音轉成文字。已經通知管理者。請過幾分鐘再試一次，或直接打字給我。',
+  notTranscribed: '我目前無法把你的錄音轉成文字，已經通知管理者。請過幾分鐘再試一次，或直接打字給我。',
 
   didYouMean: (command) => `你是指 /${command} 嗎？`,
   whoami: (id, name, chat) =>
     `你的 ID 是 ${id}${name === '' ? '' : `（${name}）`}。${chat === undefined ? '' : `這個聊天室的 ID 是 ${chat}。`}`,
   newConversation: '新的對話從這裡開始。先前的對話會保留，輸入 /recall 加上關鍵字就能搜尋。',
-  notPermitted: '在群組裡，只有我的允許名單上的人可以這麼做。',
+  notPermitted: '在群組裡，只有管理者允許的人可以這麼做。',
   stoppedHere: '⏹ 已在此停止。',
-  stoppedByOperator: '⏹ 機器人的管理者已停止這則訊息，我不會再回答。',
+  stoppedByOperator: '⏹ 機器人的管理者已取消這則訊息，我不會再回答。',
   stopped: '已停止。在這之前的訊息，我不會再回答。',
   nothingToStop: '沒有可以停止的工作。',
   fileNotSent: (name) => `我無法傳送檔案「${name}」，因為 Telegram 沒有接受。`,
@@ -122,7 +122,7 @@ export const ZH_HANT: Texts = {
   approval: {
     title: (count) => (count === 1 ? '我可以這麼做嗎？' : `我可以做這 ${count} 件事嗎？`),
     inFile: (chars) => `（共 ${chars.toLocaleString('en')} 個字，全文在上面的檔案裡）`,
-    moreInFile: (count) => `……另外 ${count} 個參數在上面的檔案裡`,
+    moreInFile: (count) => `……另外 ${count} 項內容在上面的檔案裡`,
     file: '我打算做的事都在這個檔案裡，問題在下面。',
     once: '允許這一次',
     always: '這裡一律允許',
@@ -138,7 +138,7 @@ export const ZH_HANT: Texts = {
       `「${tool}」在這裡一律允許，到 ${until} 為止${by === '' ? '' : `（由 ${by} 允許）`}。工具一有變動就會提前失效。想收回，請輸入 /tools。`,
     stillOpen: '上面的問題還有其他部分等著回答。',
     behind: (name) =>
-      `我還在等人回答上面的問題。${name === '' ? '' : `${name}，或`}這裡任何可以使用我的工具的人，都可以回答。之後我就處理你的訊息。`,
+      `我還在等人回答上面的問題。${name === '' ? '' : `${name}，或`}這裡任何可以使用我的工具的人，都可以回答。之後我就會處理你的訊息。`,
     over: '這個問題已經結束：已經有人回答，或是我不再等了。',
   },
   tools: {
@@ -162,8 +162,8 @@ export const ZH_HANT: Texts = {
     contextEmpty: '上下文：空的',
     conversation: (messages, since) => `對話：自 ${since} 起共 ${messages} 則訊息`,
     compacted: (when) => `上次把較早的訊息改成摘要：${when}`,
-    neverCompacted: '還沒有訊息改成摘要：每一則我都看得到。',
-    working: (seconds) => `正在處理一則訊息，已經 ${seconds} 秒`,
+    neverCompacted: '還沒有把訊息改成摘要：每一則我都看得到。',
+    working: (seconds) => `正在處理一則訊息，已花了 ${seconds} 秒。`,
     idle: '沒有等待中的訊息。',
     waiting: (count) => `有 ${count} 則訊息在等待。`,
     today: (cost) => `今日費用：約 ${cost}`,
@@ -171,11 +171,11 @@ export const ZH_HANT: Texts = {
   usage: {
     title: '這個聊天室的費用（估計）：',
     today: '今天',
-    week: '7 天',
-    month: '30 天',
+    week: '最近 7 天',
+    month: '最近 30 天',
     line: (period, cost, calls, input, output) =>
       `${period}：${cost}（${calls} 次呼叫，輸入 ${input} 個 token，輸出 ${output} 個）`,
-    persons: '30 天內每個人的費用：',
+    persons: '最近 30 天每個人的費用：',
     others: '其他人',
     share: (name, cost, percent) => `${name}：${cost}（${percent}%）`,
     unpriced: '有些呼叫的價格不明，所以沒有計入費用。',
@@ -210,7 +210,7 @@ export const ZH_HANT: Texts = {
     cancelledByModel: '⏰ 我取消了以下提醒：',
     usage: '請輸入 /reminders，再選擇要取消的提醒。',
     plain: (text) => `⏰ 提醒：${text}`,
-    dueAt: (when, more) => (more === 0 ? when : `${when}（之後還有 ${more} 次）`),
+    dueAt: (when, more) => (more === 0 ? when : `${when}（之後又錯過 ${more} 次）`),
     late: (when) => `這則提醒原本應該在 ${when} 送出，但當時我無法傳送。`,
     lateTogether: (lines) => `以下提醒的時間已經過了，當時我無法傳送：\n${lines}`,
     behindQuestion: (text) => `⏰ 提醒：${text}\n\n等上面的問題有人回答，我再接著說。`,
@@ -242,7 +242,7 @@ export const ZH_HANT: Texts = {
   timeZoneUnknown: (word) => `我不認得時區「${word}」。請這樣輸入：/timezone Asia/Taipei 或 /timezone auto`,
   recallUsage: '請在指令後面輸入要搜尋的字，例如：/recall 台南 火車',
   recalled: (count) => (count === 1 ? '找到 1 處：' : `找到 ${count} 處，最相關的在前：`),
-  nothingRecalled: '用這些字找不到任何內容，請換別的字試試。我只搜尋較早、我已經看不到的訊息。',
+  nothingRecalled: '用這些字找不到任何內容，請換別的字試試。我只搜尋較早的訊息；最近的訊息我還看得到。',
   recalledInPart: '有些較早的訊息無法搜尋。',
   recallFailed: '目前無法搜尋先前的訊息。請稍後再試。',
   exported: (messages) => `我為這個聊天室保留的全部內容：${messages} 則訊息。`,

@@ -173,6 +173,6 @@ export function unreadCondition(names: readonly string[]): Condition {
     cause: 'other-version',
     key: 'incidents',
     level: String(names.length),
-    text: `The book of incidents has entries that this version does not know: ${list.join(', ')}${more}. They are kept and ignored.`,
+    text: `Redis has incidents that this version does not know: ${list.join(', ')}${more}. They are kept and ignored.`,
   };
 }

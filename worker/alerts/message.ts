@@ -151,7 +151,7 @@ export function endOf({ acts, cause, latest, endedMs }: Incident): string {
 
 function sinceLine(incident: Incident): string {
   const extent = extentOf(incident);
-  const back = incident.reopenings === 0 ? '' : ' It had ended less than an hour before.';
+  const back = incident.reopenings === 0 ? '' : ' It came back within an hour.';
   return `${extent === '' ? 'Since' : `${extent} since`} ${utcTime(incident.openedMs)}.${back}`;
 }
 
@@ -172,7 +172,7 @@ function lettersLine({ letters, isOpen, acts }: Incident): string {
   if (letters === undefined) return '';
   const { most, left } = letters;
   const failed = `${counted(most, 'message')} failed`;
-  if (left === 0) return `${failed}; all were replayed or removed.`;
+  if (left === 0) return `${failed}; none left to replay.`;
   if (acts?.close) return `${failed}; ${left} closed without an answer.`;
   if (left < most) return `${failed}; ${left} still to be replayed.`;
   return isOpen ? `${failed} so far.` : `${failed} and ${most === 1 ? 'waits' : 'wait'} to be replayed.`;

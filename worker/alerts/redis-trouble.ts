@@ -136,12 +136,12 @@ export function refusingShards({ refusing, shards }: RefusedWritesError): string
 function redisTroubleText(error: unknown, since: string): string {
   const where = error instanceof RefusedWritesError ? refusingShards(error) : '';
   const subject = where === '' ? 'No message' : 'No message of the chats there';
-  return `Redis takes no writes${where}: it ${refusalOf(error) ?? 'does not answer'}, ${since}, ${seenByProcess()}. ${subject} is accepted or answered until it does; Telegram keeps them for 24 hours. Check the Redis server, or where REDIS_URL leads.`;
+  return `Redis takes no writes${where}: it ${refusalOf(error) ?? 'does not answer'}, ${since}, ${seenByProcess()}. ${subject} is accepted or answered until that changes; Telegram keeps new ones for 24 hours. Check the Redis server and REDIS_URL.`;
 }
 
 function watchdogTroubleText(error: unknown, since: string): string {
   const kind = error instanceof Error ? error.name : 'unknown';
-  return `The watchdog fails (${kind}), ${since}, ${seenByProcess()}. Redis takes writes and messages are answered, but this process notices no trouble and alerts nobody. The log has the error; see "watcher" in the runbook.`;
+  return `The watchdog fails (${kind}), ${since}, ${seenByProcess()}. Redis takes writes and messages are answered, but this process no longer notices trouble or sends alerts. The log has the error; see "watcher" in the runbook.`;
 }
 
 function seenByProcess(): string {

@@ -54,6 +54,6 @@ export const ACTS = {
 
 /** Finds a kind of action by its name. Throws `UnknownNameError`. */
 export function findAct(name: string): Act {
-  if (!Object.hasOwn(ACTS, name)) throw new UnknownNameError('There is no such act.');
+  if (!Object.hasOwn(ACTS, name)) throw new UnknownNameError('There is no such action.');
   return ACTS[name as keyof typeof ACTS];
 }

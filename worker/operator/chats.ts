@@ -32,7 +32,7 @@ export const pause: Act<ChatSubject> = {
 };
 
 const WHILE_PAUSED =
-  'Running messages end normally. New messages are accepted and wait: nobody gets an answer until you resume.';
+  'Answers under way are completed. New messages are accepted and wait: nobody gets an answer until you resume.';
 
 /**
  * Ends the pause of one chat, or the pause of every chat; these two kinds are independent. Within seconds the reconciler
@@ -47,11 +47,11 @@ export const resume: Act<ChatSubject> = {
     const pauses = await readAllPauses(at);
     const others = pauses.map((each) => each.chat).filter((each) => chat === EVERY_CHAT || each === EVERY_CHAT);
     const names = others.slice(0, CHATS_NAMED).join(', ');
-    const note = chat === EVERY_CHAT ? `. Still paused by themselves: ${names}` : '. But every chat is paused';
+    const note = chat === EVERY_CHAT ? `. Still paused individually: ${names}` : '. The pause of all chats still holds';
     const more = others.length > 0 ? note : '';
     if (!isEnded)
       return { kind: 'not paused', effect: 'failed', text: `${title} was not paused${more}`, remainingPauses: others };
-    return { kind: 'resumed', effect: 'done', text: `${title} goes on within seconds${more}`, remainingPauses: others };
+    return { kind: 'resumed', effect: 'done', text: `${title} resumes within seconds${more}`, remainingPauses: others };
   },
 };
 
@@ -68,7 +68,7 @@ export const resumeAll: Act<Subject & { count: number; chats: readonly Pause['ch
   },
   async apply(at, { chats, count }) {
     for (const chat of chats) await endPauses(at, chat);
-    const text = count === 0 ? 'Nothing was paused' : `Every chat goes on within seconds; pauses ended: ${count}`;
+    const text = count === 0 ? 'Nothing was paused' : `Every chat resumes within seconds; pauses ended: ${count}`;
     return { kind: 'resumed', effect: count === 0 ? 'none' : 'done', text };
   },
 };
@@ -97,7 +97,7 @@ export const allow: Act<Subject & { isSet: boolean }> = {
     const sinceMs = await serverTimeMs(redis);
     const isNew = await addOrder(redis, keysOf(0).allowed, { chat: id, sinceMs, by, why });
     if (!isNew) return { kind: 'repeated', effect: 'none', text: `${id} was allowed already` };
-    const text = `${id} is allowed within a second. Messages written before are not answered`;
+    const text = `${id} will be allowed within a second. Earlier messages are not answered`;
     return { kind: 'allowed', effect: 'done', text };
   },
 };
@@ -111,7 +111,7 @@ export const disallow: typeof allow = {
     const kind = wasAdded ? 'removed' : 'unknown';
     const advice = `${id} is still allowed by TELEGRAM_ALLOWED_IDS: remove it there, and restart`;
     if (isSet) return { kind, effect: 'failed', text: advice };
-    if (wasAdded) return { kind, effect: 'done', text: `${id} is ignored within a second` };
+    if (wasAdded) return { kind, effect: 'done', text: `${id} will be ignored within a second` };
     return { kind, effect: 'failed', text: `${id} was not on the list; "npm run cli -- allow" shows it` };
   },
 };

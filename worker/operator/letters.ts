@@ -11,10 +11,10 @@ import { findLetterSubject, type LetterSubject, type LettersSubject, selectLette
 
 /** The results of a replay in words, to follow the name of the dead letter. */
 const REPLAY_TEXTS: Readonly<Record<Replayed[0], string>> = {
-  replayed: 'is back at the end of its lane',
+  replayed: 'is replayed after the other messages of its chat',
   unfinished: 'cannot be replayed yet: a piece of it is still being stored. Try again in a moment',
   gone: 'was replayed or removed in the meantime',
-  chatless: 'names no chat, so nobody can be answered. It is kept',
+  chatless: 'names no chat, so there is nobody to answer. It is kept',
 };
 
 const TIME_SPAN = /^(\d{1,15})\.\.(\d{1,15})$/;
@@ -42,7 +42,7 @@ export const deliver: typeof replay = {
   warningFor: (_, subject) => ('isEvery' in subject && subject.isEvery ? WARNING_FOR_ALL : undefined),
 };
 
-const WARNING_FOR_ALL = 'Each is replayed, however old it is.';
+const WARNING_FOR_ALL = 'Even old ones are replayed.';
 
 /** Removes dead letters for good. */
 export const purge: Act<LetterSubject | LettersSubject> = {
@@ -50,7 +50,7 @@ export const purge: Act<LetterSubject | LettersSubject> = {
   label: 'Remove',
   find: findLetterSubject,
   warningFor(_, subject) {
-    if (!('letter' in subject)) return 'They will never be answered.';
+    if (!('letter' in subject)) return 'What is removed will never be answered.';
     const { entry, record } = subject.letter;
     return `Message ${entry} of chat ${record.chat ?? ''}${because(record.reason)} will never be answered.`;
   },

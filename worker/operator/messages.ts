@@ -12,10 +12,10 @@ import { putBack } from './letters.ts';
 import { type ChatSubject, everyChat, findChat, findMessage, type MessageSubject } from './subjects.ts';
 
 const CANCEL_TEXTS = {
-  cancelled: 'is cancelled: within seconds if it runs, otherwise in its turn',
+  cancelled: 'is cancelled; it ends within seconds if it is running, otherwise in its turn',
   repeated: 'was cancelled already',
   gone: 'has ended; there is nothing to cancel',
-  answered: 'is answered already, and its answer is being delivered',
+  answered: 'has already been answered; its answer is being delivered',
   command: 'is a command that cancels other messages, and cannot be cancelled',
   merged: 'is answered together with the message before it: cancel that message, or the chat',
 };
@@ -29,8 +29,8 @@ export const cancel: Act<MessageSubject | ChatSubject> = {
   find: (at, name) => (parseChatKey(name) === undefined ? findMessage(at, name) : findChat(at, name)),
   warningFor: (_, subject) =>
     'name' in subject
-      ? 'Its user reads that it was stopped. This cannot be undone.'
-      : 'All its messages end, as with /stop, and its users read so. This cannot be undone.',
+      ? 'Its user will be notified. This cannot be undone.'
+      : 'All its messages end, as with /stop, and its users are notified. This cannot be undone.',
   async apply(at, subject, { isRepeat }) {
     const { title } = subject;
     if (!('name' in subject)) return cancelChat(at, subject.chat as ChatKey, title);
@@ -78,7 +78,7 @@ export const promote: Act = {
     return {
       kind: 'now',
       effect: 'done',
-      text: `${counted(await endDelays(at, shardsOf(at)), 'message')} are being tried now`,
+      text: `${counted(await endDelays(at, shardsOf(at)), 'message')} now being tried`,
     };
   },
 };

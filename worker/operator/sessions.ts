@@ -28,7 +28,7 @@ export const importRecords: Act<StoredChat & { records: LogRecord[]; onProgress:
   label: 'Import into',
   async apply({ redis }, { chat, keys, title, records, onProgress }) {
     const session = await importSession(redis, keys, chat, records, onProgress);
-    const text = `${title} is bound to session ${session}: ${records.length} records`;
+    const text = `${title} now uses session ${session}; records: ${records.length}`;
     return { kind: 'imported', effect: 'done', text, details: { session, records: records.length } };
   },
 };
@@ -48,8 +48,8 @@ export const forget: Act<StoredChat & { archive: Pick<ChatArchive, 'erase'> }> =
     }
     const details = { forgotten: underWay === 0, underWay };
     if (underWay === 0) return { kind: 'forgotten', effect: 'done', text: `All of chat ${chat} is erased`, details };
-    const todo = `End them (npm run cli -- cancel ${chat}), then run this again`;
-    const text = `${title} is not erased: ${underWay} of its messages have not been answered yet. ${todo}`;
+    const todo = `Cancel them (npm run cli -- cancel ${chat}), then run this again`;
+    const text = `${title} is not erased. Unanswered messages: ${underWay}. ${todo}`;
     return { kind: 'under way', effect: 'failed', text, details };
   },
 };

@@ -7,8 +7,8 @@ import type { ReportRequest } from './report.ts';
 
 const WORD_CHARS = 40;
 const EXPECTED_MESSAGE =
-  'an entry, such as 1700000000000-0, a trace id of 32 hexadecimal digits, or the id of a dead letter, as alerts and the log have them';
-const EXPECTED_CHAT = 'a chat: its number, with a minus sign for a group, and .<topic> for a topic';
+  'an entry, such as 1700000000000-0, a trace id of 32 hexadecimal digits, or the id of a dead letter, as in alerts and the log';
+const EXPECTED_CHAT = 'the number of a chat, with a minus sign for a group, and .<topic> for a topic';
 
 const isMessage = (word: string) => ENTRY_NAME.test(word) || TRACE_NAME.test(word);
 const isChat = (word: string) => parseChatKey(word) !== undefined;
@@ -29,7 +29,7 @@ export const ARGUMENTS = {
   letter: {
     as: '<id>',
     isValid: (word: string) => LETTER_NAME.test(word),
-    expected: 'the id of a dead letter, 1700000000000-0, as "dead list" shows it',
+    expected: 'the id of a dead letter, such as 1700000000000-0, as "dead list" shows it',
   },
   incident: { as: '<name>', isValid: (word: string) => word !== '', expected: 'the name of an incident' },
   someone: {
@@ -74,7 +74,7 @@ export function optionProblem(name: string, value: string, option: Option = {}):
   const { min, max = Number.POSITIVE_INFINITY, problem } = option;
   if (problem !== undefined) return problem(value);
   if (min === undefined || (/^\d+$/.test(value) && Number(value) >= min && Number(value) <= max)) return undefined;
-  return `${name} is a whole number from ${min} to ${max}, and not "${value}".`;
+  return `${name} must be a whole number from ${min} to ${max}, not "${value}".`;
 }
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3600_000, d: 24 * 3600_000 } as const;
@@ -91,14 +91,14 @@ export const FILTERS = {
   chat: {
     as: 'CHAT',
     problem: (value: string) =>
-      value === '' || isChat(value) ? undefined : `chat is the id of a chat, and not "${value}".`,
+      value === '' || isChat(value) ? undefined : `chat must be the id of a chat, not "${value}".`,
   },
   reason: { as: 'REASON' },
   since: {
     as: 'TIME',
     problem: (value: string) =>
       value !== '' && Number.isNaN(sinceMsOf(value, 0))
-        ? `since is 90m, 2h, 3d or an ISO time, and not "${value}".`
+        ? `since must be like 90m, 2h or 3d, or an ISO time, not "${value}".`
         : undefined,
   },
 } as const satisfies Record<string, Option>;

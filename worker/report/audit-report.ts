@@ -83,8 +83,8 @@ function costSections({ budgets, rollUp }: Audit): Section[] {
   ]);
   return compact<Section>(
     costTable(rollUp),
-    tableSection('Chats that cost most', ['Chat', 'Messages', 'Calls', 'Tokens', 'Cost'], rows),
-    budgets.length > 0 && { title: 'Limits of all chats, today or this month (UTC)', facts: budgetFacts(budgets) },
+    tableSection('Most expensive chats', ['Chat', 'Messages', 'Calls', 'Tokens', 'Cost'], rows),
+    budgets.length > 0 && { title: 'Budgets for all chats, today or this month (UTC)', facts: budgetFacts(budgets) },
   );
 }
 
@@ -134,7 +134,7 @@ function safetyFacts(safety: RollUp['contextSafety']): Fact[] {
   const scrubbedFacts = Object.entries(safety.scrubbed).map(([kind, { messages, parts, bytes }]) =>
     fact(`Scrubbed, ${kind}`, `${counted(messages, 'message')}, ${counted(parts, 'part')}, ${thousands(bytes)} bytes`),
   );
-  const recoverySteps = `${forcePruned} masked results, ${compacted} compactions, ${newSessions} new sessions; gave up ${gaveUp}`;
+  const recoverySteps = `masked results ${forcePruned}, compactions ${compacted}, new sessions ${newSessions}; gave up ${gaveUp}`;
   const others = `thinking dropped ${thinkingDropped}, output lowered ${outputLowered}, torn records ${tornRecords}`;
   return [
     ...(exceededFacts.length > 0 ? exceededFacts : [fact('Exceeded', 'never')]),

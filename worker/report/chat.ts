@@ -85,7 +85,7 @@ export const showChat: ReadReport = async (at, { words: [word = ''] }) => {
   const state = chat && (await readChat(at, chat));
   if (!state)
     throw new UnknownName(
-      `Nothing is known of a chat ${chat ?? word}. It is its numeric id, as alerts and "npm run cli -- incidents" have it.`,
+      `Nothing is known about chat ${chat ?? word}. Name a chat by its number, as in alerts and "npm run cli -- incidents".`,
     );
   return { report: chatReport(state, await serverTimeMs(at.redis)), json: state };
 };

@@ -51,7 +51,7 @@ export const showIncidents: ReadReport = async (at, { options }) => {
     nowMs,
     sections: compact<Section>(
       listSection('Open', { items: incidentItems(open, nowMs) }, 'No incident is open.'),
-      !onlyOpen && listSection('Ended within the hour', { items: incidentItems(recentlyEnded, nowMs) }),
+      !onlyOpen && listSection('Ended in the last hour', { items: incidentItems(recentlyEnded, nowMs) }),
     ),
     actions: [everyChatAction(await readAllPauses(at))],
   };
@@ -61,7 +61,7 @@ export const showIncidents: ReadReport = async (at, { options }) => {
 export const showIncident: ReadReport = async (at, { words: [name = ''] }) => {
   const incident = (await readIncidents(at)).find((each) => each.name === name);
   if (incident === undefined)
-    throw new UnknownName(`No incident is called “${name}”: it ended more than an hour ago, or never was.`);
+    throw new UnknownName(`No incident is called “${name}”: it ended more than an hour ago, or never existed.`);
   const pauses = await readAllPauses(at);
   const nowMs = await serverTimeMs(at.redis);
   const items = incidentItems([incident], nowMs, at.settings.TRACE_URL_TEMPLATE);

@@ -24,7 +24,7 @@ import {
 
 const SHOWN_DEFAULT = 50;
 const PUT_BACK =
-  '“Replay failed” under an alert replays what failed; so does /retry in the chat itself, for its newest message.';
+  '“Replay failed” under an alert replays what failed; /retry in the chat itself replays its newest failed message.';
 
 /** The report `dead list`: the newest dead letters that match the filter. */
 export const showLetters: ReadReport = async (at, { options }) => {

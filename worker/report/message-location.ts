@@ -88,7 +88,7 @@ export async function resolveMessage(source: ReportSource, id: string): Promise<
 
 export function unknownMessage(id: string): UnknownName {
   return new UnknownName(
-    `Nothing is kept of a message “${clip(id, NAME_CHARS)}”. It is named by its entry, such as 1700000000000-0, by its trace, or by its dead letter; the ledger goes back LEDGER_RETENTION_DAYS, 90 unless it is set.`,
+    `Nothing is known about a message “${clip(id, NAME_CHARS)}”. Name a message by its entry, such as 1700000000000-0, its trace or its dead letter. Outcomes are kept for LEDGER_RETENTION_DAYS (90 by default).`,
   );
 }
 

@@ -71,7 +71,7 @@ function outcomeStep({ settledAtMs, outcome, reason, attempts, recoveries, into 
 }
 
 function stepsWithoutTime({ crashes, toolRounds, parts }: TurnSummary): Step[] {
-  const crashText = `its process ended in the middle of an attempt, ${counted(crashes, 'time')}`;
+  const crashText = `its process ended during an attempt, ${counted(crashes, 'time')}`;
   return compact<Step>(
     crashes > 0 && { kind: 'crash', text: crashText },
     toolRounds > 0 && { kind: 'model', text: `${counted(toolRounds, 'round')} of tools` },

@@ -152,6 +152,6 @@ function verdictOf({ place, outcome, pause, letter }: MessageReport, nowMs: numb
     return { tone, reason: ['Ended ', { atMs: outcome.settledAtMs }, how] };
   }
   const pauseInWords = pause === undefined ? '' : `; ${pausedWords(pause, nowMs)}`;
-  const reason = place === undefined ? 'Where it is, is not known.' : `Now: ${whereOf(place, nowMs)}${pauseInWords}`;
+  const reason = place === undefined ? 'Its place is unknown.' : `Now: ${whereOf(place, nowMs)}${pauseInWords}`;
   return { tone: 'plain', reason };
 }

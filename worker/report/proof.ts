@@ -27,7 +27,7 @@ export async function readProof(source: ReportSource): Promise<Proof> {
 export function imbalanceOf({ unaccounted, failedShards }: Proof): string | undefined {
   if (failedShards.length === 0) return undefined;
   const shards = `(shard ${failedShards.join(', ')})`;
-  if (unaccounted === 0) return `${failedShards.length} shards do not add up, and cancel each other out ${shards}`;
-  const what = unaccounted < 0 ? 'came in uncounted' : 'went without an outcome';
+  if (unaccounted === 0) return `${failedShards.length} shards do not add up, although their sum does ${shards}`;
+  const what = unaccounted < 0 ? 'came in uncounted' : 'got no outcome';
   return `${counted(Math.abs(unaccounted), 'message')} ${what} ${shards}`;
 }

@@ -30,13 +30,13 @@ const DAYS = { days: { as: 'N', min: 1, max: 90 } };
 export const FILTERS_HELP =
   'Filters, all of which must hold: --chat <chat>, --reason <reason>, --since 90m|2h|3d|<ISO time>.';
 export const LETTER_HELP = `An id is what "dead list" shows, 1700000000000-0, or 1/1700000000000-0 where there are several shards; or the entry of
-the message, as alerts and the log have it.`;
+the message, as in alerts and the log.`;
 
 /** All reports, for verbs of the command line, commands in the chat of alerts, and pages of the console. */
 export const REPORTS = {
   status: {
     summary: 'the state of everything on one screen: green, yellow or red, and why',
-    about: `Red: somebody must act now; yellow: somebody should look today; starting: a process was just started. Reads only.
+    about: `Red: somebody must act now; yellow: somebody should look today; starting: a process has just started. Changes nothing.
 --watch refreshes it every two seconds until Ctrl-C; with --json it prints one line each time.`,
     exits: '0 when green, yellow or starting, 1 when red or when Redis does not answer',
     page: '',
@@ -48,8 +48,8 @@ export const REPORTS = {
     args: ['message'],
     summary: 'the life of one message, where it is now, and what can be done',
     about: `An id is an entry (1700000000000-0, or 1/1700000000000-0 where several shards have the same), a trace id (32 hexadecimal digits), or the id
-of a dead letter, as alerts, the log and "dead list" have them. Shows no message text. The turn of a message is kept for
-an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is set.`,
+of a dead letter, as in alerts, the log and "dead list". Shows no message text. The turn of a message is kept for
+an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS (90 by default).`,
     exits: KNOWN,
     page: 'message',
     chatCommand: { word: 'message' },
@@ -57,7 +57,7 @@ an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is
   },
   chat: {
     args: ['chat'],
-    summary: "the state of one chat: lane, session, newest outcomes, today's cost",
+    summary: "the state of one chat: waiting messages, session, newest outcomes, today's cost",
     about: 'Shows no message text.',
     exits: KNOWN,
     examples: ['chat 123456789', 'chat -1001234567890.7'],
@@ -68,7 +68,7 @@ an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is
   incidents: {
     options: { open: {} },
     summary: 'what is wrong or recently was: cause, since when, how many, what to do',
-    about: 'Shows what ended within the hour, too; --open leaves that out. The cause is a heading of the runbook.',
+    about: 'Also shows what ended in the last hour; --open leaves that out. The cause is a heading of the runbook.',
     exits: '0 when none is open, 1 when one is',
     page: 'incidents',
     link: 'Incidents',
@@ -77,7 +77,7 @@ an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is
   },
   incident: {
     args: ['incident'],
-    summary: 'one of them: how severe it is, its chats, and what can be done',
+    summary: 'one incident: how severe it is, its chats, and what can be done',
     exits: KNOWN,
     page: 'incident',
     read: async () => (await import('./incidents.ts')).showIncident,
@@ -93,9 +93,9 @@ an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is
   audit: {
     options: DAYS,
     summary: 'outcomes, the proof, context safety, latency, tokens, cost, top chats',
-    about: `Of the last N days (7, at most 90). The proof is that no message was acknowledged without an outcome. What was billed
+    about: `Covers the last N days (default 7, at most 90). The proof is that no message was acknowledged without an outcome. What was billed
 without an answer has the purpose "retry".`,
-    exits: '0, 1 when the proof fails or a message is called answered although Telegram did not confirm every part',
+    exits: '0, 1 when the proof fails or a message counts as answered although Telegram did not confirm every part',
     page: 'audit',
     link: 'Audit',
     chatCommand: { word: 'audit', option: 'days' },
@@ -104,7 +104,7 @@ without an answer has the purpose "retry".`,
   cost: {
     options: DAYS,
     summary: 'what the calls have cost, by purpose, model and chat',
-    about: 'Of the last N days (1, at most 90), with what is spent of the limits of all chats.',
+    about: 'Covers the last N days (default 1, at most 90), with what is spent of the budgets for all chats.',
     page: 'cost',
     link: 'Cost',
     chatCommand: { word: 'cost', option: 'days' },
@@ -129,7 +129,7 @@ without an answer has the purpose "retry".`,
   'dead show': {
     args: ['letter'],
     options: { content: {} },
-    summary: 'one of them; its text with --content',
+    summary: 'one dead letter; its text with --content',
     about: LETTER_HELP,
     exits: KNOWN,
     page: 'letter',

@@ -19,13 +19,13 @@ export const showSession: ReadReport = async ({ redis, shards }, { words: [argum
   const id = (sessionId as SessionId | undefined) ?? (await sessionOf(redis, keys, chat));
   if (id === undefined) throw new UnknownName(`Chat ${chat} has no session yet.`);
   const { records, createdAt, windowStart, parent, limitTokens, stored } = await readHeader(redis, keys, id);
-  if (records === 0 && createdAt === undefined) throw new UnknownName(`Nothing is kept of a session ${id}.`);
+  if (records === 0 && createdAt === undefined) throw new UnknownName(`There is no stored session ${id}.`);
   const { messages, bytes, tokens, sinceMs, compactedMs } = await createChatState(redis, keys).session(id);
   const newest = content ? (await endsOfLog(redis, keys, id, RECORDS_SHOWN)).newest : [];
   const moment = (ms: number | undefined) => (ms === undefined ? 'never' : utcTime(ms));
   const facts = [
     fact('Chat', chatName(chat)),
-    fact('Messages', messages, `${records} records, ${(bytes / 1e6).toFixed(2)} MB`),
+    fact('Messages', messages, `records: ${records}, ${(bytes / 1e6).toFixed(2)} MB`),
     fact('Tokens', thousands(tokens), 'of its newest request'),
     fact('Began', moment(sinceMs)),
     fact('Compacted', moment(compactedMs), `window from record ${windowStart}`),

@@ -148,7 +148,7 @@ function statusReport(status: Status): Report {
       pauses.length > 0 && ordersSection('Paused', 'Chat', pauses, 'pause'),
       allowed.length > 0 && allowedSection(allowed),
       { title: 'Connections', facts: connectionFacts(status) },
-      budgets.length > 0 && { title: 'Spent of each limit', facts: budgetFacts(budgets) },
+      budgets.length > 0 && { title: 'Spent of each budget', facts: budgetFacts(budgets) },
     ),
     actions: [everyChatAction(pauses)],
   };
@@ -199,16 +199,16 @@ function turnsInFlight({ running, jobs, atMs }: Status): Section {
       attempt,
       sinceMs === undefined ? 'just begun' : inWords(atMs - sinceMs),
     ]);
-  const table = { columns: ['Message', 'Chat', 'Step', 'Turn', 'For'], rows };
-  return listSection('Turns in flight', { table, more: { count: jobs.active - rows.length, noun: 'turn' } });
+  const table = { columns: ['Message', 'Chat', 'Step', 'Attempt', 'For'], rows };
+  return listSection('Messages being answered', { table, more: { count: jobs.active - rows.length, noun: 'message' } });
 }
 
 function lanes({ lanes: { count, waiting, parked, behindQuestions, deepest } }: Status): Section {
   if (count === 0) return { title: 'Lanes', empty: 'No message is waiting.' };
   const chats = parked === 1 ? 'chat waits' : 'chats wait';
   const questions =
-    parked === 0 ? '' : ` ${parked} ${chats} for somebody's decision, with ${behindQuestions} messages behind it.`;
-  const intro = `Chats with messages: ${count}; in ${waiting} of them, messages wait for the one before.${questions}`;
+    parked === 0 ? '' : ` ${parked} ${chats} for somebody's decision; messages behind: ${behindQuestions}.`;
+  const intro = `Chats with messages: ${count}; in ${waiting} of them, messages wait behind another.${questions}`;
   const rows = deepest.map(({ lane, messages }) => [chatName(chatOf(lane)), messages]);
   return { title: 'Lanes', intro, table: { columns: ['Chat', 'Messages'], rows } };
 }

@@ -52,15 +52,15 @@ export function traceText(template: string | undefined, traceId: string): Piece[
 export function whereOf(place: MessageLocation, nowMs: number): string {
   switch (place.at) {
     case 'stream':
-      return 'accepted, not yet in its lane: no dispatcher has read it';
+      return 'accepted, but no worker has read it yet';
     case 'lane':
-      return `waiting in its lane behind ${place.position}, of which ${place.behind} is the first`;
+      return `waiting; messages ahead of it in its chat: ${place.position}, first ${place.behind}`;
     case 'queue':
-      return 'first in its lane; its job is waiting for a worker';
+      return 'next in its chat, waiting for a worker';
     case 'parked':
       return `waiting for somebody to press a button or to write, until ${utcTime(place.untilMs)}`;
     case 'no job':
-      return 'first in its lane, without a job: the reconciler creates one within seconds';
+      return 'next in its chat; a worker gets it within seconds';
     case 'delayed':
       return `put off${because(place.reason)}, next try ${whenOf(place.untilMs, nowMs)}`;
     case 'running':

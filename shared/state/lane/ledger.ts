@@ -98,7 +98,7 @@ function unbalancedAlert({ accepted, settled, pending, unaccounted }: Balance, c
     cause: 'ledger',
     key: counts,
     level: String(unaccounted),
-    text: `The ledger does not add up: ${accepted} accepted, ${settled} settled, ${pending} waiting, ${unaccounted} unaccounted for (${counts}).`,
+    text: `The counts of messages do not add up: ${accepted} accepted, ${settled} settled, ${pending} waiting, ${unaccounted} unaccounted for (${counts}).`,
   };
 }
 
@@ -108,6 +108,6 @@ function balancedAlert({ accepted, settled, pending }: Balance, counts: string):
     cause: 'ledger',
     key: counts,
     isOver: true,
-    text: `Resolved: the ledger adds up again: ${accepted} accepted, ${settled} settled, ${pending} waiting.`,
+    text: `Resolved: the counts of messages add up again: ${accepted} accepted, ${settled} settled, ${pending} waiting.`,
   };
 }

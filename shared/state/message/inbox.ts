@@ -76,7 +76,7 @@ export function createInbox(redis: RedisClient, shards: number) {
       const [group, supergroup] = [chatKey(from), chatKey(to)];
       if (shardOf(to, shards) === shardOf(from, shards))
         await move([...lanesOf(group).map(keys.lane), keys.chat(group), keys.chat(supergroup)], [group, supergroup]);
-      const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. It is answered as before. Write ${to} where ${from} stands in the settings, such as TELEGRAM_ALLOWED_IDS.`;
+      const text = `The group ${from} now has the id ${to}, because Telegram made it a supergroup. It is answered as before. Replace ${from} by ${to} in the settings, such as TELEGRAM_ALLOWED_IDS.`;
       await queueAlert(redis, keysOf(0), { cause: 'group-moved', key: String(from), text });
       await groups.add(from, to);
     },

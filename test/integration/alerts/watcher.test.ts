@@ -157,5 +157,5 @@ test('a watchdog that fails says so itself, and does not say that Redis takes no
   expect(text).toMatch(/^The watchdog fails \(\w+\), since .* UTC, as process \d+ on /m);
   await redis.del(keys.incidents);
   await until('end', () => taken[1]);
-  expect(taken).toEqual([text, expect.stringMatching(/^Resolved: the watchdog looks again, as process/)]);
+  expect(taken).toEqual([text, expect.stringMatching(/^Resolved: the watchdog works again, as process/)]);
 });

@@ -139,7 +139,7 @@ test('the stuck chat is paused, although every chat is paused, and goes on with 
   const alert = await alerted(/paused chats/);
   world.telegram.say(1001, 'hello');
   alert.press('Resume');
-  await shown(/^Every chat goes on within seconds; pauses ended: 1\.$/);
+  await shown(/^Every chat resumes within seconds; pauses ended: 1\.$/);
   await untilSettled(world, 3);
 });
 

@@ -51,13 +51,13 @@ test('what is wrong, the message and its chat are read one from the other, and n
 
 const ANSWERS: [command: string, reply: RegExp][] = [
   ['/message', /^Name an entry, such as 1700000000000-0, a trace id/],
-  ['/message 1-0', /^Nothing is kept of a message “1-0”/],
+  ['/message 1-0', /^Nothing is known about a message “1-0”/],
   ['/message <b>*x*</b>', /^“<b>\*x\*<\/b>” is not a valid argument: expected an entry/],
   [`/message ${'x'.repeat(2_000)}`, /^“x{39}…” is not a valid argument/],
   ['/chat', /^Name a chat by its number, as alerts have it, such as \/chat 1001/],
   ['/chat Ann', /^“Ann” is not the number of a chat\. Name a chat/],
-  ['/chat 4242', /^Nothing is known of a chat 4242\./],
-  ['/chat -100.7', /^Nothing is known of a chat -100\.7\./],
+  ['/chat 4242', /^Nothing is known about chat 4242\./],
+  ['/chat -100.7', /^Nothing is known about chat -100\.7\./],
   ['/dead Ann', /^“Ann” is not the number of a chat/],
   ['/dead', /^0 dead letters\n\nKept None\.$/],
   ['/incidents', /^Incidents\n\nOpen No incident is open\.\n\nEnded within the hour None\.$/],
@@ -69,7 +69,7 @@ test('a command is answered with the next step where it is about nothing; outcom
   expect(mainCalls()).toEqual([]);
   const help = (await ask('/help')).text;
   expect(help.split('\n')).toHaveLength(11);
-  expect(help).toMatch(/\n\/pause pauses a chat: its number, or all, and why\n/);
+  expect(help).toMatch(/\n\/pause pauses a chat; add its number, or all, and why\n/);
   world.telegram.say(CHAT, 'hello');
   await nextOutcome(world, CHAT);
   const settled = ANSWERS.length + 2;
@@ -78,12 +78,12 @@ test('a command is answered with the next step where it is about nothing; outcom
   const cost = await ask('/cost');
   expect(cost.text).toMatch(
     new RegExp(
-      `^Cost of 1 day\n\nCost \\$0\\.\\d+; .*\n\nCost By purpose: (?:.*\n)+Chats that cost most\n• ${CHAT}, messages 1`,
+      `^Cost of 1 day\n\nCost \\$0\\.\\d+; .*\n\nCost By purpose: (?:.*\n)+Most expensive chats\n• ${CHAT}, messages 1`,
     ),
   );
   expect(cost.buttons).toMatchObject({ [`Chat ${CHAT}`]: `/desk chat ${CHAT}` });
   for (const days of ['0', '91', '-1', '1.5', '1e3', '٣', 'week', '9'.repeat(200)])
-    expect((await ask(`/audit ${days}`)).text).toMatch(/^days is a whole number from 1 to 90, and not/);
+    expect((await ask(`/audit ${days}`)).text).toMatch(/^days must be a whole number from 1 to 90, and not/);
 });
 
 test('a topic of a group is a chat of its own', async () => {
@@ -108,7 +108,7 @@ test('where several shards have an entry of that id, the desk asks which one', a
     /^There are 2 messages .* Which one\? 0\/1700000000000-0, 1\/1700000000000-0$/,
   );
   world.telegram.press(ALERT_CHAT, messageId, '/desk message 1/1700000000000-0');
-  await world.telegram.waitForText(ALERT_CHAT, /^Nothing is kept of a message “1\/1700000000000-0”/);
+  await world.telegram.waitForText(ALERT_CHAT, /^Nothing is known about a message “1\/1700000000000-0”/);
 });
 
 test('the menu, status and help are those of operators, and in a conversation also those of its own people', async () => {
@@ -127,7 +127,7 @@ test('the menu, status and help are those of operators, and in a conversation al
   expect(new Set(all).size).toBe(all.length);
   expect((await ask('/status')).text).toMatch(/^\S+ (?:Green|Red|Yellow) (?:.*\n)+\nThis conversation\nModel: /u);
   expect((await ask('/help')).text).toMatch(
-    /^Operators can ask here:\n\/status the state of everything\n(?:.*\n)+\/memory /,
+    /^Commands for operators:\n\/status the state of everything\n(?:.*\n)+\/memory /,
   );
 });
 
@@ -161,16 +161,16 @@ test('a chat is paused with a reason, and goes on with the button under the repl
     /^Chat 1001 was paused already, \d+ s ago by Ann \*x\* \(9001\): the <b>database<\/b> moves\.$/,
   );
   world.telegram.say(CHAT, 'are you there?');
-  expect((await pressed(paused, `Resume ${CHAT}`)).text).toBe(`Chat ${CHAT} goes on within seconds.`);
+  expect((await pressed(paused, `Resume ${CHAT}`)).text).toBe(`Chat ${CHAT} resumes within seconds.`);
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   expect((await pressed(paused, `Resume ${CHAT}`)).text).toBe(`Chat ${CHAT} was not paused.`);
   await ask('/pause all');
   await ask(`/pause ${CHAT}`);
   const one = await ask(`/resume ${CHAT}`);
-  expect(one.text).toBe(`Chat ${CHAT} goes on within seconds. But every chat is paused.`);
+  expect(one.text).toBe(`Chat ${CHAT} resumes within seconds. But every chat is paused.`);
   await ask(`/pause ${CHAT}`);
   const all = await pressed(one, 'Resume all');
-  expect(all.text).toBe(`Every chat goes on within seconds. Still paused by themselves: ${CHAT}.`);
+  expect(all.text).toBe(`Every chat resumes within seconds. Still paused individually: ${CHAT}.`);
   const which = await ask('/resume');
   expect(which.text).toMatch(/^Name a chat by its number, .* \/resume all ends that of every chat\.$/);
   expect(which.buttons).toEqual({ [`Resume ${CHAT}`]: `/desk resume ${CHAT}` });

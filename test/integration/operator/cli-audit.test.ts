@@ -48,12 +48,12 @@ test('audit sums up outcomes, recoveries, tokens and cost, and exits 1 when a me
   const words = await audit();
   expect(words.stdout).toMatch(/accepted 2 - settled 2 - pending 0 = 0/);
   expect(words.stdout).toMatch(/Exceeded, token +refused 1/);
-  expect(words.stdout).toMatch(new RegExp(`Chats that cost most\\n.*\\n {2}${CHAT} +2 `));
+  expect(words.stdout).toMatch(new RegExp(`Most expensive chats\\n.*\\n {2}${CHAT} +2 `));
   expect(words.stdout).toMatch(/Cost +\$\d+\.\d+[\s\S]*By purpose: (?:answer|summary) \$\d/);
   await world.peek.hincrby(world.keys.counts, 'accepted', 1);
   const short = await audit();
   expect(short.code).toBe(1);
-  expect(short.stdout).toMatch(/= 1\n {2}1 message went without an outcome \(shard 0\): see the runbook/);
+  expect(short.stdout).toMatch(/= 1\n {2}1 message got no outcome \(shard 0\): see the runbook/);
 });
 
 test('audit uses the prices in MODEL_PRICES_FILE, and exits 2 when the file is malformed', async () => {
@@ -76,7 +76,7 @@ test('audit exits 1 when two shards are off by opposite amounts, and names both'
   const { code, stdout } = await audit('--json');
   expect(code).toBe(1);
   expect(JSON.parse(stdout).proof).toMatchObject({ unaccounted: 0, failedShards: [0, 1] });
-  expect((await audit()).stdout).toMatch(/2 shards do not add up, and cancel each other out \(shard 0, 1\)/);
+  expect((await audit()).stdout).toMatch(/2 shards do not add up, although their sum does \(shard 0, 1\)/);
   expect((await runCli(['status'], world.env)).stdout).toMatch(/2 shards do not add up, .* \(shard 0, 1\)\./);
 });
 

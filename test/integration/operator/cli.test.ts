@@ -86,7 +86,7 @@ const EXPECTED: [line: string, words: RegExp][] = [
   ['dead show x', /“x” is not a valid argument: expected the id of a dead letter/],
   ['message x', /“x” is not a valid argument: expected an entry, .* a trace id/],
   ['chat x', /“x” is not a valid argument: expected a chat: its number/],
-  ['audit --days 0', /--days is a whole number from 1 to 90, and not "0"/],
+  ['audit --days 0', /--days must be a whole number from 1 to 90, and not "0"/],
 ];
 
 const WRONG = `session|session show|session dance 1|fly|audit --days 0|audit --days 91|audit --days all|audit --week

@@ -49,14 +49,14 @@ test('a chat is paused and resumed from its page, every chat from the status, af
   const paused = (await visitor.get(page)).text;
   expect(paused).toMatch(/PAUSED by console .*: a loop/);
   expect(paused).toMatch(/action="\/console\/act\/resume">[\s\S]*value="1001"><button>Resume</);
-  expect(await act(visitor, 'resume', one)).toBe('Chat 1001 goes on within seconds.');
+  expect(await act(visitor, 'resume', one)).toBe('Chat 1001 resumes within seconds.');
   for (const place of ['/console', '/console/incidents'])
     expect((await visitor.get(place)).text).toContain('href="/console/act/pause?target=*">Pause all</a>');
   const question = await visitor.get('/console/act/pause?target=*');
   expect(question.text).toMatch(/<h1>Pause every chat\?<\/h1>[\s\S]*nobody gets an answer until you resume/);
   expect(await act(visitor, 'pause', { ...all, why: 'x' })).toBe('Every chat is paused: its messages wait.');
   expect((await visitor.get('/console')).text).toMatch(/Everything is paused by console: x[\s\S]*<button>Resume all/);
-  expect(await act(visitor, 'resume', all)).toBe('Every chat goes on within seconds.');
+  expect(await act(visitor, 'resume', all)).toBe('Every chat resumes within seconds.');
   expect(await world.peek.exists(world.keys.paused)).toBe(0);
 });
 

@@ -51,7 +51,7 @@ testInBrowser(
       expect(await tab.html()).toContain(`href="/console/${page}" aria-current="page"`);
     }
     await tab.click('td form button');
-    expect(await tab.html()).toContain('is back at the end of its lane');
+    expect(await tab.html()).toContain('is replayed after the other messages of its chat');
     await nextOutcome(world, CHAT, 2);
     expect(world.telegram.shown(CHAT).filter(({ text }) => text === 'from the dead')).toHaveLength(1);
     expect(tab.complaints).toEqual([]);

@@ -32,7 +32,7 @@ test('an incident has a page with its severity, its facts, its chats and the run
   const { status, text } = await visitor.get('/console/incident/provider');
   expect(status).toBe(200);
   for (const piece of [
-    'Nobody is answered: the model endpoint fails',
+    'Nobody gets an answer: the model endpoint fails',
     'It goes on.',
     'href="/console/chat/1001"',
     'href="/console/chat/-100555.7"',

@@ -48,7 +48,7 @@ async function expectGoesOn(state: State): Promise<void> {
   const report = await runCli(['chat', String(SCENE.talked)], world.env);
   expect(report.code).toBe(0);
   const retried = await runCli(['dead', 'replay', '--all'], world.env);
-  expect(retried.stdout).toContain('is back at the end of its lane');
+  expect(retried.stdout).toContain('is replayed after the other messages of its chat');
   await untilSettled(world, before + UNDER_WAY + 1);
   // The ids of its first updates are those of the scene's, which are known.
   for (let nth = 0; nth < SCENE_UPDATES; nth++) world.telegram.say(STRANGER, 'hello?');

@@ -218,7 +218,7 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
     return known?.messages === 2 ? true : undefined;
   });
   expect(alerts()).toEqual([
-    expect.stringContaining('The MCP server "web" has 2 tools that chats do without: odd, choice.\n'),
+    expect.stringContaining('The MCP server "web" has 2 tools that cannot be used: odd, choice.\n'),
   ]);
   const checked = await runCli(['check'], world.env);
   expect(checked).toMatchObject({ code: 0 });

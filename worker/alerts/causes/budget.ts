@@ -5,19 +5,19 @@ import type { Condition, Rules } from './words.ts';
 export const BUDGET = {
   budget: {
     severity: 'info',
-    title: 'The budget of all chats is half used up',
-    todo: 'Raise it if this is too early: once it is used up, every message is refused.',
+    title: 'The budget for all chats is half used up',
+    todo: 'If this is too early, raise it and restart: once it is used up, every message is refused.',
     endsBy: 'watch',
-    end: 'the budget started anew, or it was raised.',
+    end: 'a new period began, or the budget was raised.',
     follows: ['over-budget'],
-    levels: { '80 %': { title: 'The budget of all chats is nearly used up' } },
+    levels: { '80 %': { title: 'The budget for all chats is nearly used up' } },
   },
   'over-budget': {
     severity: 'attention',
-    title: 'Every message is refused: the budget of all chats is used up',
-    todo: 'Raise it and restart, or wait until the budget starts anew.',
+    title: 'Every message is refused: the budget for all chats is used up',
+    todo: 'Raise it and restart, or wait until then.',
     endsBy: 'watch',
-    end: 'the budget started anew, or it was raised.',
+    end: 'a new period began, or the budget was raised.',
   },
 } satisfies Rules;
 
@@ -33,7 +33,7 @@ export function budgetConditions(spent: LimitUsage): Condition[] {
   const percent = percentOf(spent);
   const level = BUDGET_LEVELS.find(({ from }) => percent >= from || isUsedUp);
   if (level === undefined) return [];
-  const name = `The ${limit.period === 'day' ? 'daily' : 'monthly'} budget of all chats (${limit.setting})`;
+  const name = `The ${limit.period === 'day' ? 'daily' : 'monthly'} budget for all chats (${limit.setting})`;
   const share = `${percent} %, ${spentInWords(spent)}`;
   const until = `until ${new Date(againMs).toISOString().slice(0, 10)}, 00:00 UTC`;
   const about = { key: limit.setting, level: `${level.from} %` };

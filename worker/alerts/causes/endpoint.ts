@@ -13,18 +13,18 @@ const REPLAY = 'then replay what failed: press “Replay failed”, or run "npm 
 export const ENDPOINT = {
   provider: {
     severity: 'page',
-    title: 'Nobody is answered: the model endpoint fails',
+    title: 'Nobody gets an answer: the model endpoint fails',
     endsBy: 'watch',
     end: 'the model endpoint answers again.',
     acts: ['probe', 'replay'],
     levels: {
       overloaded: {
-        title: 'Nobody is answered: the model endpoint is overloaded',
+        title: 'Nobody gets an answer: the model endpoint is overloaded',
         todo: 'Nothing to do: messages wait, and are answered when the endpoint is back.',
       },
       network: {
-        title: 'Nobody is answered: the model endpoint cannot be reached',
-        todo: 'Check the network, the proxy and ANTHROPIC_BASE_URL. Messages wait until then.',
+        title: 'Nobody gets an answer: the model endpoint cannot be reached',
+        todo: 'Check the network, the proxy and ANTHROPIC_BASE_URL. Messages wait meanwhile.',
       },
       auth: {
         title: 'Every message fails: the endpoint rejects the API key',
@@ -33,7 +33,7 @@ export const ENDPOINT = {
       billing: { title: 'Every message fails: the credit is used up', todo: `Add credit; ${REPLAY}` },
       model: {
         title: 'Every message fails: the endpoint does not offer the model',
-        todo: `Correct MODEL, FALLBACK_MODEL and COMPACTION_MODEL, and restart; ${REPLAY}`,
+        todo: `Correct MODEL, FALLBACK_MODEL or COMPACTION_MODEL, and restart; ${REPLAY}`,
       },
     } satisfies Record<ProviderTrouble, object>,
   },
@@ -48,10 +48,12 @@ export const ENDPOINT = {
   'model-retires': {
     severity: 'info',
     title: 'A model in use will be retired',
-    todo: 'Set another model before that day.',
+    todo: 'Set another model before that day, and restart.',
     endsBy: 'watch',
-    end: 'the settings no longer name the model, or its last day has moved.',
-    levels: { retired: { severity: 'attention', title: 'A model in use was retired', todo: 'Set another model.' } },
+    end: 'the settings no longer name the model, or its retirement date has moved.',
+    levels: {
+      retired: { severity: 'attention', title: 'A model in use was retired', todo: 'Set another model and restart.' },
+    },
   },
   'model-gone': {
     severity: 'attention',
@@ -83,7 +85,7 @@ export function fixedPartsAlert(turn: Turn, why: string, status: number | undefi
   return {
     cause: 'fixed-parts',
     ...whereOf(turn),
-    text: `The endpoint rejects every request (${why}, status ${status ?? 'none'}), even one without a conversation. The users read that their messages failed.`,
+    text: `The endpoint rejects every request (${why}, status ${status ?? 'none'}), even one without a conversation. The users were notified.`,
   };
 }
 

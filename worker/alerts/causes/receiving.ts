@@ -31,9 +31,9 @@ export const RECEIVING = {
   conflict: {
     severity: 'page',
     title: 'Messages may be lost: another program uses the bot token',
-    todo: 'Stop the other program, or let BotFather revoke the token and set the new one.',
+    todo: 'Stop the other program, or revoke the token in @BotFather and set TELEGRAM_BOT_TOKEN to the new one.',
     endsBy: 'watch',
-    end: 'no other program receives with the bot token.',
+    end: 'no other program uses the bot token.',
   },
   token: {
     severity: 'page',
@@ -44,7 +44,7 @@ export const RECEIVING = {
   },
   'group-moved': {
     severity: 'attention',
-    title: 'Groups have got new ids from Telegram',
+    title: 'Telegram has given groups new ids',
     todo: 'Replace the old ids in the settings, such as TELEGRAM_ALLOWED_IDS.',
     endsBy: 'fact',
     namesEach: true,
@@ -56,7 +56,7 @@ export function notReceivingAlert(as: Receiver, ageMs: number, lastFailure: stri
   const isWebhook = as === 'webhook';
   const what = isWebhook ? 'The webhook has received nothing' : 'No poll has succeeded';
   const failure = lastFailure === undefined ? '' : ` The last failure was: ${lastFailure}.`;
-  const text = `${what} for ${durationInWords(ageMs)}: Telegram keeps new messages for 24 hours.${failure}`;
+  const text = `${what} for ${durationInWords(ageMs)}. Telegram keeps new messages for 24 hours.${failure}`;
   return { cause: isWebhook ? 'no-delivery' : 'no-poll', level: '', text };
 }
 

@@ -17,8 +17,8 @@ export const SESSION = {
   },
   'history-refused': {
     severity: 'attention',
-    title: 'The model rejected conversations, which were restarted',
-    todo: 'If there is a proxy in front of the model, look at its guardrails.',
+    title: 'Conversations were restarted: the model rejected them',
+    todo: 'Nothing to do for a single chat. For many: check the guardrails of the proxy in front of the model.',
     endsBy: 'quiet',
     end: 'no more conversations were rejected.',
     namesEach: true,
@@ -45,7 +45,7 @@ export function freshSessionAlert(turn: Turn, records: number, newSession: strin
   return {
     cause: 'fresh-session',
     ...whereOf(turn),
-    line: `Chat ${turn.chat}: ${counted(records, 'entry', 'entries')} stay in ${turn.session}; now ${newSession}. Trace ${traceIdOf(turn.traceparent)}`,
+    line: `Chat ${turn.chat}: ${counted(records, 'entry', 'entries')} kept in ${turn.session}; now ${newSession}. Trace ${traceIdOf(turn.traceparent)}`,
     text: 'A conversation did not fit the model, even compacted. Its message is answered in a fresh session that begins with a summary. The old session is kept.',
   };
 }
@@ -63,7 +63,7 @@ export function historyRefusedAlert(about: {
   return {
     cause: 'history-refused',
     ...whereOf(about),
-    line: `Chat ${about.chat} (${about.why}): ${counted(about.entries, 'entry', 'entries')} stay in ${about.from}; now ${about.to}. Trace ${traceIdOf(about.traceparent)}`,
+    line: `Chat ${about.chat} (${about.why}): ${counted(about.entries, 'entry', 'entries')} kept in ${about.from}; now ${about.to}. Trace ${traceIdOf(about.traceparent)}`,
     text: `The model rejects a conversation (${about.why}), but accepts its newest message alone. The chat continues in a fresh session. The old session is kept.`,
   };
 }
@@ -74,7 +74,7 @@ export function tornAlert(turn: Turn, records: number): Alert {
     cause: 'torn-session',
     ...whereOf(turn),
     line: `Chat ${turn.chat}: ${counted(records, 'record')} of ${turn.session}. Trace ${traceIdOf(turn.traceparent)}`,
-    text: `In a conversation, ${counted(records, 'record')} cannot be read. The message is answered without them.`,
+    text: `In a conversation, ${counted(records, 'record')} cannot be read. The message is answered without that part.`,
   };
 }
 
@@ -84,6 +84,6 @@ export function windowAlert(turn: Turn, model: string, settingTokens: number, en
     cause: 'window',
     key: model,
     ...whereOf(turn),
-    text: `The endpoint says that ${model} takes ${endpointTokens} tokens, but CONTEXT_WINDOW_TOKENS is ${settingTokens}. The setting stays in force, and each rejected message is compacted to fit.`,
+    text: `The endpoint says that ${model} takes ${endpointTokens} tokens, but CONTEXT_WINDOW_TOKENS is ${settingTokens}. The setting stays in force, and each rejected conversation is compacted to fit.`,
   };
 }

@@ -7,16 +7,16 @@ import type { Condition, Rules } from './words.ts';
 export const STORAGE = {
   ledger: {
     severity: 'page',
-    title: 'Messages may be lost: the ledger does not add up',
+    title: 'Messages may be lost: the counts of messages do not add up',
     todo: 'Follow the runbook, section "ledger".',
     endsBy: 'alert',
-    end: 'the ledger adds up again.',
+    end: 'the counts of messages add up again.',
     follows: ['lost-data'],
   },
   'lost-data': {
     severity: 'page',
     title: 'Messages may be lost: Redis lost data',
-    todo: 'Find out how Redis ended, and check its persistence and replication.',
+    todo: 'Find out why Redis stopped, and check its persistence and replication.',
     endsBy: 'fact',
     namesEach: true,
   },
@@ -75,7 +75,7 @@ export function memoryConditions({ evicts, usedBytes, maxBytes }: RedisState): C
 /** Conditions for a Redis that cannot write its files, or that has no persistence although the settings require it. Pure. */
 export function fileConditions({ unwritten, isOnDisk }: RedisState, isVolatileAccepted: boolean): Condition[] {
   if (unwritten !== undefined) {
-    const text = `Redis cannot write its files (${unwritten}): if it ends now, everything since is lost.`;
+    const text = `Redis cannot write its files (${unwritten}): if it stops now, everything since its last write is lost.`;
     return [{ cause: 'persistence', text, level: unwritten }];
   }
   if (isOnDisk !== false || isVolatileAccepted) return [];
@@ -96,6 +96,6 @@ export function otherBlobStoreAlert(process: string): Alert {
   return {
     cause: 'blob-store',
     level: 'another store',
-    text: `Process ${process} uses another blob store than the rest of the installation. They cannot read each other's files.`,
+    text: `Process ${process} uses a different blob store from the other processes. They cannot read each other's files.`,
   };
 }

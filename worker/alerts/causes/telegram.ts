@@ -8,8 +8,8 @@ import type { Condition, Rules } from './words.ts';
 export const TELEGRAM = {
   telegram: {
     severity: 'page',
-    title: 'Answers cannot be sent: Telegram does not answer',
-    todo: 'Check the network and TELEGRAM_API_ROOT. Finished answers wait in order, for a day.',
+    title: 'Answers cannot be sent: Telegram does not respond',
+    todo: 'Check the network and TELEGRAM_API_ROOT. Finished answers wait in order, for up to a day.',
     endsBy: 'watch',
     end: 'Telegram answers again, and the waiting answers are sent in order.',
     namesEach: true,
@@ -30,14 +30,14 @@ export const TELEGRAM = {
     title: 'Parts of answers may be missing',
     todo: 'Nothing to do: the users may have to ask again.',
     endsBy: 'quiet',
-    end: 'Telegram confirms what is sent again.',
+    end: 'Telegram confirms all messages again.',
     follows: ['telegram'],
     namesEach: true,
   },
   'long-wait': {
     severity: 'attention',
     title: 'Answers are late: Telegram or the model asks for long waits',
-    todo: 'For the model: check the rate limits of the account and of the proxy. For Telegram: check what else sends with the bot token.',
+    todo: 'For the model: check the rate limits of the account and of the proxy. For Telegram: check what else uses the bot token.',
     endsBy: 'quiet',
     end: 'nobody asks for long waits any more.',
     follows: ['provider', 'telegram'],
@@ -68,7 +68,7 @@ export function telegramAwayAlert(turn: Turn, waitedMs: number, { kind, descript
   return {
     cause: 'telegram',
     ...whereOf(turn),
-    text: `A finished answer waited ${duration} for Telegram (${kind}: ${description}), and its user has not read it. It is kept as a dead letter.`,
+    text: `A finished answer waited ${duration} for Telegram (${kind}: ${description}), and its user has not received it. It is kept as a dead letter.`,
   };
 }
 
@@ -77,7 +77,7 @@ export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', waitMs: n
   const wait = durationInWords(waitMs);
   const text =
     asker === 'telegram'
-      ? `Telegram asks to send nothing to a chat for ${wait}. Its answers wait until then.`
+      ? `Telegram asks Spillway to send nothing to a chat for ${wait}. Its answers wait until then.`
       : `The model endpoint asks for a wait of ${wait}. Spillway waits an hour at most, so it tries this message earlier.`;
   return {
     cause: 'long-wait',

@@ -32,7 +32,7 @@ export function refusedToolAlert(turn: Turn, tool: string): Alert {
     cause: 'tool-refused',
     key: tool,
     ...whereOf(turn),
-    text: `The model's API rejects the tool ${toolLabel(tool)}. Chats continue without it until the next start. Correct its definition on its server.`,
+    text: `The model's API rejects the tool ${toolLabel(tool)}. Chats continue without it until the next start. Correct its definition on its server, and restart.`,
   };
 }
 
@@ -53,7 +53,7 @@ export function omittedToolsAlert(server: string, tools: readonly { tool: string
     cause: 'tools-omitted',
     key: server,
     level: digest,
-    text: `The MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} has ${counted(tools.length, 'tool')} that chats do without: ${names.join(', ')}${more}.`,
+    text: `The MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} has ${counted(tools.length, 'tool')} that cannot be used: ${names.join(', ')}${more}.`,
   };
 }
 
@@ -66,7 +66,7 @@ export function toolServerAlert(server: string, isUp: boolean, exceededLimit: st
   const about = { cause: 'tool-server' as const, key: server };
   if (isUp) return { ...about, isOver: true, text: `Resolved: the MCP server ${name} is up again.` };
   if (exceededLimit !== undefined) {
-    const text = `The MCP server ${name} was cut off: ${exceededLimit}. Spillway restarts it after growing waits. "limits" in MCP_CONFIG sets other bounds.`;
+    const text = `The MCP server ${name} was cut off: ${exceededLimit}. Spillway restarts it, waiting longer each time. To change the limit, set "limits" in MCP_CONFIG.`;
     return { ...about, text };
   }
   return { ...about, text: `The MCP server ${name} is down; the log and "npm run cli -- check" say why.` };

@@ -30,10 +30,10 @@ export const UNANSWERED = {
   },
   idle: {
     severity: 'page',
-    title: 'Nobody is answered: no worker takes up messages',
-    todo: 'Check that a worker runs; restart it.',
+    title: 'Nobody gets an answer: no worker picks up messages',
+    todo: 'Start the worker, or restart it if it is running.',
     endsBy: 'watch',
-    end: 'a worker takes up messages again.',
+    end: 'a worker picks up messages again.',
     follows: ['memory', 'persistence'],
   },
   'gave-up': {
@@ -105,7 +105,7 @@ export function unendedAlert(where: Place & { traceparent: string }, detail: str
   return {
     cause: 'failed',
     ...whereOf(where),
-    text: `A message failed (internal_error; ${detail}), and could not be ended as usual. It is kept as a dead letter.`,
+    text: `A message failed (internal_error; ${detail}) on every attempt. It is kept as a dead letter.`,
   };
 }
 
@@ -115,7 +115,7 @@ export function undecodableAlert(entry: EntryId): Alert {
     cause: 'undecodable',
     entry,
     line: entry,
-    text: 'An entry of the inbound stream cannot be read, so nobody can be answered. It is kept as a dead letter.',
+    text: 'An entry of the inbound stream cannot be read, so its sender gets no answer. It is kept as a dead letter.',
   };
 }
 
@@ -182,7 +182,7 @@ export function pausedAlert(messages: number, chats: number): Condition {
 export function idleAlert(jobsWaiting: number, shards: readonly number[]): Condition {
   return {
     cause: 'idle',
-    text: `Waiting: ${counted(jobsWaiting, 'job')} of shard ${shards.join(', ')}. No worker takes them up.`,
+    text: `Waiting: ${counted(jobsWaiting, 'job')} of shard ${shards.join(', ')}. No worker is picking up jobs.`,
     messages: jobsWaiting,
   };
 }

@@ -12,7 +12,7 @@ export const WATCH = {
   'unclean-end': {
     severity: 'attention',
     title: 'Worker processes crashed or were killed',
-    todo: 'Their messages are tried again by themselves. The log around that time says why: killed, out of memory, or a blocked event loop.',
+    todo: 'Their messages are tried again automatically. The log around that time says why: killed, out of memory, or a blocked event loop.',
     endsBy: 'quiet',
     end: 'no more processes crashed.',
     namesEach: true,
@@ -20,7 +20,7 @@ export const WATCH = {
   clock: {
     severity: 'attention',
     title: 'The clocks of machines differ',
-    todo: 'Set the clocks of all machines by NTP.',
+    todo: 'Synchronize the clocks of all machines with NTP.',
     endsBy: 'quiet',
     end: 'the clocks agree again.',
   },
@@ -57,7 +57,7 @@ export function uncleanEndAlert(end: UncleanEnd): Alert {
   const why = end.where
     ? `its event loop was blocked: ${clip(end.where, WHERE_CHARS_MAX)}`
     : 'killed, out of memory, or its machine went away';
-  const activity = turns.length === 0 ? 'it was answering nothing' : `it was answering ${turns.join('; ')}`;
+  const activity = turns.length === 0 ? 'it was idle' : `it was answering ${turns.join('; ')}`;
   return {
     cause: 'unclean-end',
     line: `Process ${pid} on ${host}, last seen ${lastSeen}: ${activity}`,
@@ -100,6 +100,6 @@ export function unreadableLanesAlert(messages: number): Alert {
   return {
     cause: 'other-version',
     key: 'lanes',
-    text: `Lanes that this version cannot read hold ${counted(messages, 'message')}. Only the version that wrote them can answer.`,
+    text: `Some waiting messages cannot be read by this version: ${counted(messages, 'message')}. Only the version that wrote them can answer.`,
   };
 }

@@ -3,8 +3,11 @@ import type { Alert, Cause, Severity } from '../../../shared/flow/alert.ts';
 /** Texts of a message about an incident, beside the text of the alert itself. */
 export const ALERT_WORDS = {
   /** Alerts of a single process. */
-  redisWrites: { title: 'Redis takes no writes', over: 'Redis takes writes again' },
-  watchdog: { title: 'The watchdog of a process fails', over: 'the watchdog looks again' },
+  redisWrites: { title: 'Messages are not accepted: Redis takes no writes', over: 'Redis takes writes again' },
+  watchdog: {
+    title: 'Some trouble may go unnoticed: the watchdog of a process fails',
+    over: 'the watchdog works again',
+  },
   resolved: 'Resolved',
   closedBy: (by: string) => `closed by ${by}.`,
   more: (more: number) => `… and ${more} more, each in the log`,

@@ -25,7 +25,7 @@ const SEARCH = html`<form class="search" action="${HOME}/find"><input name="name
 <p class="note">This page refreshes every ${REFRESH_SECONDS} seconds.</p>`;
 
 const CLICK_RESULT_UNKNOWN =
-  ' Your click may or may not have worked: look, and click again. Clicking twice does no harm.';
+  ' Your click may or may not have worked: check, and click again if needed. Clicking twice does no harm.';
 /** How long a page waits for the connection to Redis to come back. */
 const READY_MS = 2_000;
 

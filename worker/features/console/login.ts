@@ -39,7 +39,7 @@ const COOKIE = 'spillway_console';
 const LOGIN = `${HOME}/login`;
 
 const PATH_CHARS_LOGGED = 100;
-const FOREIGN_FORM = 'This form did not come from a page of this console. Load the page again.';
+const FOREIGN_FORM = 'This form did not come from this console, so nothing was done. Load the page again.';
 const STALE_FORM = 'You have logged in again since this page was loaded, so nothing was done. Load the page again.';
 const LOGGED_OUT = 'Your login has ended, so nothing was done. Log in and try again.';
 
@@ -83,7 +83,7 @@ export function serveLogin(app: Hono<VisitEnv>, { token, log }: LoginParts): voi
     const to = pathAfterLogin(fieldOf(visit, 'to'));
     if (!token.isEqualTo(fieldOf(visit, 'token').trim())) {
       warn({ address });
-      return show(visit, { title: 'Log in', body: loginPage(to, 'This is not the token.') }, 401);
+      return show(visit, { title: 'Log in', body: loginPage(to, 'Wrong token: this is not the OPERATOR_TOKEN.') }, 401);
     }
     log.info({ address }, 'somebody logged in to the console');
     const endsAtMs = Date.now() + SESSION_SECONDS * 1000;

@@ -15,8 +15,7 @@ export function readRunbook(file: string, url: string | undefined) {
     const target = URL.canParse(href, url) ? new URL(href, url) : undefined;
     return target && /^https?:$/.test(target.protocol) ? target.href : undefined;
   };
-  const link = (name: string) =>
-    html`<p><a href="${url}#${encodeURIComponent(name)}">The runbook at its own address</a></p>`;
+  const link = (name: string) => html`<p><a href="${url}#${encodeURIComponent(name)}">Open the full runbook</a></p>`;
   return {
     has: (name: string): boolean => sections.has(name),
     /** The text of a section, with a link to the same section at `RUNBOOK_URL`. */
@@ -28,7 +27,7 @@ export function readRunbook(file: string, url: string | undefined) {
   };
 }
 
-const MISSING = html`<p class="nothing">docs/runbook.md is not there, or has no section of this name.</p>`;
+const MISSING = html`<p class="nothing">docs/runbook.md is missing, or has no section of this name.</p>`;
 
 function textOf(file: string): string {
   try {

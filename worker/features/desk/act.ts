@@ -40,11 +40,11 @@ const OUTDATED = 'That alert is over or has changed, so nothing was done. /incid
 /** For a press that runs again: its first run may have changed something before a crash. */
 const OUTDATED_AFTER_CRASH =
   'That alert is over or has changed, perhaps because of your press. /incidents and /status show the present state.';
-const TOO_LATE = 'That question is more than ten minutes old, so nothing was done. Press under the alert again.';
+const TOO_LATE = 'That question is more than ten minutes old, so nothing was done. Press the alert button again.';
 
 /** `/desk do …`, from buttons of older versions. */
 export const oldButton: DeskHandler = () => ({
-  text: 'This button is of an older version, so nothing was done. /incidents shows how it is now.',
+  text: 'This button is from an older version, so nothing was done. /incidents shows what is open now.',
 });
 
 /** `/desk back`: the "Back" of a question. */
@@ -141,7 +141,7 @@ function resultReply({ context: { turn } }: DeskCall, text: string, doneMs: numb
 export const pauseChat: DeskHandler = async (call) => {
   const chat = chatIn(call.words);
   if (chat !== undefined && (await readChat(call.source, chat)) === undefined)
-    return { text: `Nothing is known of a chat ${chat}. /status and /incidents name those that are in trouble.` };
+    return { text: `Nothing is known about chat ${chat}. /status and /incidents name the chats in trouble.` };
   return runOnChat(call, 'pause');
 };
 

@@ -8,7 +8,7 @@ import type { DeskCall, DeskHandler } from './feature.ts';
 export const help: DeskHandler = async (call) => {
   const lines = Object.entries(DESK_MENU).map(([word, description]) => `/${word} ${description}`);
   const conversationHelp = (await isConversation(call)) ? ['', await helpOf(call.context)] : [];
-  return { text: ['Operators can ask here:', ...lines, ...conversationHelp].join('\n') };
+  return { text: ['Commands for operators:', ...lines, ...conversationHelp].join('\n') };
 };
 
 /** Whether the bot also answers messages in the chat of alerts. */

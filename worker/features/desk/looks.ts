@@ -72,12 +72,12 @@ export async function askForChat(
 ): Promise<DeskReply> {
   const problemText = word === '' ? '' : `“${clip(word, WORD_CHARS_MAX)}” is not the number of a chat. `;
   const hints: Record<string, string> = {
-    pause: ' /pause all stops every chat.',
-    resume: ' /resume all ends that of every chat.',
+    pause: ' /pause all pauses every chat.',
+    resume: ' /resume all ends the pause of every chat.',
   };
   const commands = (chats ?? (await chatsInTrouble(source))).map((each) => `/${verb} ${each}`);
   return {
-    text: `${problemText}Name a chat by its number, as alerts have it, such as /${verb} 1001 or, for a topic, /${verb} -1001.7.${hints[verb] ?? ''}`,
+    text: `${problemText}Add the number of a chat, as in alerts, for example /${verb} 1001 or, for a topic, /${verb} -1001.7.${hints[verb] ?? ''}`,
     buttons: rowsFor(commands),
   };
 }

@@ -63,10 +63,10 @@ export function isOverBudget(reason: string | undefined): boolean {
 
 /** The operator's text for each trouble, after "the model endpoint". */
 export const PROVIDER_SAID: Readonly<Record<ProviderTrouble, string>> = {
-  overloaded: 'is overloaded or fails',
-  network: 'cannot be reached, or breaks off',
-  auth: 'does not accept our key',
-  billing: 'refuses us for billing: the credit is used up',
+  overloaded: 'is overloaded or failing',
+  network: 'cannot be reached, or drops connections',
+  auth: 'does not accept our API key',
+  billing: 'refuses us because the credit is used up',
   model: 'does not know the model, or does not let us use it',
 };
 

@@ -74,7 +74,7 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 function movedChat(cause: Cause, chat: number): Alert {
   const words: Partial<Record<Cause, [text: string, line: string]>> = {
     'torn-session': [
-      'In a conversation, 2 records cannot be read. The message is answered without them.',
+      'In a conversation, 2 records cannot be read. The message is answered without that part.',
       `Chat ${chat}: 2 records of s-${chat}.`,
     ],
     'fresh-session': [

@@ -40,7 +40,7 @@ export function questionHtml({ title, text, target, back }: Question, formKey: s
 <input id="why" name="why" maxlength="200" autocomplete="off">
 <label for="name">Your name (optional)</label>
 <input id="name" name="name" maxlength="60" autocomplete="name">
-<p class="note">Both stand in the trail of actions.</p>
+<p class="note">Both are recorded with the action.</p>
 <button class="danger">${title}</button></form>
 <p><a href="${back}">Leave it as it is</a></p>`;
 }
