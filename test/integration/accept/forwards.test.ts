@@ -47,7 +47,7 @@ test('while a burst is answered, neither /stop nor an operator can cancel a piec
   await world.telegram.waitForCall(({ method }) => method === 'sendMessage');
   const [, piece = ''] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), 0, -1);
   const asked = await runCli(['cancel', piece], world.env);
-  expect(asked).toMatchObject({ code: 1, stdout: expect.stringContaining('was merged into the message before it') });
+  expect(asked).toMatchObject({ code: 1, stdout: expect.stringContaining('together with the message before') });
   world.telegram.say(CHAT, '/stop');
   await nextOutcome(world, CHAT, 3);
   expect(await outcomes()).toEqual(['answered', 'merged', 'command']);
@@ -168,7 +168,7 @@ const UNREAD: [object, RegExp][] = [
   [{ giveaway_winners: { winner_count: 3 } }, /\(giveaway winners\)/],
   [{ invoice: { title: 'Tea' } }, /\(invoice\)/],
   [{ paid_media: { star_count: 5, paid_media: [] } }, /\(paid media\)/],
-  [{ hologram: { depth: 3 } }, /\(a kind I don't know\)/],
+  [{ hologram: { depth: 3 } }, /\(unknown\)/],
 ];
 
 test('in private, what cannot be read gets a sentence with its kind, also where it was forwarded', async () => {
@@ -185,6 +185,6 @@ test('in private, what cannot be read gets a sentence with its kind, also where 
   // What looks like news of a chat is none where it was forwarded.
   await send({ gift: { text: 'x' }, ...from('Ann') }, 2 * UNREAD.length + 1);
   const sentences = UNREAD.flatMap(([, sentence]) => Array(2).fill(expect.stringMatching(sentence)));
-  expect(shown()).toEqual([...sentences, expect.stringMatching(/\(a kind I don't know\)/)]);
+  expect(shown()).toEqual([...sentences, expect.stringMatching(/\(unknown\)/)]);
   expect(mainCalls()).toEqual([]);
 });

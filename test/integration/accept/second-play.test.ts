@@ -81,7 +81,7 @@ test('a play alone: people write in a group, the model asks before it writes, an
       [':kill', /starts again/],
       said('Are you there?'),
       [':key bad', /refused/],
-      ['With a bad key', /alert> .*the API key is refused/],
+      ['With a bad key', /alert> .*rejects the API key/],
       [':help', /:telegram away\|back/],
       [':nonsense', /there is no :nonsense/],
     ]);

@@ -47,7 +47,7 @@ test('the book holds what this version does not know: alerts go on, it is report
   await queue(FAILED);
   await reported(/^A message failed/m);
   await reported(/^The oldest message has waited (?:59|60) minutes/m);
-  const message = await reported(/^The book of incidents has entries that this version does not know/m);
+  const message = await reported(/^Redis has incidents that this version does not know/m);
   expect(message).toContain('budget, from-the-future, from-the-future:7, from-the-future:ended, idle, and 4 more.');
   for (const [name, json] of Object.entries(UNKNOWN)) expect(await bookField(`incident:${name}`)).toBe(json);
 });
@@ -71,7 +71,7 @@ test('what of the state cannot be read is one incident; the rest is watched, and
   await redis.hset(keys.provider, { ...failing, lastFailureMs: Date.now() });
   const { log, lines } = keptLog();
   watch({ log });
-  await reported(/^The model endpoint does not accept our key/m);
+  await reported(/^The model endpoint does not accept our API key/m);
   await redis.del(keys.provider);
   await redis.set(keys.provider, 'no hash');
   expect(await reported(/^The watchdog cannot check/m)).toMatch(/"provider" \(\w+\)\./);

@@ -64,12 +64,12 @@ test('the endpoint is asked at once, what waits is tried when it answers, and pr
   world.telegram.say(CHAT, 'hello');
   world.telegram.say(CHAT + 1, 'hello');
   press(await button(/overloaded/, 'Try again now'));
-  await shown(/^The endpoint still is overloaded or fails\.$/);
+  await shown(/^The endpoint still is overloaded or failing\.$/);
   mend();
   const { promise: after, resolve: answer } = Promise.withResolvers<void>();
   world.claude.react(() => ({ do: 'answer', text: 'ok', after }));
   const before = world.claude.calls.length;
-  const triedOnce = /^🔴 Page(?:.|\n)*still is overloaded or fails · by/;
+  const triedOnce = /^🔴 Page(?:.|\n)*still is overloaded or failing · by/;
   press(await button(triedOnce, 'Try again now'));
   press(await button(triedOnce, 'Try again now'), BEN);
   await until('the next call', () => world.claude.calls.length > before || undefined);
@@ -80,7 +80,7 @@ test('the endpoint is asked at once, what waits is tried when it answers, and pr
   const replies = () =>
     world.telegram.shown(ALERT_CHAT).flatMap(({ text }) => /^(?:It answers.*|That alert is over)/.exec(text) ?? []);
   await until('both replies', () => replies().length === 2 || undefined);
-  expect(replies()[0]).toBe('It answers; 2 messages are being tried now.');
+  expect(replies()[0]).toBe('It answers; 2 messages now being tried.');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 
@@ -116,7 +116,7 @@ test('a button is about the message that it was drawn for, also when another one
   press(await button(/^Cancel the message of chat 1007\?/, 'Yes, cancel'));
   await shown(/^The message of chat 1007 has ended; there is nothing to cancel\.$/);
   press(await button(/waited too long for(?:.|\n)*Oldest message: .* of chat 1008/, 'Cancel message'));
-  press(await button(/^Cancel the message of chat 1008\? Its user reads/, 'Yes, cancel'));
+  press(await button(/^Cancel the message of chat 1008\? Its user will be notified/, 'Yes, cancel'));
   await shown(/^The message of chat 1008 is cancelled/);
   expect(await nextOutcome(world, 1008)).toMatchObject({ outcome: 'cancelled', reason: 'operator' });
 });

@@ -70,7 +70,7 @@ test('only what an operator did stands in the message of its incident and the tr
 });
 
 const STILL_FAILS =
-  /^Replay 2 dead letters\? No call has gone through since .*: the endpoint does not accept our key\./;
+  /^Replay 2 dead letters\? No call has gone through since .*: the endpoint does not accept our API key\./;
 
 test('what failed is put back by one press of two, after a question that is neither old nor taken back, and is answered', async () => {
   let isRefused = true;
@@ -119,7 +119,7 @@ async function pressOld(data: string): Promise<void> {
 const OLD_BUTTONS: [data: string, reply: RegExp][] = [
   ['/desk act AAAAAAAAAA replay', /alert is over/],
   ['/desk act AAAAAAAAAA take', /does not know that button/],
-  ['/desk do AAAAAAAAAA pause-all 0 0a1b2c', /^This button is of an older version, .*\/incidents/],
+  ['/desk do AAAAAAAAAA pause-all 0 0a1b2c', /^This button is from an older version, .*\/incidents/],
 ];
 
 test('a button of an opening that is over, of an unknown act or of an older version does nothing and says so', async () => {

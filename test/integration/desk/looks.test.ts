@@ -54,13 +54,13 @@ const ANSWERS: [command: string, reply: RegExp][] = [
   ['/message 1-0', /^Nothing is known about a message “1-0”/],
   ['/message <b>*x*</b>', /^“<b>\*x\*<\/b>” is not a valid argument: expected an entry/],
   [`/message ${'x'.repeat(2_000)}`, /^“x{39}…” is not a valid argument/],
-  ['/chat', /^Name a chat by its number, as alerts have it, such as \/chat 1001/],
-  ['/chat Ann', /^“Ann” is not the number of a chat\. Name a chat/],
+  ['/chat', /^Add the number of a chat, as in alerts, for example \/chat 1001/],
+  ['/chat Ann', /^“Ann” is not the number of a chat\. Add the number/],
   ['/chat 4242', /^Nothing is known about chat 4242\./],
   ['/chat -100.7', /^Nothing is known about chat -100\.7\./],
   ['/dead Ann', /^“Ann” is not the number of a chat/],
   ['/dead', /^0 dead letters\n\nKept None\.$/],
-  ['/incidents', /^Incidents\n\nOpen No incident is open\.\n\nEnded within the hour None\.$/],
+  ['/incidents', /^Incidents\n\nOpen No incident is open\.\n\nEnded in the last hour None\.$/],
 ];
 
 test('a command is answered with the next step where it is about nothing; outcomes and cost are told of 1 to 90 days', async () => {
@@ -167,12 +167,12 @@ test('a chat is paused with a reason, and goes on with the button under the repl
   await ask('/pause all');
   await ask(`/pause ${CHAT}`);
   const one = await ask(`/resume ${CHAT}`);
-  expect(one.text).toBe(`Chat ${CHAT} resumes within seconds. But every chat is paused.`);
+  expect(one.text).toBe(`Chat ${CHAT} resumes within seconds. The pause of all chats still holds.`);
   await ask(`/pause ${CHAT}`);
   const all = await pressed(one, 'Resume all');
   expect(all.text).toBe(`Every chat resumes within seconds. Still paused individually: ${CHAT}.`);
   const which = await ask('/resume');
-  expect(which.text).toMatch(/^Name a chat by its number, .* \/resume all ends that of every chat\.$/);
+  expect(which.text).toMatch(/^Add the number of a chat, .* \/resume all ends the pause of every chat\.$/);
   expect(which.buttons).toEqual({ [`Resume ${CHAT}`]: `/desk resume ${CHAT}` });
 });
 
@@ -184,9 +184,9 @@ test('a pause without a chat offers the one in trouble, and one of no known chat
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   await world.telegram.waitForText(ALERT_CHAT, /^🟡 /u);
   const { text, buttons } = await ask('/pause');
-  expect(text).toMatch(/^Name a chat by its number/);
+  expect(text).toMatch(/^Add the number of a chat/);
   expect(buttons).toEqual({ [`Pause ${CHAT}`]: `/desk pause ${CHAT}` });
   for (const words of ['/pause 4242', '/pause -1001.7', '/pause everything', '/pause 1001x', '/resume 10 01'])
-    expect((await ask(words)).text).toMatch(/^(?:Nothing is known of|“.*” is not the number|Chat 10 was not paused)/);
+    expect((await ask(words)).text).toMatch(/^(?:Nothing is known about|“.*” is not the|Chat 10 was not paused)/);
   expect(await pausesNow()).toEqual([]);
 });

@@ -77,7 +77,7 @@ test('check names each connection that fails and its reason, one that answers bu
   const answering = [
     /FAILED redis: answers, but takes no writes: OOM command not allowed/,
     /FAILED alerts: TELEGRAM_ALERT_CHAT_ID cannot be written to \(gone: .*chat not found/,
-    /FAILED model: .*the endpoint at http:\S+ is overloaded or fails \(overloaded, status 529\)/,
+    /FAILED model: .*the endpoint at http:\S+ is overloaded or failing \(overloaded, status 529\)/,
   ];
   expect(await expectCheck({}, 1, ...answering)).not.toContain('secret internals');
 });

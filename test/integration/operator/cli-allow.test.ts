@@ -29,7 +29,7 @@ test('somebody is let in without a restart, stays after one, and is out again as
   await start();
   expect(await isHeard(RITA, 'may I?')).toBe(false);
   const added = await cli('allow', String(RITA), '--why', 'support', '--by', 'ann');
-  expect(added).toMatchObject({ code: 0, stdout: expect.stringMatching(/^4004 is allowed within a second/) });
+  expect(added).toMatchObject({ code: 0, stdout: expect.stringMatching(/^4004 will be allowed within a second/) });
   await untilHeard(RITA, 'and now?', true);
   expect(await nextOutcome(world, RITA)).toMatchObject({ outcome: 'answered' });
   expect(await cli('allow', String(RITA))).toMatchObject({ code: 0, stdout: '4004 was allowed already.\n' });

@@ -169,7 +169,7 @@ test('cancel of one message ends it alone, and its user is told; the next one is
   expect(await cancel(entry, '--why', 'hangs', '--by', 'ann')).toMatchObject({ code: 0 });
   expect(await nextOutcome(world, CHAT)).toMatchObject({ entry, outcome: 'cancelled', reason: 'operator' });
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-  expect(shown().some((text) => /The operator of this bot stopped this message/.test(text))).toBe(true);
+  expect(shown().some((text) => /The operator of this bot cancelled this message/.test(text))).toBe(true);
   expect(await cancel(entry)).toMatchObject({ code: 1, stdout: expect.stringMatching(/has ended/) });
 });
 

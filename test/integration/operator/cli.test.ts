@@ -30,7 +30,7 @@ test('an imported session is the conversation that the model sees, and is export
   const lines = conversation(5, 80);
   await writeFile(file, `${lines.join('\n')}\n`);
   const imported = await runCli(['session', 'import', String(CHAT), file], world.env);
-  expect(imported).toMatchObject({ code: 0, stdout: expect.stringContaining('10 records') });
+  expect(imported).toMatchObject({ code: 0, stdout: expect.stringContaining('records: 10') });
   const exported = await runCli(['session', 'export', String(CHAT)], world.env);
   const pick = (line: string) => {
     const { role, content, at } = JSON.parse(line);
@@ -85,8 +85,8 @@ variants([
 const EXPECTED: [line: string, words: RegExp][] = [
   ['dead show x', /“x” is not a valid argument: expected the id of a dead letter/],
   ['message x', /“x” is not a valid argument: expected an entry, .* a trace id/],
-  ['chat x', /“x” is not a valid argument: expected a chat: its number/],
-  ['audit --days 0', /--days must be a whole number from 1 to 90, and not "0"/],
+  ['chat x', /“x” is not a valid argument: expected the number of a chat/],
+  ['audit --days 0', /--days must be a whole number from 1 to 90, not "0"/],
 ];
 
 const WRONG = `session|session show|session dance 1|fly|audit --days 0|audit --days 91|audit --days all|audit --week
@@ -114,7 +114,7 @@ test('an id of which nothing is kept exits 1, says what ids look like, and is no
     for (const id of ['1700000000000-0', '0af7651916cd43dd8448eb211c80319c'])
       expect(await runCli([verb, id], world.env)).toMatchObject(unknown);
   const chat = await runCli(['chat', '-100777'], world.env);
-  expect(chat).toMatchObject({ code: 1, stderr: expect.stringMatching(/Nothing is known .*numeric id/) });
+  expect(chat).toMatchObject({ code: 1, stderr: expect.stringMatching(/Nothing is known .*by its number/) });
   expect(await world.peek.exists(world.keys.actions)).toBe(0);
 });
 

@@ -102,7 +102,7 @@ test('no deed is done without a session, with the key of another one, or from el
     const stale = await visitor.post(path, { ...fields, form: 'x'.repeat(43) });
     expect(stale).toMatchObject(refused(403, 'You have logged in again'));
     const foreign = await visitor.post(path, { ...fields, form }, { origin: 'https://evil.example' });
-    expect(foreign).toMatchObject(refused(403, 'did not come from a page of this console'));
+    expect(foreign).toMatchObject(refused(403, 'did not come from this console'));
   }
   for (const path of ['/console/act/purge?target=5-0', '/console/act/replay?target=0..9', '/console/dead'])
     expect((await stranger.get(path)).status).toBe(401);

@@ -85,10 +85,10 @@ test('without the runbook in the installation its page says so, and leads to RUN
   await givenIncident({ cause: 'provider' });
   const visitor = await operator({ RUNBOOK_URL: 'https://wiki.example/runbook' }, '/nowhere/runbook.md');
   const page = await visitor.get('/console/runbook/provider');
-  expect(page).toMatchObject({ status: 404, text: expect.stringContaining('docs/runbook.md is not there') });
+  expect(page).toMatchObject({ status: 404, text: expect.stringContaining('docs/runbook.md is missing') });
   const beside = await visitor.get('/console/incident/provider');
   for (const { text } of [page, beside]) expect(text).toContain('href="https://wiki.example/runbook#provider"');
-  expect(beside).toMatchObject({ status: 200, text: expect.stringContaining('docs/runbook.md is not there') });
+  expect(beside).toMatchObject({ status: 200, text: expect.stringContaining('docs/runbook.md is missing') });
 });
 
 test('what failed in the time of an incident is put back from its page, and nothing else', async () => {

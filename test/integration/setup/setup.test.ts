@@ -145,7 +145,7 @@ test('a key that the model refuses is named without being shown, and can be repl
   await keeps(ran, 3);
   await givesWatchers(ran, 'https://example.org/ping/a-b', 'https://example.org/hook');
   await givesModel(ran, 'sk-ant-the-wrong-key');
-  await ran.sees(/does not accept our key .*status 401\); check ANTHROPIC_API_KEY/);
+  await ran.sees(/does not accept our API key .*status 401\); check ANTHROPIC_API_KEY/);
   await ran.sees(/Enter another key/);
   ran.presses(ENTER);
   await ran.sees(/The API key of the model/);

@@ -71,7 +71,7 @@ test('a revoked key is red after one message, is probed by one of two processes 
   await start({}, pace);
   await start({}, pace);
   expect(await ask('hello')).toMatchObject({ outcome: 'failed', reason: 'authentication' });
-  await untilStatus(/^RED {2}The model endpoint does not accept our key/);
+  await untilStatus(/^RED {2}The model endpoint does not accept our API key/);
   await until('probes', () => probes().length >= 4 || undefined);
   const [first, , , fourth] = probes();
   // Two that know nothing of each other need one second at most.

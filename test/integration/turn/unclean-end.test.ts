@@ -9,7 +9,7 @@ import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 
 const FROZEN_MS = 5_000;
-const TOLD = /A process ended without a goodbye/;
+const TOLD = /A process crashed or was killed/;
 
 eachInWorld();
 

@@ -41,7 +41,7 @@ test.each<[string, ReturnType<typeof redisCheck>, ready: boolean, isDegraded: bo
     providerCheck({ provider: { lastAnswerMs: NOW, failing: FAILING } }),
     true,
     true,
-    new RegExp(`^does not accept our key ${SINCE}: 3 calls failed \\(status 401\\)$`),
+    new RegExp(`^does not accept our API key ${SINCE}: 3 calls failed \\(status 401\\)$`),
   ],
   ['Telegram', poll({}), true, undefined, /^last answered 2026-11-22 11:59:10 UTC$/],
   ['a refused token', poll({ unauthorizedMs: NOW }), false, undefined, /^does not accept the bot token/],
