@@ -27,7 +27,7 @@ interface ProducerLimits {
   lookEveryMs?: number;
 }
 
-/** The longest age of Telegram's last answer at which the process that receives is ready. A poll may take 50 seconds. */
+/** The process that receives is ready only if Telegram answered within this time. A poll may take 50 seconds. */
 const ANSWER_AGE_MS_MAX = 120_000;
 /** For this long after its start, a producer without a first answer of Redis or Telegram counts as starting. */
 const STARTING_MS = 30_000;

@@ -56,7 +56,7 @@ function namesIn({ or = [], equals, starts_with: start }, id) {
   return names.filter((name) => name !== undefined && !/^claude(?:-.*\D)?$/.test(canonicalName(name)));
 }
 
-/** A list of the price, empty if the package has none. Cache tokens without a rate cost as much as other input. */
+/** The price in a list, or an empty list. A cache rate that is missing equals that of the shorter cache, or of plain input. */
 function priceOf({ audio_hours: hour, input_mtok: input, output_mtok: output, ...cacheRates } = {}) {
   if (hour !== undefined) return [{ minute: Number((hour / 60).toFixed(6)) }];
   if (input === undefined || output === undefined) return [];

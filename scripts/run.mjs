@@ -6,8 +6,8 @@
  * script uses no dependency and runs on Node 18, because it runs before an install. Exit codes: those of the file; 1 when the
  * install fails; 2 when no Node is new enough.
  *
- * With `--as-shell`, the script prints one command for a POSIX shell that runs the file, instead of running the file. A shell
- * that runs this command becomes the file's process, so no other process stays in memory, and signals reach the file's process.
+ * With `--as-shell`, the script prints a command that runs the file, instead of running the file itself. A POSIX shell that
+ * runs the command becomes the file's process, so no other process stays in memory, and signals reach the file's process.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const oldestNodeMajor = 24;
-/** The lock of the install: a link whose target is the process id of the installer, since both appear in one step. */
+/** The lock of the install: a link whose target is the installer's process id. A link and its target appear in one step. */
 const installLock = join(root, '.cache', 'installing');
 const lockPollMs = 200;
 /** The folder of Node's compile cache, which saves about half of a start's CPU time. */
@@ -104,7 +104,7 @@ function runToEnd(command, args, options) {
   return new Promise((resolve) => {
     const child = spawn(command, args, options);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-      // A terminal sends these to the child, too, and a second Ctrl-C tells the child not to wait for the end of its work.
+      // A terminal sends SIGINT and SIGHUP to the child, too, and a second SIGINT tells the child not to wait for its work.
       const childHasIt = process.stdin.isTTY && signal !== 'SIGTERM';
       process.once(signal, () => childHasIt || child.kill(signal));
       // Stay alive: this process must end after the child.

@@ -16,7 +16,7 @@ const PLACE = [
 
 /**
  * Whether a gateway receives the messages of this bot, according to the bot's lease in Redis. If no Redis answers, a gateway at
- * our port counts as this bot's if `isKnownBot`, that is, if this bot was set up here before. Never rejects.
+ * our port counts as the bot's gateway if `isKnownBot`, that is, if this bot was set up here before. Never rejects.
  */
 export async function isReceived(values: Values, isKnownBot: boolean): Promise<boolean> {
   const lease = await withRunningRedis(values, async (redis, { TELEGRAM_BOT_TOKEN: token }) => ({

@@ -78,7 +78,7 @@ function invitation(place: Place, username: string, code: string): string {
   ].join('\n');
 }
 
-/** Returns whether to poll again after a failed poll; false if the person types the id instead. Throws `CancelledError`. */
+/** Returns whether to poll again after a failed poll; false to type the id. Throws `CancelledError` if the person stops. */
 async function handleFailure(
   terminal: Terminal,
   telegram: Telegram,
@@ -156,7 +156,7 @@ const DIGITS = 8;
 /** The text that a Telegram app sends when somebody starts the bot; a code from the link may follow it. */
 const START = /^\/start(?:@\w+)?\s*/;
 
-/** A code that a stranger is unlikely to guess: a hundred guesses, the updates of one poll, hit it once in a million times. */
+/** A code that is hard to guess: the hundred updates of one poll contain it with a chance of one in a million. */
 export function randomCode(): string {
   return String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0');
 }

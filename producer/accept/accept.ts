@@ -26,7 +26,7 @@ import {
 
 /**
  * Accepts one update from a poll or a webhook: stores its message on the stream, applies an edit to a stored message, stores
- * that a group moved or that the bot was removed or is back, or ignores the update and counts it.
+ * that a group became a supergroup or that the bot was removed or is back, or ignores the update and counts it.
  *
  * Contract: idempotent per update id. When it resolves, the caller may confirm the update to Telegram. Rejects when Redis could
  * not be used; the caller must then leave the update unconfirmed, so that Telegram sends it again.
@@ -81,7 +81,7 @@ export function createAccept(env: ProducerEnv, summoner?: Pick<Summoner, 'begin'
       overheard.clear(message);
     } catch (error) {
       if (!(error instanceof UnreadableMessageError)) throw error;
-      // Another try would fail again, and the update would block its chat.
+      // Skip the update: another try would fail again, and the update would block its chat.
       telemetry.count(METRIC.ignored, { reason: 'malformed' });
       log.error({ err: error, update: message.updateId }, 'an update that cannot be encoded was skipped');
       return;
@@ -105,7 +105,7 @@ async function taskOf(env: ProducerEnv, update: unknown, gate: Gate): Promise<Ta
   return { kind: 'ignore', reason: reading.reason, ...('message' in reading && { overheard: reading.message }) };
 }
 
-/** Reads an update that is not an edit with the function for its kind. */
+/** Reads an update of any kind but an edit. */
 function read({ settings }: ProducerEnv, update: unknown, gate: Gate): UpdateReading {
   const { TELEGRAM_GUESTS: guests, INBOUND_TEXT_MAX_CHARS: textMaxChars } = settings;
   const atDesk = readDesk(update, gate, Date.now());
@@ -130,7 +130,7 @@ function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
     ids === 'everyone' ? ids : { has: (id) => ids.has(id) || ids.has(former.get(id) ?? id) };
   return {
     follow: ({ from, to }: GroupMove): void => void former.set(to, from),
-    /** The lists for an update from `group`, if it has one. Contract: rejects when Redis cannot be reached. */
+    /** The lists for an update from `group`, or from no group. Contract: rejects when Redis cannot be reached. */
     async listsFor(group: number | undefined): Promise<Pick<Gate, 'allowed' | 'answersAll' | 'desk'>> {
       const desks = new Set(desk !== undefined && isBasicGroup(desk.chatId) ? [desk.chatId] : []);
       const lists = { allowed: await allowed(), answersAll, desks };
@@ -173,7 +173,7 @@ async function store(
 
 /**
  * Applies an edit. Returns `accepted` if the edit became a new message, now or at an earlier delivery, and `replaced` if it
- * changed a waiting message; otherwise the reason to ignore the edit. Rejects like `store`.
+ * changed a waiting message; otherwise the reason to ignore the edit. Rejects when Redis does not confirm the write.
  */
 async function storeEdit(env: ProducerEnv, message: InboundMessage, mayBeNew: boolean): Promise<string> {
   const { inbox, telegram } = env;

@@ -29,8 +29,8 @@ export interface Gate {
 type RawEntity = Omit<Unchecked<MessageEntity>, 'user'> & { user?: Unchecked<User> | null };
 
 /**
- * Whether the allow list admits a message. The list must contain the id of the chat or, for a private chat, the id of the
- * person. These two ids usually are the same, but not in every private chat.
+ * Whether the allow list admits a message: the list is `everyone`, or contains the id of the chat or, for a private chat, the
+ * id of the person. These two ids are usually the same, but not in every private chat.
  */
 export function isOpen({ allowed }: Gate, fromId: number, chatId: number, isPrivate: boolean): boolean {
   if (allowed === 'everyone') return true;
@@ -39,7 +39,8 @@ export function isOpen({ allowed }: Gate, fromId: number, chatId: number, isPriv
 
 /**
  * Whether the author of a group's message is a guest: a person outside the allow list, or another chat in whose name somebody
- * writes. Guests may not give commands that cost money or delete data. An admin who writes in the group's name is no guest.
+ * writes. Nobody is a guest if everyone is allowed, and no admin who writes in the group's name is. Guests may not give
+ * commands that cost money or delete data.
  */
 export function isGuest(
   { allowed }: Gate,

@@ -13,7 +13,7 @@ const AGE_MS_MAX = 3_600_000;
 
 /**
  * Remembers the newest messages of each group that do not address the bot, and adds them as context to the group's next message
- * that does. Remarks older than an hour are not added. Only the memory of this process holds the remarks.
+ * that does. Messages older than an hour are not added. Only the memory of this process holds them.
  */
 export class Overheard {
   readonly #remarks = new BoundedMap<LaneKey, { remark: Remark; atMs: number }[]>(LANES_MAX);
@@ -36,7 +36,7 @@ export class Overheard {
     this.#remarks.set(lane, remarks.slice(-this.#messagesMax));
   }
 
-  /** Adds the remarks of the last hour in the message's chat or topic to the message, if there are any. */
+  /** Returns the message with the remarks of the last hour in its chat or topic. */
   addTo(message: InboundMessage, nowMs: number): InboundMessage {
     const remarks = this.#remarks.get(laneOf(message)) ?? [];
     const overheard = remarks.filter(({ atMs }) => nowMs - atMs <= AGE_MS_MAX).map(({ remark }) => remark);

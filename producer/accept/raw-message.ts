@@ -37,7 +37,7 @@ type RawFile = { file_id: string } & Omit<Unchecked<Document | PhotoSize | Video
 
 const NAME_CHARS = 128;
 const FILE_ID_CHARS = 512;
-/** Control characters, line separators, and those that change the text direction, so that `gpj.exe` looks like `exe.jpg`. */
+/** Control characters, line separators, and codes that change the text direction: `gpj.exe` could look like `exe.jpg`. */
 const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
 /** The fields with moving pictures, of which the model can see only the thumbnails. */
 export const MOVING = ['animation', 'video', 'video_note'] as const;
@@ -182,7 +182,7 @@ export const UNSUPPORTED = [
 ] as const satisfies readonly (keyof Message)[];
 type UnsupportedKind = (typeof UNSUPPORTED)[number];
 
-/** Describes content by its kind and, where a field states them, its duration and its name. */
+/** Describes content by its kind and, if a field states them, its duration and its name or title. */
 const MEDIA: Describing<UnsupportedKind> = {
   animation: (of) => `(an animation${lengthSuffix(of)})`,
   video: (of) => `(a video${lengthSuffix(of)}${nameSuffix(of)})`,

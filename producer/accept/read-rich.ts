@@ -17,7 +17,7 @@ export interface RichContent {
 
 /** The deepest nesting that is read. Telegram allows less. */
 const DEPTH_MAX = 40;
-/** How many files of a message are read: as many as an album may have. */
+/** The maximum number of files to read from a message. An album has no more either. */
 const FILES_MAX = 10;
 /** The field of a plain message that would hold a block's medium, by the block's type. */
 const MEDIA: Readonly<Partial<Record<string, keyof Message>>> = {
@@ -68,8 +68,8 @@ function linesOf(block: Unchecked<RichBlock>, depth: number, content: RichConten
 }
 
 /**
- * Describes the medium of a block in words, and adds the file or the recording to `content`. If there is no room for it, the
- * words say so. Returns an empty text for a block without a medium.
+ * Describes the medium of a block in words; an empty text if there is none. Adds the medium's file or recording to `content`;
+ * if that is not possible, the words say that the medium was left out. A map is only described.
  */
 function mediumIn({ type, location, ...block }: Unchecked<RichBlock>, content: RichContent): string {
   if (type === 'map' && isFields(location)) return inWords({ location }) ?? '';
@@ -106,7 +106,7 @@ function rows(cells: unknown): string[] {
   return cells.map((each) => `| ${row(each).join(' | ')} |`);
 }
 
-/** The plain text of a rich text, which is a string, a list of rich texts, or an object around one. */
+/** The plain text of a rich text, which is a string, a list of rich texts, or an object around one; empty for other values. */
 function plain(text: unknown, depth = 0): string {
   if (typeof text === 'string') return text;
   if (depth > DEPTH_MAX) return '';

@@ -29,7 +29,7 @@ type IgnoreReason =
   | 'service_message'
   | 'malformed';
 
-/** The decision about one update. Includes a message that does not address the bot: it may continue one that did. */
+/** The decision about one update. Includes a message that does not address the bot, since it may continue one that did. */
 export type UpdateReading =
   | { accept: true; message: InboundMessage }
   | { accept: false; reason: Exclude<IgnoreReason, 'not_addressed'> }
@@ -41,9 +41,9 @@ const NAME_CHARS = 64;
 const LANGUAGE_CODE = /^[a-z]{2,8}(?:-[a-z0-9]{1,8}){0,3}$/i;
 
 /**
- * Decides about one update: accepts it as a message, or ignores it for a stated reason. Default deny: the allow list must
- * contain the numeric id of the person or, in a group, the group's id, and a group's message must be for the bot. Ignores
- * unknown fields, because Telegram often adds fields. Pure, never throws.
+ * Decides about one update: accepts it as a message, or ignores it for a stated reason. Default deny: unless everyone is
+ * allowed, the allow list must contain the numeric id of the person or, in a group, the group's id; and a group's message must
+ * be for the bot. Ignores unknown fields, because Telegram often adds fields. Pure, never throws.
  */
 export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): UpdateReading {
   const { update_id: updateId, message } = (update ?? {}) as RawUpdate;
@@ -126,13 +126,13 @@ type EditReading =
   | {
       accept: true;
       message: InboundMessage;
-      /** Whether to accept a message that the inbox does not know: perhaps only the edit made it address the bot. */
+      /** Whether to accept the message as new if the inbox does not know it: perhaps only the edit made it address the bot. */
       mayBeNew: boolean;
     };
 
 /**
- * How many seconds after it was sent a message may become new for the bot by an edit. Telegram may report edits much later,
- * even of details that a bot cannot see, and after 48 hours the inbox no longer knows which messages it accepted.
+ * An edit can make a message new for the bot only within this many seconds after the message was sent. Telegram may report
+ * edits much later, even of details that a bot cannot see, and after 48 hours the inbox has forgotten what it accepted.
  */
 const NEW_WITHIN_S = 3_600;
 
@@ -223,8 +223,8 @@ export function pressIdOf(update: unknown): string | undefined {
 
 /**
  * Reads the press of a button as a message with the button's command, from the person who pressed the button, so that the
- * stream stores and orders it like any message. Rejects other data, because a modified Telegram app can send anything. Pure,
- * never throws.
+ * stream stores and orders it like any message. Rejects data without a command, because a modified Telegram app can send
+ * anything. Pure, never throws.
  */
 export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateReading {
   const { update_id: updateId, callback_query: press } = (update ?? {}) as RawUpdate;

@@ -9,11 +9,11 @@ import { openReceiverLease } from '../../shared/state/process/receiver.ts';
 export interface Term {
   /** Aborts when this process has lost the lease or may have lost it, and when the term ends. */
   readonly lost: AbortSignal;
-  /** Whether the lease is still ours according to the clock. Right even in a process that was frozen until now. */
+  /** Whether the lease is still ours according to the clock. Correct even in a process that was frozen until now. */
   isHeld(): boolean;
   /** Renews the lease. False if Redis does not answer, or if another process has the lease or may have had it meanwhile. */
   renew(): Promise<boolean>;
-  /** Ends the term and releases the lease, so that another process can have the lease at once. */
+  /** Ends the term. Releases the lease, unless Redis is unreachable, so that another process can have the lease at once. */
   end(): Promise<void>;
 }
 
@@ -26,11 +26,11 @@ export interface Term {
 export interface Lease {
   /** Waits until this process has the lease; `undefined` if `signal` aborts first. */
   begin(signal: AbortSignal): Promise<Term | undefined>;
-  /** The name of the process that has the lease; `undefined` if Redis has not answered the last request yet, or failed. */
+  /** The name of the process that has the lease; `undefined` before the first answer of Redis, and after a failed request. */
   holder(): string | undefined;
 }
 
-/** The lease's time after a renewal. If its holder is killed, nobody receives for this time and one retry interval. */
+/** How long the lease lasts after a renewal. If its holder is killed, nobody receives for up to this time and one retry. */
 export const LEASE_LASTS_MS = 5_000;
 const LEASE_RETRY_MS = 500;
 /** A holder that cannot renew its lease stops after this share of the lease's time, before another process can begin. */
@@ -53,7 +53,7 @@ export function openLease(
    * does not answer.
    */
   const ask = async (): Promise<number | undefined> => {
-    // Count from the time before the request, because Redis starts the lease later than that.
+    // Count from the time before the request, because Redis starts the lease only after the request.
     const askedAtMs = performance.now();
     const previous = holder;
     holder = await hold(processName, leaseLastsMs).catch(() => undefined);
@@ -115,7 +115,7 @@ const RETRY_MS = 1_000;
 
 /**
  * Runs the work in each term, one term after the other, until the service stops. The signal of the work aborts when the service
- * stops and when the lease is lost. If the work ends or fails, its term ends, too, and the next one begins.
+ * stops and when the lease is lost. When the work ends or fails, its term ends, too, and the next one begins.
  */
 export function runInTerms(
   name: string,

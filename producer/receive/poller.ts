@@ -182,8 +182,8 @@ const RETRY_MS_MAX = 30_000;
 const CONFLICT_MS = 10_000;
 
 /**
- * Waits before the next call to Telegram: ten seconds after a conflict with another poller; otherwise as long as Telegram asks,
- * or longer after each of the `failures` in a row, up to half a minute. Returns early when `signal` is aborted.
+ * Waits before the next call to Telegram: ten seconds after a conflict with another poller, else as long as Telegram asks, else
+ * longer after each of the `failures` in a row, up to half a minute. Returns early when `signal` is aborted.
  */
 export function waitOut({ kind, retryAfterMs }: TelegramFailure, failures: number, signal: AbortSignal): Promise<void> {
   if (kind === 'conflict') return pause(CONFLICT_MS, signal);

@@ -129,7 +129,7 @@ function stateOf(info: WebhookInfo, url: string, previous: WebhookCheck | undefi
   // Telegram continues to report the last error after deliveries have recovered.
   if (info.pending === 0 || info.lastError === undefined) return 'delivers';
   if (previous === undefined || previous.info.lastError?.atS !== info.lastError.atS) return 'undelivered';
-  // A new error may take two minutes, so its absence proves nothing. A lower count of pending updates proves that some arrived.
+  // A new error may come two minutes later, so its absence proves nothing. A lower count of pending updates shows a delivery.
   return info.pending < previous.info.pending ? 'delivers' : previous.state;
 }
 

@@ -25,7 +25,7 @@ type Status = 200 | 400 | 401 | 405 | 413 | 415 | 429 | 503;
 
 /**
  * Serves Telegram's deliveries. 200 says that the update is stored or was ignored on purpose. After any other status Telegram
- * repeats the delivery, for 24 hours. So an authentic update without use gets 200, too.
+ * repeats the delivery, for 24 hours. So even an authentic update of no use gets 200.
  *
  * Order: Telegram delivers an update of a chat only after we have answered the chat's previous update with 200, and we answer
  * after the write. A write that was too slow and got 503 may still succeed. Telegram then repeats the same update, and

@@ -87,7 +87,7 @@ export async function findRunningRedis(settings: Settings): Promise<RedisAddress
   return (await findRunning(OWN.dir)) === undefined ? undefined : urlOf(OWN.dir);
 }
 
-/** A private server: its program, its process id if it runs, and whether its folder has data. Or the problem with it. */
+/** A private server (its program, its process id if it runs, and whether its folder has data), or the problem with it. */
 type PrivateServer =
   | NoRedisServer
   | { readonly ok: true; readonly command: string; readonly pid?: number; readonly hasData: boolean };

@@ -24,7 +24,7 @@ export async function endFrozen({ processName, redisAddress, frozenMs }: FrozenP
   createLogger('fatal').fatal({ frozenMs, where }, 'the event loop stands still; the process is ended');
   await within(noteFrozen(connectRedis(redisAddress, 'patient'), processName, where), NOTE_MS).catch(() => {});
   process.kill(process.pid, 'SIGKILL');
-  // Process 1 of a container survives this, because the system ignores a SIGKILL that such a process sends to itself.
+  // Process 1 of a container is still alive here, because the system ignores a SIGKILL that such a process sends to itself.
   const { callFrameId } = stopped?.frame ?? {};
   if (callFrameId)
     await session.post('Debugger.evaluateOnCallFrame', {

@@ -37,7 +37,7 @@ interface HealthOptions {
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const TIMEOUT_CHECK_MS = 1_000;
-/** How long an idle connection stays open. Telegram closes its own earlier, so no delivery meets a connection that closes. */
+/** How long an idle connection stays open. Telegram closes it earlier, so no delivery arrives while the server closes it. */
 const KEEP_ALIVE_MS = 75_000;
 /** How long a stop waits for the requests in progress. Then the server closes their connections. */
 const STOP_GRACE_MS = 2_000;

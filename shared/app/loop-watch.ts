@@ -4,13 +4,13 @@ import type { Service } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
 import type { RedisAddress } from '../base/redis-address.ts';
 
-/** The standstill that makes a process frozen. Longer than any pause of a healthy process on a busy machine. */
+/** A process whose event loop stands still for this long is frozen. A healthy process pauses less, even on a busy machine. */
 export const FROZEN_MS = 30_000;
 const TICK_MS_MAX = 1_000;
 /** How long the thread may take to log and store a freeze. After this time, the thread kills the process in any case. */
 const END_MS = 10_000;
 
-/** A process, and the standstill of its event loop after which it is frozen. */
+/** A process, and the standstill of its event loop after which the process counts as frozen. */
 export interface FrozenProcess {
   /** The name of the process in Redis. */
   processName: string;

@@ -32,9 +32,7 @@ export interface Root {
 }
 
 const FLUSH_MS = 2_500;
-/**
- * The longest time of a stop. Draining takes 25 seconds of it at most. Then the process exits, and other workers run its jobs.
- */
+/** The longest time of a stop, of which draining takes 25 seconds at most. Then the process exits, and others run its jobs. */
 const STOP_MS_MAX = 35_000;
 /** Two interrupts within this time come from one Ctrl-C. */
 const SAME_CTRL_C_MS = 500;
@@ -44,9 +42,10 @@ const ASK = 'npm run setup asks for what is missing.';
 
 /**
  * Runs a role as a process. Reads the settings and reports all their problems, including `furtherProblems`, before any
- * connection (exit code 2). Refuses a Redis that evicts data, or whose data has another number of shards (exit code 2). Starts
- * the services that `assemble` returns, and serves health and their routes. On SIGTERM, SIGINT or an uncaught error (exit code
- * 1), stops all services in reverse order. Kills the process when its event loop stands still for `frozenMs`.
+ * connection (exit code 2). Refuses a missing Redis, a Redis that evicts data, and data with another number of shards (exit
+ * code 2). Starts the services that `assemble` returns, and serves health and their routes. Stops all services in reverse order
+ * on SIGTERM or SIGINT, and after a failed start or an uncaught error (exit code 1). Kills the process when its event loop
+ * stands still for `frozenMs`.
  */
 export async function runRoot(
   role: Role,
@@ -161,8 +160,8 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
 }
 
 /**
- * Checks, before any use of the data, how durable Redis is and that its data has the same number of shards. If nothing is
- * refused, stores that a worker starts, unless the role is `producer`. Waits while Redis is unreachable.
+ * Reads how durable Redis is, and checks that its data has the number of shards of the settings, before anybody uses the data.
+ * If nothing is refused, stores that a worker starts, unless the role is `producer`. Waits while Redis is unreachable.
  */
 async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Settings, role: Role): Promise<Keeping> {
   const redis = connectRedis(address, 'patient');

@@ -13,8 +13,8 @@ const STEADY_MS = 60_000;
 
 /**
  * Runs a role in this process, or in `WORKERS` processes that share the ports. The supervisor restarts a process that ends,
- * after a pause that grows while starts fail. If a process refuses its configuration, the supervisor stops all processes. It
- * forwards SIGTERM and SIGINT to all of them.
+ * after a pause that grows while starts fail. The supervisor stops all processes if one refuses its configuration, and forwards
+ * SIGTERM and SIGINT to all of them.
  */
 export async function runSupervised(role: Role, run: () => Promise<void>): Promise<void> {
   const reading = readOwnSettings(role);

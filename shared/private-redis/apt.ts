@@ -54,8 +54,8 @@ async function privateApt(work: string, aptGet: string): Promise<(...args: strin
   const settings = join(work, 'apt.conf');
   await mkdir(join(work, 'lists', 'partial'), { recursive: true });
   await mkdir(join(work, 'cache', 'archives', 'partial'), { recursive: true });
-  // Clear the hooks, because those in container images delete files of the system's own cache. As root, apt would let a user
-  // download who may not enter this folder; the sandbox setting prevents that.
+  // Clear the hooks, because those in container images delete files of the system's own cache. As root, apt would download as a
+  // user without access to this folder; the sandbox setting prevents that.
   await writeFile(
     settings,
     `

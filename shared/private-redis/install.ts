@@ -35,7 +35,7 @@ export async function findRedisServer(options: RedisServerOptions): Promise<Foun
   }
 }
 
-/** The private copy, which apt fetches if it is missing. Rejects when that fails. */
+/** The private copy of the server, which apt fetches if it is missing. Rejects when that fails. */
 async function privateCopy({ root, path, onProgress }: RedisServerOptions): Promise<ServerProgram> {
   const cache = join(root, '.cache');
   const home = join(cache, 'redis');

@@ -51,7 +51,7 @@ export async function holderOf(dir: string): Promise<number | undefined> {
   return undefined;
 }
 
-/** The process id and the other clients of the server at `url`, once its data is loaded; `undefined` when no server answers. */
+/** The process id of the loaded server at `url`, and how many other clients it has; `undefined` when no server answers. */
 export function serverAt(url: string): Promise<{ pid: number; clients: number } | undefined> {
   return withProbe(url, async (probe) => {
     const info = await probe.info();

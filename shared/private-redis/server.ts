@@ -45,7 +45,7 @@ const LOG_LINES_SHOWN = 8;
 /**
  * Starts a Redis server for `dir`, with an append-only file, on a socket in `dir` that only its owner can use. If a server
  * already runs for `dir`, uses that server, because two would destroy each other's data. Resolves when the server answers with
- * its data loaded. If it does not start, rejects with the end of its log.
+ * its data loaded. If the server does not start, rejects with the end of its log.
  */
 export async function startPrivateRedis(options: PrivateRedisOptions): Promise<PrivateRedis> {
   // The data is people's conversations, so no other user of the machine may read it.
@@ -80,7 +80,8 @@ function withServerLock<T>(dir: string, work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Starts a server in a folder where none runs. Resolves with its process id once it answers; rejects with the end of its log.
+ * Starts a server in a folder where none runs. Resolves with the server's process id once the server answers with its data
+ * loaded. If the server does not start, rejects with the end of its log.
  */
 export async function launchRedis(options: PrivateRedisOptions): Promise<number> {
   const { dir, server } = options;
