@@ -135,7 +135,7 @@ function cancel(): never {
 /** The kind of chat in which the code must arrive. */
 export type Place = 'private' | 'group';
 
-/** The chat in which a code was written, and the language of the writer's app. */
+/** The chat in which the code was written, and the language of the writer's Telegram app. */
 export interface Found {
   readonly chatId: number;
   readonly language: string | undefined;

@@ -136,7 +136,7 @@ function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
       const lists = { allowed: await allowed(), answersAll, desks };
       const isMissing = (ids: AllowedIds, id: number) => ids !== 'everyone' && ids.size > 0 && !ids.has(id);
       if (group !== undefined && !former.has(group) && Object.values(lists).some((ids) => isMissing(ids, group))) {
-        // An unlisted group may be a listed group under its new id, if another process has seen the move.
+        // An unlisted group may be a listed group under its new id. Another process may have seen the move.
         const from = await inbox.movedFrom(group);
         if (from !== undefined) former.set(group, from);
       }

@@ -39,8 +39,8 @@ export function isOpen({ allowed }: Gate, fromId: number, chatId: number, isPriv
 
 /**
  * Whether the author of a group's message is a guest: a person outside the allow list, or another chat in whose name somebody
- * writes. Nobody is a guest if everyone is allowed, and no admin who writes in the group's name is. Guests may not give
- * commands that cost money or delete data.
+ * writes. If everyone is allowed, there are no guests. An admin who writes in the group's name is no guest, either. Guests may
+ * not give commands that cost money or delete data.
  */
 export function isGuest(
   { allowed }: Gate,
