@@ -37,7 +37,7 @@ export function contentOf(message: RawMessage, textMaxChars: number): InboundMes
   const what = UNSUPPORTED.find((kind) => kind in message);
   if (what !== undefined) return { kind: 'unsupported', what };
   // Blank texts and service messages get no answer. A forwarded message is no service message, because nobody can forward one.
-  // A person wrote any other content, which is of a kind that this version does not know.
+  // Any other content was written by a person, and is of a kind that this version does not know.
   const isService = !('forward_origin' in message) && Object.keys(SERVICE_FIELDS).some((field) => field in message);
   const isIgnored = 'text' in message || isService;
   return isIgnored ? undefined : { kind: 'unsupported', what: 'unknown' };

@@ -69,7 +69,7 @@ function linesOf(block: Unchecked<RichBlock>, depth: number, content: RichConten
 
 /**
  * Describes the medium of a block in words; an empty text if there is none. Adds the medium's file or recording to `content`;
- * if that is not possible, the words say that the medium was left out. A map is only described.
+ * if that is not possible, the words end with `left out`. A map is only described.
  */
 function mediumIn({ type, location, ...block }: Unchecked<RichBlock>, content: RichContent): string {
   if (type === 'map' && isFields(location)) return inWords({ location }) ?? '';

@@ -78,7 +78,7 @@ function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
   return typeof senderChat === 'object' && senderChat !== null;
 }
 
-/** The chat of a message, and its topic if it has one. */
+/** The id and the kind of a message's chat, and the message's topic if there is one. */
 export function placeOf(
   { chat, is_topic_message: isTopic, message_thread_id: id }: RawMessage,
   chatId: number,
@@ -132,7 +132,8 @@ type EditReading =
 
 /**
  * An edit can make a message new for the bot only within this many seconds after the message was sent. Telegram may report
- * edits much later, even of details that a bot cannot see, and after 48 hours the inbox has forgotten what it accepted.
+ * edits much later, even of details that a bot cannot see, and after 48 hours the inbox no longer knows what messages it
+ * accepted.
  */
 const NEW_WITHIN_S = 3_600;
 

@@ -63,8 +63,7 @@ async function pollDuring(
       log.warn({ failure }, 'getUpdates failed');
       const isLeftOver = failure.kind === 'webhook_set' && !hasRemovedWebhook;
       if (failure.kind === 'webhook_set' && (await removeWebhook(env, signal))) hasRemovedWebhook = true;
-      // The first webhook is left over from an earlier configuration. A webhook that is set again belongs to a competing
-      // system.
+      // The first webhook comes from an earlier configuration. A webhook that is set again belongs to a competing system.
       if (signal.aborted || (isLeftOver && hasRemovedWebhook)) continue;
       heartbeat.failed(failure.kind);
       await waitOut(failure, failures, signal);

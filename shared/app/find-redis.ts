@@ -68,7 +68,7 @@ export async function provideRedis(options: RedisSourceOptions): Promise<RedisSo
 const OWN = { root: HOME, dir: join(HOME, 'data', 'redis'), fsync: 'always' } as const;
 
 /**
- * The Redis of this installation: the one in the settings, without a connection to it, or else the private server, which is
+ * The Redis of this installation: the one that the settings name, without trying it, or else the private server, which is
  * started if it does not run. Returns a problem in words when no private server is available or it does not start.
  */
 export async function provideOwnRedis(

@@ -49,8 +49,8 @@ const HOST_SHOWN = 100;
  * Serves `GET /healthz` (200 while the process lives), `GET /readyz` and the given routes. `/readyz` answers 200 when every
  * part is ready, else 503. Its JSON lists the parts, with `degraded` instead of `ready` if a part is degraded, and `starting`
  * instead of `not ready` if all unready parts are starting. A request that names a host other than ours gets 421. Rejects when
- * the server cannot listen; if the port is taken, with a sentence that names `HTTP_PORT`. `stop` refuses new connections and
- * waits up to two seconds for the requests in progress.
+ * the server cannot listen; if another process uses the port, with a sentence that names `HTTP_PORT`. `stop` refuses new
+ * connections and waits up to two seconds for the requests in progress.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
   const healthRoute = onlyGet('/healthz', async () => ({ ready: true, body: { status: 'ok' } }));

@@ -32,7 +32,7 @@ export interface Root {
 }
 
 const FLUSH_MS = 2_500;
-/** The longest time of a stop, of which draining takes 25 seconds at most. Then the process exits, and others run its jobs. */
+/** The longest time of a stop; draining takes 25 seconds at most. Then the process exits, and other workers run its jobs. */
 const STOP_MS_MAX = 35_000;
 /** Two interrupts within this time come from one Ctrl-C. */
 const SAME_CTRL_C_MS = 500;

@@ -22,7 +22,7 @@ export async function unpackWithApt(home: string, aptGet: string, dpkgDeb: strin
   await rm(work, { recursive: true, force: true });
   try {
     const apt = await privateApt(work, aptGet);
-    // One unreachable third-party source makes the update fail although Redis is available, so only the install decides.
+    // One unreachable third-party source makes the update fail although Redis is available, so only a failed install counts.
     await apt('update').catch(() => undefined);
     for (const packages of PACKAGE_SETS) {
       try {
