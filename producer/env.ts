@@ -10,11 +10,11 @@ export interface ProducerEnv extends Root {
   /** A connection whose commands fail at once while Redis is away. */
   redis: RedisClient;
   inbox: Inbox;
-  /** The right to receive. The lease is in Redis, so no process polls while Redis cannot store messages. */
+  /** The right to poll, or to look after the webhook. The lease is in Redis, so no poll begins while Redis is unreachable. */
   lease: Pick<Lease, 'begin'>;
   heartbeat: Heartbeat;
   /** The current allow list. Contract: rejects when Redis cannot be reached. */
   allowed(): Promise<AllowedIds>;
-  /** The bot's user name, as in `/stop@its_name`; `undefined` before Telegram's first answer. */
+  /** The bot's user name, as in `/stop@its_name`; `undefined` until Telegram has reported it. */
   botName(): string | undefined;
 }

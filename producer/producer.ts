@@ -19,7 +19,7 @@ import { type Poller, startPoller } from './receive/poller.ts';
 import { createWebhook } from './receive/webhook.ts';
 import { startWebhookKeeper, type WebhookAddress, type WebhookKeeper } from './receive/webhook-manager.ts';
 
-/** Tests set shorter limits than the defaults. */
+/** Times that tests make shorter than the defaults. */
 interface ProducerLimits {
   leaseLastsMs?: number;
   leaseRetryMs?: number;
@@ -27,9 +27,9 @@ interface ProducerLimits {
   lookEveryMs?: number;
 }
 
-/** An older answer of Telegram shows trouble. A poll without updates lasts 50 seconds, and webhook checks are more frequent. */
+/** The process that receives is ready only if Telegram answered within this time. A poll may take 50 seconds. */
 const ANSWER_AGE_MS_MAX = 120_000;
-/** The time that a start has for its first answer. */
+/** For this long after its start, a producer without a first answer of Redis or Telegram counts as starting. */
 const STARTING_MS = 30_000;
 
 /**
@@ -90,9 +90,10 @@ function menusOf(settings: Settings): readonly Menu[] {
 type Reading = Awaited<ReturnType<ReadinessPart['check']>>;
 
 /**
- * A producer is ready when it receives, or when it stands by for the process that does. With a webhook, every producer serves
- * deliveries, and one process looks after the webhook. Missing deliveries do not make a producer unready: a load balancer that
- * routes only to ready instances would then keep all further deliveries away. The detail reports them.
+ * The readiness of the receiver. The process with the lease is ready if Telegram answered recently, and any other process if it
+ * knows who has the lease. With a webhook, every producer serves deliveries. Trouble with deliveries does not make a producer
+ * unready, because a load balancer that routes only to ready instances would then keep all further deliveries away. The detail
+ * reports the trouble.
  */
 function receivingOf(
   receiver: Poller | WebhookKeeper,

@@ -1,7 +1,7 @@
 /**
  * `npm run build`: bundles the gateway's programs into a package in `dist`. About 800 modules become a few files, which Node
  * loads in half the time and with 20 MB less memory (docs/decisions.md, 16). The image runs the package, and `npm pack ./dist`
- * packs it for an installation without a clone. A clone runs the sources. An argument names another folder of the project.
+ * packs it for an installation without a clone. A clone runs the sources. An argument names a folder other than `dist`.
  */
 import { execSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,9 +13,9 @@ const root = dirname(import.meta.dirname);
 const outdir = resolve(root, process.argv[2] ?? 'dist');
 
 /**
- * Packages that the bundle leaves in node_modules, from which a program loads them at the first use. Many installations never
- * use buckets, the console, MCP, exporters, the limiter of several processes, or `sharp` (native code) and `unpdf`, which read
- * people's files. Telegraf uses deprecated APIs of Node, and Node warns of those in each file outside node_modules.
+ * Packages that the bundle leaves in node_modules. A program loads most of them at the first use, because many installations
+ * never need them: the S3 client, the console, MCP, the exporters, the limiter of several processes, `sharp` (native code) and
+ * `unpdf`. Telegraf stays there because it uses deprecated APIs of Node, of which Node warns only in code outside node_modules.
  */
 const external = [
   '@aws-sdk/client-s3',
@@ -32,8 +32,8 @@ const external = [
 ];
 
 /**
- * The programs, all in one folder, so that each finds the same files beside itself. Other programs start `decoder` as a process
- * and load `frozen` in a thread, by the names of these files.
+ * The programs, all in one folder, so that each finds the same files next to itself. Other programs start `decoder` as a
+ * process and load `frozen` in a thread, by these file names.
  */
 const entryPoints = {
   spillway: 'spillway.ts',
@@ -45,7 +45,7 @@ const entryPoints = {
   frozen: 'shared/app/frozen.ts',
 };
 
-/** Rewrites `import.meta.dirname`, by which a source finds files beside itself, such as Lua, and programs to start. */
+/** Rewrites `import.meta.dirname`, so that bundled code finds the files next to its source, such as Lua, and other programs. */
 const rewriteFolders = {
   name: 'in-place',
   setup({ onLoad }) {
@@ -59,7 +59,7 @@ const rewriteFolders = {
   },
 };
 
-/** Replaces npm scripts in texts for people by the package's command, because the package has no npm scripts. */
+/** Replaces npm scripts in texts for people with the package's command, because the package has no npm scripts. */
 function useCommand(text) {
   return text
     .replace(/npm run cli --/g, 'spillway')
@@ -79,7 +79,7 @@ await build({
   sourcemap: true,
   sourcesContent: false,
   external,
-  // CommonJS packages ask for Node's own modules by `require`, which an ES module does not have.
+  // CommonJS packages load Node's own modules with `require`, which an ES module does not have.
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
   },
@@ -97,7 +97,7 @@ function copyDataFiles() {
   cpSync(join(import.meta.dirname, 'command.mjs'), join(outdir, 'command.mjs'));
 }
 
-/** Writes package.json with only the `external` packages, and the project's lock, from which npm removes other packages. */
+/** Writes package.json with only the `external` packages, and the project's lock, from which npm then removes the others. */
 function writePackage() {
   const { private: _, scripts: __, devDependencies: ___, optionalDependencies: ____, ...own } = project;
   const dependencies = Object.fromEntries(external.map((name) => [name, own.dependencies[name]]));

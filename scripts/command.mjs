@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * The command `spillway` of the package that `npm run build` makes: starts the program that the first word names. An old Node
- * must be able to run this file, which reports that the Node is too old.
+ * The command `spillway` of the package that `npm run build` makes. Starts the program that the first word names, the gateway
+ * if there is no word, or else the operator's command line; prints the help or the version on request. Even an old Node must be
+ * able to run this file, which reports that the Node is too old.
  */
 import { readFileSync } from 'node:fs';
 
@@ -35,7 +36,7 @@ if (Number(process.versions.node.split('.')[0]) < oldestNodeMajor) {
   await import(`./${isProgram ? programs[word] : 'cli'}.js`);
 }
 
-/** Prints a problem, and ends with the exit code for a wrong configuration. */
+/** Prints a problem, and sets the exit code for a wrong configuration. */
 function refuse(problem) {
   process.stderr.write(`${problem}\n`);
   process.exitCode = 2;

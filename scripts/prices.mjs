@@ -1,21 +1,22 @@
 /**
- * Prints worker/model/price-list.json: the list prices that a gateway without MODEL_PRICES_FILE uses, in dollars by
- * canonical name, from the package @pydantic/genai-prices. Only this script loads that package, which would take 17 MB of a
- * gateway's memory for the prices of some dozen models.
+ * Prints worker/model/price-list.json: the list prices, in dollars by canonical model name, that a gateway without
+ * MODEL_PRICES_FILE uses. Most come from the package @pydantic/genai-prices. Only this script loads the package, which would
+ * take 17 MB of a gateway's memory for the prices of some dozen models.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { calcPrice, findProvider } from '@pydantic/genai-prices';
 import { canonicalName } from '../worker/model/catalog.ts';
 
-/** The providers of an endpoint with Anthropic's Messages API, and those of speech recognition. */
+/** The providers that have an endpoint with Anthropic's Messages API, and the providers of speech recognition. */
 const CHAT_PROVIDERS = ['anthropic', 'deepseek', 'moonshotai', 'zai', 'minimax'];
 const SPEECH_PROVIDERS = ['openai', 'groq'];
-/** The hours at which to compare prices. Some models cost more at some hours, and the list has the highest price. */
+/** The hours at which to compare prices. Some models cost more at some hours, and the printed list has the highest price. */
 const TIMES = [3, 9, 15, 21].map((hour) => new Date(Date.UTC(2026, 10, 25, hour)));
 
 /**
- * Prices that the package lacks or has otherwise: those of platform.claude.com in November 2026, and OpenAI's own estimates
- * for speech models that it bills by tokens. The script fails once the package has the same price; then remove the entry.
+ * Prices that the package lacks or states differently: those of platform.claude.com in November 2026, and OpenAI's own
+ * estimates for speech models that it bills by tokens. The script fails once the package has the same price; then remove the
+ * entry.
  */
 const OWN = {
   'claude-haiku-5-5': { ...claude(0.1, 0.5, 0.01), longPrompt: { overTokens: 100_000, ...claude(0.5, 2.5, 0.05) } },
@@ -49,13 +50,13 @@ function pricesOf(providerId) {
   );
 }
 
-/** The names in a rule of the package that matches models. Leaves out names of Claude models that do not end in a version. */
+/** The model's id and the names in the package's rule for matching it, without Claude names that do not end in a version. */
 function namesIn({ or = [], equals, starts_with: start }, id) {
   const names = [id, equals, start, ...or.flatMap((each) => namesIn(each, undefined))];
   return names.filter((name) => name !== undefined && !/^claude(?:-.*\D)?$/.test(canonicalName(name)));
 }
 
-/** A list of one price, or of none. Tokens without a rate of their own cost as plain input. */
+/** The price in a list, or an empty list. A cache rate that is missing equals that of the shorter cache, or of plain input. */
 function priceOf({ audio_hours: hour, input_mtok: input, output_mtok: output, ...cacheRates } = {}) {
   if (hour !== undefined) return [{ minute: Number((hour / 60).toFixed(6)) }];
   if (input === undefined || output === undefined) return [];

@@ -1,13 +1,13 @@
 /**
  * Starts every npm script: `node scripts/run.mjs [--as-shell] [node flags...] <file> [args...]`.
  *
- * A fresh clone on a machine with only Node and npm must work, so this installs the dependencies when they are missing
- * or differ from the lock, and runs the file with the Node that comes with them. It uses no dependency and runs on
- * Node 18, because it runs before an install. Exit codes: those of the file; 1 when the install fails; 2 when there is no
- * Node that is new enough.
+ * A fresh clone on a machine with only Node and npm must work. So this script installs the dependencies when they are missing
+ * or differ from the lock, and runs the file with the Node that the dependencies include, or else with the current one. The
+ * script uses no dependency and runs on Node 18, because it runs before an install. Exit codes: those of the file; 1 when the
+ * install fails; 2 when no Node is new enough.
  *
- * With `--as-shell` it prints the last step as one command for a POSIX shell, and does not run it. A shell that runs
- * the command becomes the file's process: nothing stays in memory beside a service, and its signals reach it directly.
+ * With `--as-shell`, the script prints a command that runs the file, instead of running the file itself. A POSIX shell that
+ * runs the command becomes the file's process, so no other process stays in memory, and signals reach the file's process.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const oldestNodeMajor = 24;
-/** The lock of the install: a link to the installing process's id, because a link and its target appear in one step. */
+/** The lock of the install: a link whose target is the installer's process id. A link and its target appear in one step. */
 const installLock = join(root, '.cache', 'installing');
 const lockPollMs = 200;
 /** The folder of Node's compile cache, which saves about half of a start's CPU time. */
@@ -38,10 +38,10 @@ if (asShell) {
   process.stdout.write(`exec env ${[...set, ...[node, ...flags].map(quoted)].join(' ')}\n`);
 } else process.exitCode = await runToEnd(node, flags, { stdio: 'inherit', env: { ...process.env, ...own } });
 
-/** Whether node_modules has the packages of the lock, by npm's record, which npm writes at the end of an install. */
+/** Whether node_modules has the packages of the lock, according to npm's record, which npm writes at the end of an install. */
 function isInstalled() {
   const present = packagesIn(join('node_modules', '.package-lock.json'));
-  // npm does not install packages for other platforms, nor in production those for development.
+  // npm installs no optional packages for other platforms and, in production, no packages for development.
   const mayBeMissing = ({ optional, devOptional, dev }) =>
     optional || devOptional || (dev && process.env.NODE_ENV === 'production');
   return Object.entries(packagesIn('package-lock.json')).every(([place, entry]) => {
@@ -55,7 +55,7 @@ function packagesIn(file) {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).packages : {};
 }
 
-/** Of several starts at once, one installs and the others wait for it. */
+/** Installs the dependencies. Of several scripts at once, one installs and the others wait. Ends this process on failure. */
 async function installOnce() {
   mkdirSync(dirname(installLock), { recursive: true });
   while (!takeInstallLock()) await new Promise((resolve) => setTimeout(resolve, lockPollMs));
@@ -75,7 +75,7 @@ function takeInstallLock() {
   try {
     process.kill(Number(readlinkSync(installLock)), 0);
   } catch (error) {
-    // The process that installed has died.
+    // The process that had the lock has died.
     if (error.code === 'ESRCH') rmSync(installLock, { force: true });
   }
   return false;
@@ -89,7 +89,7 @@ function install() {
 
 function pickNode() {
   const bundled = join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
-  // This Node may be missing, or unable to run on a system with another C library.
+  // The bundled Node may be missing, or unable to run on a system with another C library.
   if (spawnSync(bundled, ['--version']).status === 0) return bundled;
   if (Number(process.versions.node.split('.')[0]) >= oldestNodeMajor) return process.execPath;
   return stopWith(
@@ -99,15 +99,15 @@ function pickNode() {
   );
 }
 
-/** Resolves with the exit code, 128 + n for signal n. The child gets each signal to this process once. */
+/** Resolves with the exit code: 128 + n after signal n, 1 if the command cannot start. The child gets each signal once. */
 function runToEnd(command, args, options) {
   return new Promise((resolve) => {
     const child = spawn(command, args, options);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-      // A terminal sends these to the child as well, and a second Ctrl-C would mean "do not wait for the drain".
+      // A terminal sends SIGINT and SIGHUP to the child, too, and a second SIGINT tells the child not to wait for its work.
       const childHasIt = process.stdin.isTTY && signal !== 'SIGTERM';
       process.once(signal, () => childHasIt || child.kill(signal));
-      // This process ends after the child.
+      // Stay alive: this process must end after the child.
       process.on(signal, () => {});
     }
     child.on('error', (error) => {

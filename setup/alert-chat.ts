@@ -9,7 +9,7 @@ const TEST = 'Spillway is being set up. Alerts for its operator will come to thi
 
 type Choice = 'own' | 'group' | 'type' | 'none';
 
-/** Asks where alerts go, and sends a test message there. */
+/** Asks where alerts go, until a test message arrives there or the person wants no alert chat. */
 export const askAlertChat: RunStep = async (ports, progress) => {
   const telegram = ports.connect(progress.values);
   const current = progress.values[ALERTS] || undefined;
@@ -40,7 +40,10 @@ async function chooseChat(ports: SetupPorts, progress: Progress): Promise<string
   return ports.terminal.ask({ message: 'The numeric id of that chat', faultOf: (value) => faultOf(ALERTS, value) });
 }
 
-/** Sends a test message. Returns the chat's id, or the new id of a group that moved; `undefined` if no message arrived. */
+/**
+ * Sends a test message, unless `id` is `none`. Returns `id`, or the new id if the group has become a supergroup; `undefined` if
+ * the message did not arrive.
+ */
 async function testChat(terminal: Terminal, telegram: Telegram, id: string): Promise<string | undefined> {
   if (id === 'none') return id;
   const result = await telegram.sendMessage({ chatId: Number(id) }, TEST);

@@ -24,7 +24,7 @@ export const askBot: RunStep = async (ports, { values }) => {
   }
 };
 
-/** The Bot API server, which may be set only in the environment of this terminal. The answer puts it into the file. */
+/** The Bot API server as an answer, if one is set: perhaps only the environment of this terminal has it, and not the file. */
 function serverOf({ [SERVER]: server }: Values): Values {
   return server ? { [SERVER]: server } : {};
 }

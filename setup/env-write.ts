@@ -5,8 +5,8 @@ import { basename, dirname, join } from 'node:path';
 const OWNER_ONLY = 0o600;
 
 /**
- * Sets values in a settings file that only its owner can read; a missing file begins as a copy of `template`. Reads the file
- * anew, so that other changes stay. Replaces the file in one step: if the process dies, the old or the new text is there.
+ * Writes values into a settings file, which then only its owner can read; a missing file begins as a copy of `template`. Reads
+ * the file first, so that other changes remain. Replaces the file in one step: a crash leaves the old or the new text.
  */
 export async function writeEnv(file: string, template: string, changes: ReadonlyMap<string, string>): Promise<void> {
   const place = await realpath(file).catch(() => file);
@@ -38,7 +38,7 @@ async function textOf(file: string): Promise<string | undefined> {
   }
 }
 
-/** Keeps the owner of the file, so that an administrator who runs the setup does not lock the service out. */
+/** Gives the new file the owner of the old one, so that an administrator who runs the setup does not lock the service out. */
 async function keepOwner(handle: FileHandle, place: string): Promise<void> {
   const before = await stat(place).catch(() => undefined);
   const own = await handle.stat();
@@ -47,7 +47,7 @@ async function keepOwner(handle: FileHandle, place: string): Promise<void> {
   }
 }
 
-/** Writes the folder to disk, so that the new file survives a power cut. Some systems cannot open a folder. */
+/** Writes the folder to disk, so that the new file survives a power cut. Does nothing on systems that cannot open a folder. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => {});
@@ -57,18 +57,18 @@ async function syncFolder(folder: string): Promise<void> {
 /** Values that shells, Compose, systemd and Node read alike without quotes. */
 const PLAIN = /^[\w./:@,+=%*-]*$/;
 const UNWRITABLE = /['\r\n\0]/;
-/** The value of a line behind the equals sign, and a comment behind that. */
+/** The part of a line after the equals sign: the value, and a comment if there is one. */
 const VALUE = /^(?:(["'`])(?:(?!\1).)*\1|[^#]*?)(\s+#.*)?\s*$/;
 
-/** Whether a value can stand in a settings file so that every program reads it alike. Pure. */
+/** Whether a settings file can hold a value so that every program reads the same value. Pure. */
 export function isWritable(value: string): boolean {
   return !UNWRITABLE.test(value);
 }
 
 /**
- * Sets values in the text of a settings file and keeps everything else, comments and unknown lines included. A present name
- * keeps its line; a name in a comment gets the line after the comment; other names come last. Pure. Throws for a value that
- * is not writable.
+ * Sets values in the text of a settings file and changes no other line, not even comments and unknown lines. A name that is
+ * already set keeps its line; a name that is only in a comment gets the line after the comment; other names get lines at the
+ * end. Throws for a value that is not writable. Pure.
  */
 export function editEnv(text: string, changes: ReadonlyMap<string, string>): string {
   const end = text.includes('\r\n') ? '\r\n' : '\n';
@@ -79,7 +79,7 @@ export function editEnv(text: string, changes: ReadonlyMap<string, string>): str
 
 function setLine(lines: string[], name: string, value: string): void {
   const assignment = new RegExp(`^(\\s*(?:export\\s+)?${name}\\s*=\\s*)(.*)$`);
-  // The last line of a repeated name counts.
+  // If a name is set more than once, programs use the last line.
   const at = lines.findLastIndex((line) => assignment.test(line));
   const [, before = '', after = ''] = assignment.exec(lines[at] ?? '') ?? [];
   if (at >= 0) lines[at] = `${before}${value}${VALUE.exec(after)?.[2] ?? ''}`;

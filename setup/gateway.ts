@@ -15,8 +15,8 @@ const PLACE = [
 ];
 
 /**
- * Whether a gateway receives the messages of this bot, by the bot's lease in Redis. If no Redis answers, a gateway at our port
- * counts as this bot's if `isKnownBot`: this bot was set up here before. Never rejects.
+ * Whether a gateway receives the messages of this bot, according to the bot's lease in Redis. If no Redis answers, a gateway at
+ * our port counts as the bot's gateway if `isKnownBot`, that is, if this bot was set up here before. Never rejects.
  */
 export async function isReceived(values: Values, isKnownBot: boolean): Promise<boolean> {
   const lease = await withRunningRedis(values, async (redis, { TELEGRAM_BOT_TOKEN: token }) => ({
@@ -27,7 +27,7 @@ export async function isReceived(values: Values, isKnownBot: boolean): Promise<b
   return isKnownBot && settings !== undefined && isGateway(settings.HTTP_HOST, settings.HTTP_PORT);
 }
 
-/** Lets a person use the bot at once, as `cli allow` does. Returns false if that fails. Never rejects. */
+/** Allows a person to use the bot at once, as `cli allow` does. Returns false if that fails. Never rejects. */
 export async function letIn(values: Values, id: number): Promise<boolean> {
   const attribution = { by: userOfMachine(), why: 'npm run setup' };
   const subject = { id: String(id), title: String(id), isSet: false };
@@ -35,7 +35,9 @@ export async function letIn(values: Values, id: number): Promise<boolean> {
   return (await withRunningRedis(values, letIn)) !== undefined;
 }
 
-/** Works on the Redis that a running gateway would use. Returns `undefined` if no Redis answers or `work` fails. */
+/**
+ * Runs `work` on the Redis of a gateway with these values. `undefined` if they are wrong, no Redis answers, or `work` fails.
+ */
 async function withRunningRedis<T>(
   values: Values,
   work: (redis: RedisClient, settings: Settings) => Promise<T>,
@@ -50,7 +52,7 @@ async function withRunningRedis<T>(
   }
 }
 
-/** The settings of a gateway's bot, Redis and port; `undefined` if one of them is wrong. */
+/** A gateway's settings for its bot, Redis and port; `undefined` if one of them is wrong. */
 function placeOf(values: Values): Settings | undefined {
   const reading = readSettings(Object.fromEntries(PLACE.map((name) => [name, values[name]])), 'tool');
   return reading.ok ? reading.settings : undefined;

@@ -38,7 +38,7 @@ const askOwner: RunStep = async (ports, { values, bot }) => {
     ]);
   }
 
-  /** Offers to allow the person in the running gateway, without a change of the file. Returns whether that happened. */
+  /** If a gateway is running, offers to allow the person there at once. Returns whether the person was allowed. */
   async function offerToLetIn(id: number): Promise<boolean> {
     if (!(await ports.isReceived(values))) return false;
     const question = `Let ${id} in now, without a restart, as npm run cli -- allow ${id} does?`;
@@ -66,17 +66,17 @@ const WHY = [
   'an incoming webhook of Slack, Mattermost or Discord.',
 ].join('\n');
 
-/** Asks for two addresses: of a service that notices a dead gateway, and for alerts while Telegram is down. */
+/** Asks for two addresses: that of a service which notices a dead gateway, and one for alerts while Telegram is down. */
 const askWatchers: RunStep = async (ports, { file, values }) => {
   ports.terminal.explain('Who notices when everything is down?', WHY);
   const deadMan = await askAddress(ports, SWITCH, values[SWITCH]);
   const second = await askAddress(ports, SECOND, values[SECOND]);
   const answers = { [SWITCH]: deadMan, [SECOND]: second };
-  // Write an empty answer only if it removes a value.
+  // Write an empty answer only if the file has a value to remove.
   return { answers: Object.fromEntries(Object.entries(answers).filter(([name, value]) => value !== '' || file[name])) };
 };
 
-/** Does not print the current address, because anybody who has it can keep the alarm silent. */
+/** Asks for an address. Does not print the current one, since anybody who has it can silence the alarm or send false alerts. */
 async function askAddress({ terminal }: SetupPorts, name: string, current = ''): Promise<string> {
   if (current !== '' && (await terminal.confirm(`${name} is set. Keep it?`))) return current;
   return terminal.ask({
@@ -98,7 +98,7 @@ const askTimeZone: RunStep = async ({ terminal }, { file, values }) => {
   return zone === USUAL && file[ZONE] === undefined ? {} : { answers: { [ZONE]: zone } };
 };
 
-/** Whether a value must not appear in the terminal, which somebody else may see or record. */
+/** Whether a value must not appear in the terminal, which other people may see or record. */
 const isHidden = (name: string): boolean => isSecretName(name) || name === SWITCH || name === SECOND;
 
 /** Shows the changes of the settings file, and writes them after a confirmation. */
@@ -116,7 +116,7 @@ const saveAnswers: RunStep = async ({ terminal, save, file }, progress) => {
   return {};
 };
 
-/** Sends the bot's greeting to the person who set it up, once for an installation. */
+/** Sends the bot's greeting to the bot's owner. If that fails, only warns. */
 const greet: RunStep = async ({ terminal, connect }, { values, ownerId = 0, language }) => {
   const result = await connect(values).sendMessage({ chatId: ownerId }, GREETING[languageOf(language)]);
   if (result.ok) terminal.good('Your bot has sent you three things to try once it runs.');
@@ -136,7 +136,7 @@ const RUN: Readonly<Record<Step, RunStep>> = {
   greeting: greet,
 };
 
-/** Runs every remaining step. `onStep` gets the progress after each step. Throws `CancelledError`. */
+/** Runs the remaining steps. `onStep` gets the progress after each step. Throws `CancelledError` if the person stops. */
 export async function guide(ports: SetupPorts, start: Progress, onStep: (progress: Progress) => void): Promise<void> {
   let progress = start;
   for (let step = nextStep(progress); step !== undefined; step = nextStep(progress)) {

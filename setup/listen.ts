@@ -7,14 +7,14 @@ import type { TelegramFailure } from '../shared/telegram/failure.ts';
 import type { SetupPorts, Values } from './progress.ts';
 import { CancelledError, type Terminal } from './terminal.ts';
 
-/** The pause between polls. While unconfirmed updates wait, Telegram answers every poll at once. */
+/** The pause between polls while unconfirmed updates wait, because Telegram then answers every poll at once. */
 const LOOK_EVERY_MS = 1_000;
-/** The most updates that one poll returns. */
+/** The maximum number of updates that one poll returns. */
 const UPDATES_MAX = 100;
 
 /**
- * Waits for a message with a one-time code and returns its chat; `undefined` if the person prefers to type the id. Leaves
- * other people's messages unconfirmed, so that the gateway gets them.
+ * Waits for a message with a one-time code and returns its chat; `undefined` if the person prefers to type the id, or if so
+ * many messages wait that a new one cannot be seen. Leaves other people's messages unconfirmed, so that the gateway gets them.
  */
 export async function listen(
   { terminal, signal, connect, isReceived }: SetupPorts,
@@ -24,7 +24,7 @@ export async function listen(
   title = place === 'private' ? 'Who are you?' : 'Which group?',
 ): Promise<Found | undefined> {
   const telegram = connect(values);
-  // A poll here would end the poll of a running gateway, which then pages its operator.
+  // A poll here would end the poll of a running gateway, which would then alert its operator.
   while (await isReceived(values)) if (!(await wantsLookBesideGateway(terminal))) return undefined;
   const code = randomCode();
   terminal.explain(title, invitation(place, username, code));
@@ -78,7 +78,7 @@ function invitation(place: Place, username: string, code: string): string {
   ].join('\n');
 }
 
-/** Returns whether to poll again; false if the person types the id instead. Throws `CancelledError`. */
+/** Returns whether to poll again after a failed poll; false to type the id. Throws `CancelledError` if the person stops. */
 async function handleFailure(
   terminal: Terminal,
   telegram: Telegram,
@@ -135,7 +135,7 @@ function cancel(): never {
 /** The kind of chat in which the code must arrive. */
 export type Place = 'private' | 'group';
 
-/** The chat in which a code was written, and the language of the writer's app. */
+/** The chat in which the code was written, and the language of the writer's Telegram app. */
 export interface Found {
   readonly chatId: number;
   readonly language: string | undefined;
@@ -153,17 +153,18 @@ interface TextMessage extends Found {
 }
 
 const DIGITS = 8;
-/** The text that an app sends when somebody opens a bot, or one of its links with a parameter. */
+/** The text that a Telegram app sends when somebody starts the bot; a code from the link may follow it. */
 const START = /^\/start(?:@\w+)?\s*/;
 
-/** A code that a stranger does not guess: the hundred updates of one poll hit the code once in a million times. */
+/** A code that is hard to guess: the hundred updates of one poll contain it with a chance of one in a million. */
 export function randomCode(): string {
   return String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0');
 }
 
 /**
- * Looks for the code in the right kind of chat. `strangers` are private chats with a message that is neither the code nor
- * `older`. `isFirst` says that no message of anybody else waits before the code. Pure, never throws.
+ * Looks for the code in chats of the kind `place`. `strangers` are the private chats with another text, apart from a mere
+ * `/start` and the updates in `older`. `isMisplaced`: the code is in a chat of the other kind. `isFirst`: only messages of the
+ * same person that say `/start` or the code wait before the match. Pure, never throws.
  */
 export function findCode(
   updates: readonly unknown[],
@@ -208,7 +209,7 @@ function idOf(update: unknown): number | undefined {
   return typeof id === 'number' ? id : undefined;
 }
 
-/** A text without a leading `/start`, spaces and hyphens. */
+/** The text without its leading `/start`, and without white space and hyphens. */
 function codeIn(text: string): string {
   return text.replace(START, '').replace(/[\s-]/g, '');
 }

@@ -73,7 +73,7 @@ function portsOf(file: string, terminal: Terminal): SetupPorts {
   };
 }
 
-/** Reads and checks the named settings alone, so that a mistake in another setting does not stop the setup. */
+/** Reads only the named settings, so that a mistake in another setting does not stop the setup. Throws if one is wrong. */
 function settingsIn(values: Values, names: readonly string[]): Settings {
   const reading = readSettings(Object.fromEntries(names.map((name) => [name, values[name]])), 'tool');
   if (!reading.ok) throw new Error(reading.problems.join('\n'));

@@ -7,7 +7,7 @@ const KEY = 'ANTHROPIC_API_KEY';
 const ADDRESS = 'ANTHROPIC_BASE_URL';
 const MODEL = 'MODEL';
 
-/** Asks for the model's key, address and name, until a small call succeeds or the person keeps them anyway. */
+/** Asks for the model's key, address and name, until a small call succeeds or the person wants to use them anyway. */
 export const askModel: RunStep = async (ports, { file, values }) => {
   const { terminal } = ports;
   const current = values[KEY] ?? '';
@@ -55,7 +55,7 @@ function chooseNext({ terminal }: SetupPorts): Promise<'key' | 'place' | 'again'
   ]);
 }
 
-/** Drops answers that equal the default, so that a later version's default takes effect, unless the file has that line. */
+/** Drops answers that equal the default and are not in the file, so that a later version's default takes effect. */
 function withoutDefaults(answers: Values, file: Values): Values {
   const usual = usualPlace();
   return Object.fromEntries(

@@ -11,16 +11,18 @@ export type Step = (typeof STEPS)[number];
 
 /** The state of a setup. */
 export interface Progress {
-  /** The content of the settings file. */
+  /** The values in the settings file at the start. */
   readonly file: Values;
-  /** The values of the file, of this process's environment, and of the answers; a later one of these wins. */
+  /**
+   * The values of the file, then those of this process's environment, then the answers; a later value replaces an earlier one.
+   */
   readonly values: Values;
   readonly answers: Values;
   readonly done: readonly Step[];
   readonly bot?: BotProfile | undefined;
-  /** The private chat of the person who proved to own the bot. */
+  /** The id of the bot's owner, which is also that of the owner's private chat. */
   readonly ownerId?: number | undefined;
-  /** The language of that person's app. */
+  /** The language of the owner's Telegram app. */
   readonly language?: string | undefined;
 }
 
@@ -34,8 +36,8 @@ export function begin(file: Values, environment: Values): Progress {
 }
 
 /**
- * The next step; `undefined` after the last one. Skips `save` if nothing changes, and the greeting if the file was set up
- * before. Pure.
+ * The next step; `undefined` after the last one. Skips `save` if nothing changes. Skips `greeting` if the file had a bot at the
+ * start, or if no owner is known. Pure.
  */
 export function nextStep(progress: Progress): Step | undefined {
   return STEPS.find((step) => {
@@ -45,7 +47,7 @@ export function nextStep(progress: Progress): Step | undefined {
   });
 }
 
-/** Adds the findings of a step. Pure. */
+/** Adds the findings of a step to the progress, and marks the step as done. Pure. */
 export function advance(progress: Progress, step: Step, { answers = {}, ...facts }: Findings): Progress {
   return {
     ...progress,
@@ -56,7 +58,7 @@ export function advance(progress: Progress, step: Step, { answers = {}, ...facts
   };
 }
 
-/** The answers that the file does not hold yet. Pure. */
+/** The answers that differ from the file. Pure. */
 export function changesOf({ file, answers }: Progress): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(answers).filter(
@@ -71,7 +73,7 @@ export function findOverrides(progress: Progress, environment: Values): string[]
   return Object.keys(progress.answers).filter((name) => (environment[name] ?? later[name]) !== later[name]);
 }
 
-/** The ports of a step. */
+/** The ports through which the steps reach the person, Telegram, the model, a running gateway and the settings file. */
 export interface SetupPorts {
   terminal: Terminal;
   /** A client for the bot of these settings. */
@@ -83,11 +85,11 @@ export interface SetupPorts {
   /** Lets a person use the running gateway at once; false if that fails. Contract: never throws. */
   letIn(values: Values, id: number): Promise<boolean>;
   save(changes: ReadonlyMap<string, string>): Promise<void>;
-  /** Aborts when a signal ends the setup. */
+  /** Aborts when SIGINT, SIGTERM or SIGHUP ends the setup. */
   signal: AbortSignal;
-  /** The settings file. */
+  /** The path of the settings file. */
   file: string;
 }
 
-/** One step of a setup. Throws `CancelledError` when the person ends it; nothing is written before the step `save`. */
+/** One step of a setup. Throws `CancelledError` when the person ends the setup. Only the step `save` writes the file. */
 export type RunStep = (ports: SetupPorts, progress: Progress) => Promise<Findings>;

@@ -5,7 +5,7 @@ export class CancelledError extends Error {
   override readonly name = 'CancelledError';
 }
 
-/** One answer to choose. */
+/** One of the answers to choose from. */
 export interface Option<T extends string> {
   value: T;
   label: string;
@@ -20,7 +20,7 @@ export interface Question {
 }
 
 /**
- * The person at the terminal.
+ * Shows texts to the person at the terminal, and asks the person questions.
  *
  * Contract: a cancelled question throws `CancelledError`. Texts may hold anything; the terminal removes control characters.
  */

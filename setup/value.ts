@@ -10,13 +10,13 @@ export function faultOf(name: string, value: string): string | undefined {
   return problem?.replace(/^.*?: /, '');
 }
 
-/** Adds an id to a list of ids. Pure. */
+/** Adds an id to a comma-separated list of ids, unless the list has it. Pure. */
 export function withId(list: string | undefined, id: number): string {
   const ids = (list ?? '').split(',').flatMap((each) => each.trim() || []);
   return [...new Set([...ids, String(id)])].join(',');
 }
 
-/** The first person in a list of ids. Groups have negative ids. Pure. */
+/** The first id of a person in a comma-separated list; `undefined` if it has none. Groups have negative ids. Pure. */
 export function firstPerson(list: string | undefined): number | undefined {
   return (list ?? '')
     .split(',')

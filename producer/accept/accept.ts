@@ -25,15 +25,15 @@ import {
 } from './read-update.ts';
 
 /**
- * Accepts one update from a poll or a webhook: stores its message on the stream, applies an edit to a stored message, or
- * ignores the update and counts that.
+ * Accepts one update from a poll or a webhook: stores its message on the stream, applies an edit to a stored message, stores
+ * that a group became a supergroup or that the bot was removed or is back, or ignores the update and counts it.
  *
  * Contract: idempotent per update id. When it resolves, the caller may confirm the update to Telegram. Rejects when Redis could
- * not store the update; the caller must then leave the update unconfirmed, so that Telegram sends it again.
+ * not be used; the caller must then leave the update unconfirmed, so that Telegram sends it again.
  */
 export type AcceptUpdate = (update: unknown) => Promise<void>;
 
-/** The answer to a person who presses a button under an alert and is no operator. */
+/** The answer to somebody who presses a button under an alert and is no operator. */
 const OPERATORS_ONLY = 'Only the operators of this bot can do that.';
 
 /** The decision about an update. */
@@ -41,7 +41,7 @@ type Task =
   | { kind: 'ignore'; reason: string; overheard?: InboundMessage }
   | { kind: 'store'; message: InboundMessage; isEdit?: boolean; mayBeNew?: boolean };
 
-/** Any number of processes may accept the updates of one bot. Without a summoner, a summons gets no first message here. */
+/** Creates the function that accepts updates. Without `summoner`, only a worker sends the first message for a summons. */
 export function createAccept(env: ProducerEnv, summoner?: Pick<Summoner, 'begin'>): AcceptUpdate {
   const { settings, telegram, inbox, telemetry, log, reach } = env;
   const places = createPlaces(env);
@@ -65,7 +65,8 @@ export function createAccept(env: ProducerEnv, summoner?: Pick<Summoner, 'begin'
     const pressId = pressIdOf(update);
     if (task.kind === 'ignore') {
       const words = task.reason === 'not_an_operator' ? OPERATORS_ONLY : undefined;
-      // The app of a person who pressed waits for an answer, also for a button without a command. Strangers get no answer.
+      // After a press of a button, the person's Telegram app waits until the press is answered, even if the button has no
+      // command. A press that the allow list rejects gets no answer.
       if (pressId !== undefined && task.reason !== 'not_allowed') void telegram.answerPress(pressId, words);
       if (task.overheard) overheard.note(task.overheard, Date.now());
       return ignore(task.reason);
@@ -74,13 +75,13 @@ export function createAccept(env: ProducerEnv, summoner?: Pick<Summoner, 'begin'
     const message = overheard.addTo(task.message, Date.now());
     try {
       const result = task.isEdit ? await storeEdit(env, message, mayBeNew) : await store(env, summoner, message);
-      // Answer after the write: if the write fails, the app keeps waiting, and the person presses again.
+      // Answer the press only after the write: while the write fails, the Telegram app shows the person that it still waits.
       if (pressId !== undefined) void telegram.answerPress(pressId);
       if (result !== 'accepted') return result === 'replaced' ? undefined : ignore(result);
       overheard.clear(message);
     } catch (error) {
       if (!(error instanceof UnreadableMessageError)) throw error;
-      // A retry would fail again and block the chat.
+      // Skip the update: another try would fail again, and the update would block its chat.
       telemetry.count(METRIC.ignored, { reason: 'malformed' });
       log.error({ err: error, update: message.updateId }, 'an update that cannot be encoded was skipped');
       return;
@@ -104,7 +105,7 @@ async function taskOf(env: ProducerEnv, update: unknown, gate: Gate): Promise<Ta
   return { kind: 'ignore', reason: reading.reason, ...('message' in reading && { overheard: reading.message }) };
 }
 
-/** Reads one update that is no edit, by its kind. */
+/** Reads an update of any kind but an edit. */
 function read({ settings }: ProducerEnv, update: unknown, gate: Gate): UpdateReading {
   const { TELEGRAM_GUESTS: guests, INBOUND_TEXT_MAX_CHARS: textMaxChars } = settings;
   const atDesk = readDesk(update, gate, Date.now());
@@ -120,7 +121,7 @@ function isBasicGroup(chatId: number): boolean {
   return chatId < 0 && chatId > -1_000_000_000_000;
 }
 
-/** The lists of allowed places, which have a group also under the id to which it moved. */
+/** Creates the lists of the allowed chats. In these lists, a group that became a supergroup has both its old and its new id. */
 function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
   const answersAll = settings.TELEGRAM_ANSWER_ALL_IDS;
   const desk = deskOf(settings);
@@ -129,13 +130,13 @@ function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
     ids === 'everyone' ? ids : { has: (id) => ids.has(id) || ids.has(former.get(id) ?? id) };
   return {
     follow: ({ from, to }: GroupMove): void => void former.set(to, from),
-    /** The lists for an update from `group`. Contract: rejects when Redis cannot be reached. */
+    /** The lists for an update from `group`, or from no group. Contract: rejects when Redis cannot be reached. */
     async listsFor(group: number | undefined): Promise<Pick<Gate, 'allowed' | 'answersAll' | 'desk'>> {
       const desks = new Set(desk !== undefined && isBasicGroup(desk.chatId) ? [desk.chatId] : []);
       const lists = { allowed: await allowed(), answersAll, desks };
       const isMissing = (ids: AllowedIds, id: number) => ids !== 'everyone' && ids.size > 0 && !ids.has(id);
       if (group !== undefined && !former.has(group) && Object.values(lists).some((ids) => isMissing(ids, group))) {
-        // An unlisted group may be a listed one that moved, and another process may have seen the move.
+        // An unlisted group may be a listed group under its new id. Another process may have seen the move.
         const from = await inbox.movedFrom(group);
         if (from !== undefined) former.set(group, from);
       }
@@ -149,7 +150,7 @@ function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
   };
 }
 
-/** The metric's reasons for edits that changed nothing. */
+/** The reasons with which the metric counts ignored edits, by the edit's result. */
 const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replaced'>, string>> = {
   unchanged: 'edit_unchanged',
   'too late': 'edit_too_late',
@@ -157,7 +158,7 @@ const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replace
   unknown: 'edit_unknown',
 };
 
-/** Stores a message on the stream. Contract: as `Inbox.accept`. */
+/** Stores a message on the stream. Rejects when Redis does not confirm the write; a retry stores no second copy. */
 async function store(
   env: ProducerEnv,
   summoner: Pick<Summoner, 'begin'> | undefined,
@@ -165,14 +166,14 @@ async function store(
 ): Promise<'accepted'> {
   const { inbox, telegram } = env;
   const stored = await traceWrite(env, message, () => inbox.accept(telegram.botId, message, traceparent()));
-  // For a repeated update, a producer has sent the first message already, or the worker sends it.
+  // If the update is a repeat, a producer has already sent the first message, or the worker will send it.
   if (message.summons && !stored.duplicate) summoner?.begin(stored.entry, message);
   return 'accepted';
 }
 
 /**
- * Applies an edit. Returns `accepted` if the edit became a new message, `replaced` if it changed a waiting message, or else the
- * reason to ignore it. Contract: as `Inbox.edit`.
+ * Applies an edit. Returns `accepted` if the edit became a new message, now or at an earlier delivery, and `replaced` if it
+ * changed a waiting message; otherwise the reason to ignore the edit. Rejects when Redis does not confirm the write.
  */
 async function storeEdit(env: ProducerEnv, message: InboundMessage, mayBeNew: boolean): Promise<string> {
   const { inbox, telegram } = env;

@@ -7,20 +7,20 @@ import { type Desk, type Gate, isForAnother } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { personOf, placeOf, type RawUpdate, type UpdateReading } from './read-update.ts';
 
-/** The data of our buttons: `/desk ` and words whose meaning only the worker knows. */
+/** The data of a button under an alert: `/desk ` and words that only the worker interprets. */
 const PRESS = /^\/desk [\w.@/-]+(?: [\w.@/-]+)*$/;
 const WORDS_CHARS_MAX = 300;
 
-/** The chat of alerts and its operators; `undefined` without such a chat. */
+/** The chat of alerts and its operators; `undefined` if the settings name no such chat. */
 export function deskOf(settings: Settings): Desk | undefined {
   const { TELEGRAM_ALERT_CHAT_ID: chatId } = settings;
   return chatId === undefined ? undefined : { chatId, operators: operatorsOf(settings) };
 }
 
 /**
- * Reads an operator's command in the chat of alerts, or the press of a button under an alert, as the command `desk`. So the
- * stream stores and orders it like any message. Returns `undefined` for other updates, which the caller reads as in any chat.
- * Pure, never throws.
+ * Reads an operator's command in the chat of alerts, or an operator's press of a button there, as the command `desk`, so that
+ * the stream stores and orders it like any message. Rejects such a press by anybody else. Returns `undefined` for all other
+ * updates, which the caller reads as in any chat. Pure, never throws.
  */
 export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateReading | undefined {
   const { desk } = gate;

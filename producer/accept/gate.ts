@@ -4,7 +4,7 @@ import type { Unchecked } from '../../shared/telegram/method.ts';
 import type { RawMessage } from './raw-message.ts';
 import { mentionsInRich, readRich } from './read-rich.ts';
 
-/** The chat of alerts, by its current id, and the operators: the people who may give commands there. */
+/** The current id of the chat of alerts, and the ids of the operators, who may give commands there. */
 export interface Desk {
   chatId: number;
   operators: ReadonlySet<number>;
@@ -12,25 +12,25 @@ export interface Desk {
 
 /** The rules by which the producer accepts messages. */
 export interface Gate {
-  /** The ids of people, for their private chats, and of groups. */
+  /** The ids of the allowed groups and people. The id of a person admits that person's private chat. */
   allowed: Pick<ReadonlySet<number>, 'has'> | 'everyone';
-  /** Groups whose every message is for the bot. In other groups, a message must address the bot. */
+  /** The groups in which every message is for the bot. In other groups, a message must address the bot. */
   answersAll: Gate['allowed'];
-  /** Absent without a chat of alerts. */
+  /** Absent if the settings name no chat of alerts. */
   desk?: Desk | undefined;
   bot: {
     id: number;
-    /** The user name, without the `@`; `undefined` before Telegram's first answer. */
+    /** The user name, without the `@`; `undefined` until Telegram has reported it. */
     name: string | undefined;
   };
 }
 
-/** A mark in a text: a mention, a command, a link. */
+/** An entity that Telegram marks in a text, such as a mention, a command or a link, with its fields unchecked. */
 type RawEntity = Omit<Unchecked<MessageEntity>, 'user'> & { user?: Unchecked<User> | null };
 
 /**
- * Whether the allow list admits a chat: by a person's id for that person's private chat, by a group's id for that group. In a
- * private chat both ids are the same, except in a channel's chat.
+ * Whether the allow list admits a message: the list is `everyone`, or contains the id of the chat or, for a private chat, the
+ * id of the person. These two ids are usually the same, but not in every private chat.
  */
 export function isOpen({ allowed }: Gate, fromId: number, chatId: number, isPrivate: boolean): boolean {
   if (allowed === 'everyone') return true;
@@ -38,8 +38,9 @@ export function isOpen({ allowed }: Gate, fromId: number, chatId: number, isPriv
 }
 
 /**
- * Whether the allow list lacks the sender of a group's message. Guests may not give commands that cost money or delete data.
- * An anonymous admin writes in the name of the group itself, which is allowed, and is no guest.
+ * Whether the author of a group's message is a guest: a person outside the allow list, or another chat in whose name somebody
+ * writes. If everyone is allowed, there are no guests. An admin who writes in the group's name is no guest, either. Guests may
+ * not give commands that cost money or delete data.
  */
 export function isGuest(
   { allowed }: Gate,
@@ -52,16 +53,17 @@ export function isGuest(
   return !allowed.has(fromId);
 }
 
-/** Whether a command names another bot. Before we know our own name, every command counts as ours. */
+/** Whether a message is a command that names another bot. False while our own name is unknown. */
 export function isForAnother(message: RawMessage, { name }: Gate['bot']): boolean {
   const addressee = addresseeOf(textOf(message));
   return addressee !== undefined && name !== undefined && addressee.toLowerCase() !== name.toLowerCase();
 }
 
 /**
- * Whether a message of a group is for the bot: a command, a reply to the bot, or a mention in the text, the caption or
- * anywhere in a rich message. Only Telegram's marks count as mentions, not a name inside code or a link. Before we know our own
- * name, every mention counts: a needless answer is better than a lost message.
+ * Whether a message of a group is for the bot. In a group of `answersAll`, every message is. Elsewhere the message must be a
+ * command, a reply to the bot, or have a mention of the bot in its text, its caption or anywhere in a rich message. Only
+ * entities that Telegram marks count as mentions, not a name inside code or a link. While our own name is unknown, every
+ * `@name` counts, because a needless answer is better than a lost message.
  */
 export function isAddressed(message: RawMessage, chatId: number, { answersAll, bot }: Gate): boolean {
   if (answersAll === 'everyone' || answersAll.has(chatId)) return true;
@@ -74,7 +76,7 @@ export function isAddressed(message: RawMessage, chatId: number, { answersAll, b
   );
 }
 
-/** A command may stand in the text, in the caption, or in the first line of a rich message. */
+/** The text that may begin with a command: the text of a message, else its caption, else the text of its rich message. */
 function textOf({ text, caption, rich_message: rich }: RawMessage): string {
   return [text, caption].find((words) => typeof words === 'string') ?? readRich(rich).text;
 }

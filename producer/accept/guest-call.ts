@@ -13,8 +13,8 @@ import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { readUpdate, type UpdateReading } from './read-update.ts';
 
 /**
- * Reads a summons as a message of its sender. Accepts only people whose user id is in `guests`, and neither a bot nor a chat
- * in whose name somebody writes. Pure, never throws.
+ * Reads a summons as a message of its sender. Accepts only a summons by a person whose id is in `guests`; rejects bots, and
+ * messages that somebody writes in the name of a chat. Pure, never throws.
  */
 export function readSummons(
   update: unknown,
@@ -28,7 +28,7 @@ export function readSummons(
   if (!isInteger(from?.id) || typeof queryId !== 'string' || queryId !== wellFormed(queryId))
     return { accept: false, reason: 'malformed' };
   if (!guests.has(from.id) || isFields(senderChat)) return { accept: false, reason: 'not_allowed' };
-  // Telegram delivers a summons only to the bot that it names, in any chat, so the other checks of a gate do not apply.
+  // Telegram delivers a summons only to the bot that it names, in any chat, so the lists of chats do not apply.
   const open: Gate = { ...gate, allowed: 'everyone', answersAll: 'everyone' };
   const reading = readUpdate({ update_id, message }, open, textMaxChars);
   return reading.accept ? { accept: true, message: asSummons(reading.message, queryId) } : reading;
@@ -39,16 +39,17 @@ function asSummons({ topicId: _, album: __, chatId, from, ...read }: InboundMess
   return { ...read, ...own, summons: { chatId, queryId } };
 }
 
-/** Sends the first message of the answer to a summons. */
+/** Sends the first message in reply to a summons. */
 export interface Summoner extends Service {
-  /** Sends the first message. Contract: returns at once and never throws; after a failure, the worker sends that message. */
+  /** Begins to send the first message. Contract: returns at once and never throws. If the send fails, a worker tries again. */
   begin(entry: EntryId, message: InboundMessage): void;
 }
 
 /**
- * A summons expires within seconds, and its job may wait longer, behind others of its lane or for a free worker. So the
- * producer sends a short first message at once, and the worker edits the answer into that message. Telegram accepts one message
- * per summons. So the producer stores only a definite reply of Telegram: the message's id, or a final refusal.
+ * Creates the summoner. A summons expires within seconds, but its job may wait longer, behind other messages of its lane or for
+ * a free worker. So the producer sends a short first message at once, and a worker later replaces its text by the answer.
+ * Telegram accepts one message for a summons, so the producer stores only a definite result: the message's id, or a final
+ * refusal.
  */
 export function createSummoner({ telegram, redis, settings, log, reach }: ProducerEnv): Summoner {
   const running = new Set<Promise<void>>();
@@ -76,7 +77,7 @@ export function createSummoner({ telegram, redis, settings, log, reach }: Produc
 const WRITE_RETRY_MS = 200;
 const WRITE_TRIES = 25;
 
-/** Retries a write for about five seconds: only this process knows the message's id, and Redis may be away for a moment. */
+/** Tries a write for about five seconds, since only this process knows the message's id. Rejects if the last try fails. */
 function retryWrite(write: () => Promise<unknown>, triesLeft = WRITE_TRIES): Promise<unknown> {
   return write().catch(async (error) => {
     if (triesLeft <= 1) throw error;

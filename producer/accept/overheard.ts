@@ -3,23 +3,23 @@ import { graphemePrefix } from '../../shared/base/text.ts';
 import { type InboundMessage, laneOf } from '../../shared/flow/message.ts';
 import type { LaneKey } from '../../shared/redis/keys.ts';
 
-/** A message of a group that does not address the bot. */
+/** A group's message that does not address the bot. */
 type Remark = NonNullable<InboundMessage['overheard']>[number];
 
 const REMARK_CHARS = 500;
 const LANES_MAX = 1_000;
-/** An older remark has little to do with the next question. */
+/** The largest age of a remark that is added to a message. An older remark has little to do with a new question. */
 const AGE_MS_MAX = 3_600_000;
 
 /**
- * The newest messages of each group that do not address the bot, as context for the next one that does. They stay for an hour,
- * in the memory of this process only.
+ * Remembers the newest messages of each group that do not address the bot, and adds them as context to the group's next message
+ * that does. Messages older than an hour are not added. Only the memory of this process holds them.
  */
 export class Overheard {
   readonly #remarks = new BoundedMap<LaneKey, { remark: Remark; atMs: number }[]>(LANES_MAX);
   readonly #messagesMax: number;
 
-  /** `messagesMax`: how many messages to remember of each group, or of each topic in a group. 0 turns this off. */
+  /** `messagesMax`: how many messages to remember for each group, or for each topic of a group; 0 for none. */
   constructor(messagesMax: number) {
     this.#messagesMax = messagesMax;
   }
@@ -36,14 +36,14 @@ export class Overheard {
     this.#remarks.set(lane, remarks.slice(-this.#messagesMax));
   }
 
-  /** Adds the remarks of the last hour to the message that follows them. */
+  /** Returns the message with the remarks of the last hour in its chat or topic. */
   addTo(message: InboundMessage, nowMs: number): InboundMessage {
     const remarks = this.#remarks.get(laneOf(message)) ?? [];
     const overheard = remarks.filter(({ atMs }) => nowMs - atMs <= AGE_MS_MAX).map(({ remark }) => remark);
     return overheard.length === 0 ? message : { ...message, overheard };
   }
 
-  /** Forgets the remarks that a stored message carries. */
+  /** Forgets all remarks in the chat or topic of a message that was stored with them. */
   clear(message: InboundMessage): void {
     this.#remarks.take(laneOf(message));
   }

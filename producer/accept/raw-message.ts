@@ -10,7 +10,7 @@ export type RawMessage = Omit<Unchecked<Message>, 'from' | 'chat'> & {
   chat?: Unchecked<Chat>;
 };
 
-/** Replaces lone surrogates and removes NUL, which no model's endpoint accepts in a request body. */
+/** Replaces lone surrogates and removes NUL characters, because no model's endpoint accepts either in a request body. */
 export function wellFormed(text: string): string {
   return text.toWellFormed().replaceAll('\0', '');
 }
@@ -21,7 +21,7 @@ export function isInteger(value: unknown): value is number {
 
 const LINE_CHARS = 300;
 
-/** A text on one line of at most 300 characters; empty for other values. */
+/** A text as one line of at most 300 UTF-16 units, without invisible characters; empty for a value that is not a string. */
 export function lineOf(value: unknown): string {
   if (typeof value !== 'string') return '';
   return graphemePrefix(
@@ -37,17 +37,17 @@ type RawFile = { file_id: string } & Omit<Unchecked<Document | PhotoSize | Video
 
 const NAME_CHARS = 128;
 const FILE_ID_CHARS = 512;
-/** Control characters, and those that reverse the text direction: `gpj.exe` must not read as `exe.jpg`. */
+/** Control characters, line separators, and codes that change the text direction: `gpj.exe` could look like `exe.jpg`. */
 const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
-/** Moving pictures. The model can see only their thumbnails. */
+/** The fields with moving pictures, of which the model can see only the thumbnails. */
 export const MOVING = ['animation', 'video', 'video_note'] as const;
 
 /**
- * The photo or the file of a message, or the thumbnail of its video. Accepts a document of any stated type, because only the
- * bytes of a file show its real type. Pure, never throws.
+ * The photo or the file of a message, or the thumbnail of its video; `undefined` if there is none. Accepts a document of any
+ * stated type, because only the bytes of a file show its real type. Pure, never throws.
  */
 export function fileOf(message: RawMessage): InboundFile | undefined {
-  // Telegram also sends an animation as a document, for old bots.
+  // For old bots, a message with an animation also has the field `document`.
   const moving = MOVING.find((kind) => kind in message);
   if (moving !== undefined) return thumbnailOf(moving, message[moving]);
   const photo = largestPhoto(message.photo);
@@ -56,14 +56,14 @@ export function fileOf(message: RawMessage): InboundFile | undefined {
   return hasFileId(document) ? { what: 'document', fileId: document.file_id, ...metadataOf(document) } : undefined;
 }
 
-/** The name, type and size that a sender's app states. */
+/** The name, media type and size of a file, as far as the sender's Telegram app states them. */
 function metadataOf(file: RawFile): Pick<Sound, 'name' | 'mediaType' | 'bytes'> {
   const { file_size: bytes, mime_type: mediaType } = file as Unchecked<Document>;
   const type = typeof mediaType === 'string' ? graphemePrefix(wellFormed(mediaType), TYPE_CHARS) : '';
   return { ...nameOf(file), ...(type !== '' && { mediaType: type }), ...sizeOf(bytes) };
 }
 
-/** The name that a sender's app gave to a file, on one line and without any folder. */
+/** The name that the sender's Telegram app states for a file, on one line and without slashes; empty if there is none. */
 export function nameOf({ file_name: fileName }: Unchecked<Document>): { name?: string } {
   if (typeof fileName !== 'string') return {};
   const plain = wellFormed(fileName).replaceAll(INVISIBLE, '').replaceAll(/[/\\]/g, '').trim();
@@ -71,7 +71,7 @@ export function nameOf({ file_name: fileName }: Unchecked<Document>): { name?: s
   return name === '' ? {} : { name };
 }
 
-/** The duration of a recording or a video, if the sender's app states it. */
+/** The duration of a recording or a video; empty if the sender's Telegram app states none. */
 export function lengthOf({ duration }: Unchecked<Video>): { seconds?: number } {
   return isInteger(duration) && duration > 0 ? { seconds: duration } : {};
 }
@@ -82,7 +82,7 @@ function hasFileId(file: unknown): file is RawFile {
   return typeof id === 'string' && id !== '' && id.length <= FILE_ID_CHARS && id === wellFormed(id);
 }
 
-/** The size that a sender's app states, if it is possible. */
+/** The stated size of a file in bytes; empty unless it is a positive integer. */
 function sizeOf(bytes: unknown): { bytes?: number } {
   return isInteger(bytes) && bytes > 0 ? { bytes } : {};
 }
@@ -98,7 +98,7 @@ function thumbnailOf(what: string, moving: unknown): InboundFile | undefined {
   };
 }
 
-/** The largest of the sizes in which Telegram offers a photo. */
+/** The largest of the sizes in which Telegram offers a photo; `undefined` if there is none. */
 function largestPhoto(sizes: unknown): { fileId: string; bytes: unknown } | undefined {
   if (!Array.isArray(sizes)) return undefined;
   const [largest] = sizes
@@ -119,7 +119,7 @@ function count(value: unknown): number {
 const SPOKEN = ['voice', 'audio', 'video_note'] as const;
 const TYPE_CHARS = 128;
 
-/** The sound of a message: a voice message, an audio file, a video note. Pure, never throws. */
+/** The sound of a voice message, an audio file or a video note; `undefined` for other messages. Pure, never throws. */
 export function soundOf(message: RawMessage): { what: string; sound: Sound } | undefined {
   const what = SPOKEN.find((kind) => kind in message);
   if (what === undefined) return undefined;
@@ -128,7 +128,7 @@ export function soundOf(message: RawMessage): { what: string; sound: Sound } | u
   return { what, sound: { fileId: spoken.file_id, ...metadataOf(spoken), ...lengthOf(spoken) } };
 }
 
-/** Functions that describe the fields of a message in words, by the fields' names. */
+/** Functions that describe the content of a message's field in words, each under the name of its field. */
 type Describing<Name extends keyof Message> = {
   readonly [Kind in Name]: (of: Unchecked<NonNullable<Message[Kind]>>) => string;
 };
@@ -138,7 +138,7 @@ const coordinates = ({ latitude, longitude }: Unchecked<Location>): string =>
 const number = (value: unknown): string => (typeof value === 'number' ? String(value) : '?');
 const texts = (list: unknown): Fields[] => (Array.isArray(list) ? list.filter(isFields) : []);
 
-/** Small kinds of content, which the model gets in words. */
+/** Kinds of content that the model gets as a description in words. */
 export type DescribedKind = 'checklist' | 'contact' | 'dice' | 'location' | 'poll' | 'sticker' | 'venue';
 const DESCRIBED: Describing<DescribedKind> = {
   sticker: ({ emoji, set_name: set }) =>
@@ -163,7 +163,7 @@ const DESCRIBED: Describing<DescribedKind> = {
     ].join('\n'),
 };
 
-/** Kinds of content that get an answer even if this version cannot read them. */
+/** Kinds of content that a person sends: such a message gets an answer even if this version cannot read the content. */
 export const UNSUPPORTED = [
   'animation',
   'audio',
@@ -182,7 +182,7 @@ export const UNSUPPORTED = [
 ] as const satisfies readonly (keyof Message)[];
 type UnsupportedKind = (typeof UNSUPPORTED)[number];
 
-/** Describes media by their names and lengths. */
+/** Describes content by its kind and, if a field states them, its duration and its name or title. */
 const MEDIA: Describing<UnsupportedKind> = {
   animation: (of) => `(an animation${lengthSuffix(of)})`,
   video: (of) => `(a video${lengthSuffix(of)}${nameSuffix(of)})`,
@@ -213,7 +213,7 @@ export function inWords(message: RawMessage | Fields): string | undefined {
   return describeFirst(message, DESCRIBED);
 }
 
-/** Describes the media of a message by name and length, without opening a file; `undefined` for other messages. Pure. */
+/** Describes media, stories, games, giveaways and invoices, opening no file; `undefined` for other messages. Pure. */
 export function mediaInWords(message: RawMessage | Fields): string | undefined {
   return describeFirst(message, MEDIA);
 }
@@ -224,7 +224,7 @@ function describeFirst(
 ): string | undefined {
   const fields: Fields = { ...message };
   for (const [kind, describe] of Object.entries(kinds)) {
-    // A photo is a list of sizes.
+    // A photo is a list of sizes, which its description does not need.
     const of = Array.isArray(fields[kind]) ? {} : fields[kind];
     if (isFields(of)) return describe(of);
   }

@@ -36,8 +36,8 @@ export function contentOf(message: RawMessage, textMaxChars: number): InboundMes
   if (rich.text !== '') return { kind: 'text', ...richOf(rich, textMaxChars) };
   const what = UNSUPPORTED.find((kind) => kind in message);
   if (what !== undefined) return { kind: 'unsupported', what };
-  // Blank texts and service messages, which nobody can forward, get no answer. Any other content is of a kind new to us, and
-  // a person wrote it.
+  // Blank texts and service messages get no answer. A forwarded message is no service message, because nobody can forward one.
+  // Any other content was written by a person, and is of a kind that this version does not know.
   const isService = !('forward_origin' in message) && Object.keys(SERVICE_FIELDS).some((field) => field in message);
   const isIgnored = 'text' in message || isService;
   return isIgnored ? undefined : { kind: 'unsupported', what: 'unknown' };
@@ -47,19 +47,19 @@ function richOf({ text, files, sound }: RichContent, textMaxChars: number) {
   return { text: cap(wellFormed(text), textMaxChars), ...(files.length > 0 && { files }), ...(sound && { sound }) };
 }
 
-/** Describes a video without a thumbnail, so that the model knows that there is one. */
+/** Describes a video without a thumbnail, followed by its caption; `undefined` for a message without a video. */
 function describeVideo(message: RawMessage, caption: string): string | undefined {
   const words = MOVING.some((kind) => kind in message) ? mediaInWords(message) : undefined;
   return words && [`${words}\n(it cannot be shown)`, caption].filter((line) => line !== '').join('\n');
 }
 
-/** The well-formed text; empty for a blank text or another value. */
+/** The text in well-formed Unicode; empty for a blank text or a value that is not a string. */
 function textOf(text: unknown): string {
   const whole = typeof text === 'string' ? wellFormed(text) : '';
   return isBlank(whole) ? '' : whole;
 }
 
-/** Caps a text, with a marker that states the original length. Never cuts inside a character. */
+/** Cuts a text that is longer than `maxChars`, and appends a note with its original length. Never cuts inside a character. */
 function cap(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   return `${graphemePrefix(text, maxChars)}\n[message cut: ${text.length} characters were sent]`;
@@ -68,9 +68,9 @@ function cap(text: string, maxChars: number): string {
 type ReadField = 'text' | 'entities' | 'rich_message' | DescribedKind | (typeof UNSUPPORTED)[number];
 
 /**
- * The fields of service messages, which nobody wrote: somebody joined, a title changed. A service message gets no answer; a
- * message without these fields and without known content does. If Telegram's types get a new field, this list does not compile
- * until the field is read or listed here.
+ * The fields of service messages. Nobody wrote such a message: it reports, for example, that somebody joined or that the title
+ * changed, and gets no answer. If Telegram's types get a new field, this list does not compile until the field is listed here
+ * or in `ReadField`.
  */
 const SERVICE_FIELDS: Readonly<Record<Exclude<keyof Message, keyof Message.MediaMessage | ReadField>, true>> = {
   boost_added: true,
@@ -134,8 +134,8 @@ const SERVICE_FIELDS: Readonly<Record<Exclude<keyof Message, keyof Message.Media
 const QUOTED_CHARS = 1_000;
 
 /**
- * The context of a message: the message that it answers, with a picture or a file of that one; the quoted words; the origin of
- * a forwarded message. Pure.
+ * The context of a message. For a reply: the author of the earlier message, its text or the quoted words, and its picture or
+ * file. For a forwarded message: the original author. Pure.
  */
 export function contextOf(message: RawMessage, botId: number): Pick<InboundMessage, 'answers' | 'forwardedFrom'> {
   const answers = answeredBy(message, botId);
@@ -179,7 +179,7 @@ function nameOf(user: Unchecked<User> | undefined): string | undefined {
   return name === '' ? undefined : name;
 }
 
-/** The author of a forwarded message: a person, a person who hides their account, a group, a channel. */
+/** The name of a forwarded message's author: a person, a group or a channel; `somebody` if Telegram reports no name. */
 function originOf({
   sender_user: user,
   sender_user_name: hidden,

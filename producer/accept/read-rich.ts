@@ -11,13 +11,13 @@ export interface RichContent {
   /** Empty when there is nothing to read. */
   text: string;
   files: InboundFile[];
-  /** The first recording. Others appear only in the text. */
+  /** The first recording; `undefined` if there is none. Further recordings appear only in the text. */
   sound: Sound | undefined;
 }
 
-/** Deeper than Telegram allows. */
+/** The deepest nesting that is read. Telegram allows less. */
 const DEPTH_MAX = 40;
-/** The largest size of an album. */
+/** The maximum number of files to read from a message. An album has no more either. */
 const FILES_MAX = 10;
 /** The field of a plain message that would hold a block's medium, by the block's type. */
 const MEDIA: Readonly<Partial<Record<string, keyof Message>>> = {
@@ -30,9 +30,9 @@ const MEDIA: Readonly<Partial<Record<string, keyof Message>>> = {
 };
 
 /**
- * Reads a rich message, which Premium users write and pasted web pages become. Blocks become lines, with bullets for items,
- * bars for rows of tables and fences for code. Media become words in their place. Of unknown blocks, only the texts are read.
- * Pure, never throws.
+ * Reads a rich message: a message that a Premium user formatted, or a pasted web page. Blocks become lines, with bullets for
+ * list items, bars for table rows and fences for code. Words describe each medium in its place. Of an unknown block, only the
+ * texts are read. Any other value gives an empty result. Pure, never throws.
  */
 export function readRich(message: unknown): RichContent {
   const content: RichContent = { text: '', files: [], sound: undefined };
@@ -67,7 +67,10 @@ function linesOf(block: Unchecked<RichBlock>, depth: number, content: RichConten
   }
 }
 
-/** Describes the medium of a block, and adds it to `content` while there is room; empty for other blocks. */
+/**
+ * Describes the medium of a block in words; an empty text if there is none. Adds the medium's file or recording to `content`;
+ * if that is not possible, the words end with `left out`. A map is only described.
+ */
 function mediumIn({ type, location, ...block }: Unchecked<RichBlock>, content: RichContent): string {
   if (type === 'map' && isFields(location)) return inWords({ location }) ?? '';
   const kind = typeof type === 'string' ? MEDIA[type] : undefined;
@@ -103,7 +106,7 @@ function rows(cells: unknown): string[] {
   return cells.map((each) => `| ${row(each).join(' | ')} |`);
 }
 
-/** A rich text is a string, a list of them, or a mark around one. */
+/** The plain text of a rich text, which is a string, a list of rich texts, or an object around one; empty for other values. */
 function plain(text: unknown, depth = 0): string {
   if (typeof text === 'string') return text;
   if (depth > DEPTH_MAX) return '';
@@ -112,13 +115,16 @@ function plain(text: unknown, depth = 0): string {
   return plain(text.text ?? text.alternative_text ?? text.expression, depth + 1);
 }
 
-/** Whether a rich message has a mention that fits. Only Telegram's marks count as mentions. Pure, never throws. */
+/**
+ * Whether a rich message has a mention for which `fits` returns true. Only mentions that Telegram marks as such count, not
+ * names in plain text. Pure, never throws.
+ */
 export function mentionsInRich(message: unknown, fits: (mention: Fields) => boolean): boolean {
   return isFields(message) && hasMention(message.blocks, fits, 0);
 }
 
 function hasMention(part: unknown, fits: (mention: Fields) => boolean, depth: number): boolean {
-  // A chain of nested blocks may end in a chain of nested texts.
+  // The limit is twice as deep, because the innermost block may contain nested texts.
   if (depth > 2 * DEPTH_MAX || typeof part !== 'object' || part === null) return false;
   const isMention = isFields(part) && (part.type === 'mention' || part.type === 'text_mention');
   return (isMention && fits(part)) || Object.values(part).some((each) => hasMention(each, fits, depth + 1));

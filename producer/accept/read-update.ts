@@ -18,7 +18,7 @@ import { type Gate, isAddressed, isForAnother, isGuest, isOpen } from './gate.ts
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { contentOf, contextOf } from './read-content.ts';
 
-/** Why an update was not accepted. Ignored updates are counted, never stored and never answered. */
+/** The reason why an update was not accepted. Such an update is counted and gets no reply. */
 type IgnoreReason =
   | 'not_allowed'
   | 'not_an_operator'
@@ -29,7 +29,7 @@ type IgnoreReason =
   | 'service_message'
   | 'malformed';
 
-/** The decision about one update. A message that does not address the bot may still belong to one that did. */
+/** The decision about one update. Includes a message that does not address the bot, since it may continue one that did. */
 export type UpdateReading =
   | { accept: true; message: InboundMessage }
   | { accept: false; reason: Exclude<IgnoreReason, 'not_addressed'> }
@@ -41,9 +41,9 @@ const NAME_CHARS = 64;
 const LANGUAGE_CODE = /^[a-z]{2,8}(?:-[a-z0-9]{1,8}){0,3}$/i;
 
 /**
- * Decides about one update: accepts it as a message, or ignores it for a stated reason. Pure, never throws. Default deny: the
- * allow list must have the numeric id of the person, or in a group the group's id, and a group's message must be for the bot.
- * Unknown fields are skipped, because Telegram adds some often.
+ * Decides about one update: accepts it as a message, or ignores it for a stated reason. Default deny: unless everyone is
+ * allowed, the allow list must contain the numeric id of the person or, in a group, the group's id; and a group's message must
+ * be for the bot. Ignores unknown fields, because Telegram often adds fields. Pure, never throws.
  */
 export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): UpdateReading {
   const { update_id: updateId, message } = (update ?? {}) as RawUpdate;
@@ -78,7 +78,7 @@ function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
   return typeof senderChat === 'object' && senderChat !== null;
 }
 
-/** The chat of a message, and its topic if it has one. */
+/** The id and the kind of a message's chat, and the message's topic if there is one. */
 export function placeOf(
   { chat, is_topic_message: isTopic, message_thread_id: id }: RawMessage,
   chatId: number,
@@ -87,7 +87,7 @@ export function placeOf(
   return { chatId, ...topic, chatType: chatType(chat?.type) };
 }
 
-/** The person who wrote a message or pressed a button, with a name of bounded length and the language of their app. */
+/** The person who wrote a message or pressed a button: id, shortened first name, and language of the Telegram app. */
 export function personOf(
   { first_name: name, language_code: code }: NonNullable<RawMessage['from']>,
   id: number,
@@ -105,7 +105,7 @@ function albumOf({ media_group_id: id }: RawMessage): { album?: string } {
   return typeof id === 'string' && id !== '' && id.length <= ALBUM_CHARS && id === wellFormed(id) ? { album: id } : {};
 }
 
-/** A date that does not convert to an exact number of milliseconds counts as absent. */
+/** The milliseconds of a date in seconds; 0 if the date is absent or too large to be exact. */
 function millisecondsOf(date: unknown): number {
   const ms = isInteger(date) ? date * 1000 : 0;
   return isInteger(ms) ? ms : 0;
@@ -120,19 +120,20 @@ function ignore(reason: Exclude<IgnoreReason, 'not_addressed'>): UpdateReading {
   return { accept: false, reason };
 }
 
-/** The edited message, or the reason to ignore the edit. */
+/** The message that results from an edit, or the reason to ignore the edit. */
 type EditReading =
   | { accept: false; reason: IgnoreReason }
   | {
       accept: true;
       message: InboundMessage;
-      /** Whether to accept the message as new if the inbox does not know it: the edit made the message address the bot. */
+      /** Whether to accept the message as new if the inbox does not know it: perhaps only the edit made it address the bot. */
       mayBeNew: boolean;
     };
 
 /**
- * The time after a message in which an edit may make it address the bot. Telegram may report an edit at any later time, even
- * for changes that a bot cannot see, and after 48 hours the inbox no longer knows which messages it accepted.
+ * An edit can make a message new for the bot only within this many seconds after the message was sent. Telegram may report
+ * edits much later, even of details that a bot cannot see, and after 48 hours the inbox no longer knows what messages it
+ * accepted.
  */
 const NEW_WITHIN_S = 3_600;
 
@@ -142,8 +143,8 @@ export function isEdit(update: unknown): boolean {
 }
 
 /**
- * Reads an edit as the message that results from it. Only in a group can an edit make a message new for the bot, which accepts
- * every message of a private chat when it is written. Pure, never throws.
+ * Reads an edit as the message that results from it, even if that message does not address the bot. An edit can make a message
+ * new for the bot only in a group: in a private chat, the bot accepts every message when it is written. Pure, never throws.
  */
 export function readEdit(update: unknown, gate: Gate, textMaxChars: number): EditReading {
   const { update_id, edited_message: edited } = update as RawUpdate;
@@ -159,8 +160,9 @@ function isSoon({ date, edit_date: editDate }: RawMessage): boolean {
 }
 
 /**
- * The move of an allowed group, or of the chat of alerts, to a supergroup; `undefined` for other updates. Pure, never throws.
- * Telegram announces the move in both chats. Only the announcement in the new chat surely precedes that chat's messages.
+ * The move of an allowed group, or of the chat of alerts, to a supergroup; `undefined` for other updates. Telegram announces
+ * the move in the old chat and in the new one, but only the announcement in the new chat certainly comes before the other
+ * messages of the new chat. Pure, never throws.
  */
 export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
   const { message }: Unchecked<Update> = isFields(update) ? update : {};
@@ -172,7 +174,9 @@ export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
   return isOurs && isInteger(to) ? { from, to } : undefined;
 }
 
-/** The bot's new membership in an allowed chat; `undefined` for other updates. Pure, never throws. */
+/**
+ * Whether the bot is in an allowed chat after a change of its membership; `undefined` for other updates. Pure, never throws.
+ */
 export function presenceOf(update: unknown, gate: Gate): Presence | undefined {
   const { my_chat_member: member }: Unchecked<Update> = isFields(update) ? update : {};
   if (!isFields(member) || !isFields(member.chat) || !isFields(member.new_chat_member)) return undefined;
@@ -184,7 +188,7 @@ export function presenceOf(update: unknown, gate: Gate): Presence | undefined {
   return { chatId, isGone: status === 'kicked' || status === 'left', atMs: date * 1000 };
 }
 
-/** The group in which somebody wrote, edited or pressed; `undefined` for other updates. Pure, never throws. */
+/** The id of the group where a person wrote, edited or pressed a button; `undefined` for other updates. Pure, never throws. */
 export function groupIn(update: unknown): number | undefined {
   const { message, edited_message: edited, callback_query: press }: Unchecked<Update> = isFields(update) ? update : {};
   const place = message ?? edited ?? (isFields(press) ? press.message : undefined);
@@ -193,8 +197,8 @@ export function groupIn(update: unknown): number | undefined {
 }
 
 /**
- * The chats to whose order an update belongs: the chat that the update names, and the sender's private chat for a summons or an
- * update without a chat. Pure, never throws.
+ * The ids of the chats in whose order an update must be stored: the chat that the update names and, for a summons or an update
+ * without a chat, the sender's private chat. Pure, never throws.
  */
 export function chatsIn(update: unknown): number[] {
   const parts = isFields(update) ? Object.entries(update).filter(([, part]) => isFields(part)) : [];
@@ -206,21 +210,22 @@ export function chatsIn(update: unknown): number[] {
   });
 }
 
-/** The press of a button under a message of the bot, unchecked. Telegram sends an old message without its content. */
+/** The press of a button under a message of the bot, unchecked. Telegram omits the content of an old message. */
 type RawPress = Omit<Unchecked<CallbackQuery>, 'from' | 'message'> & {
   from?: RawMessage['from'];
   message?: RawMessage | null;
 };
 
-/** The id by which to answer the press of a button; `undefined` for other updates. */
+/** The id with which to answer the press of a button; `undefined` for other updates. */
 export function pressIdOf(update: unknown): string | undefined {
   const { callback_query: press } = (update ?? {}) as RawUpdate;
   return typeof press?.id === 'string' ? press.id : undefined;
 }
 
 /**
- * Reads the press of a button as a message with the button's command, from the person who pressed. So the stream stores and
- * orders it like any message. Refuses other data, because a modified app can send anything. Pure, never throws.
+ * Reads the press of a button as a message with the button's command, from the person who pressed the button, so that the
+ * stream stores and orders it like any message. Rejects data without a command, because a modified Telegram app can send
+ * anything. Pure, never throws.
  */
 export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateReading {
   const { update_id: updateId, callback_query: press } = (update ?? {}) as RawUpdate;
@@ -244,7 +249,7 @@ export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateRea
   return { accept: true, message: command };
 }
 
-/** The press of the stop button of a draft, unchecked. Telegram sends neither a sender nor a time. */
+/** The press of the stop button of a draft, unchecked. Telegram states neither who pressed the button nor when. */
 type RawStop = Omit<Unchecked<MessageGenerationStopped>, 'chat'> & { chat?: Unchecked<Chat> };
 
 /** An update, unchecked. */
@@ -260,8 +265,8 @@ export function isStop(update: unknown): boolean {
 }
 
 /**
- * Reads a press of the stop button as the message `/stop` of that chat and topic, so that the stream stores and orders it like
- * any message. Only private chats have drafts, so the chat's id is the person's. Pure, never throws.
+ * Reads a press of the stop button as the message `/stop` in the chat and topic of the draft, so that the stream stores and
+ * orders it like any message. Only private chats have drafts, so the chat's id is also the person's id. Pure, never throws.
  */
 export function readStop(update: unknown, gate: Gate, nowMs: number): UpdateReading {
   const { update_id: updateId, stopped_message_generation: stop } = update as RawUpdate;

@@ -5,7 +5,7 @@ import type { TelegramResult } from '../../shared/telegram/failure.ts';
 import type { ProducerEnv } from '../env.ts';
 import { waitOut } from './poller.ts';
 
-/** Fetches the bot's name from Telegram and registers the bot's menus, once each; retries until Telegram answers. */
+/** Fetches the bot's name and registers its menus, once each. Repeats a call until Telegram accepts or refuses it. */
 export function introduceBot(
   telegram: Pick<Telegram, 'getMe' | 'setCommands'>,
   menus: readonly Menu[],
@@ -21,14 +21,14 @@ export function introduceBot(
   return {
     name: 'introduction',
     botName: () => name,
-    // Nobody needs the result of a call in flight, so do not wait for it.
+    // Nobody needs the result of a call in flight, so do not wait for the call.
     async stop() {
       stopping.abort();
     },
   };
 }
 
-/** Retries a call until Telegram answers; a refusal is an answer. Returns `undefined` after an abort. */
+/** Repeats a call until Telegram accepts it, rejects it, or does not know the method. Returns `undefined` after an abort. */
 async function untilAnswered<T>(
   call: () => Promise<TelegramResult<T>>,
   signal: AbortSignal,

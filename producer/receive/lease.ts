@@ -7,39 +7,40 @@ import { openReceiverLease } from '../../shared/state/process/receiver.ts';
 
 /** A period during which this process holds the lease. */
 export interface Term {
-  /** Aborts when the lease is lost, or may be lost by now. */
+  /** Aborts when this process has lost the lease or may have lost it, and when the term ends. */
   readonly lost: AbortSignal;
-  /** Whether the lease is still ours by the clock; right also in a process that was frozen until now. */
+  /** Whether the lease is still ours according to the clock. Correct even in a process that was frozen until now. */
   isHeld(): boolean;
-  /** Renews the lease. False if another process has it, or Redis does not answer. */
+  /** Renews the lease. False if Redis does not answer, or if another process has the lease or may have had it meanwhile. */
   renew(): Promise<boolean>;
-  /** Ends the term and releases the lease, so that another process can take it at once. */
+  /** Ends the term. Releases the lease, unless Redis is unreachable, so that another process can have the lease at once. */
   end(): Promise<void>;
 }
 
 /**
- * The right to receive. At most one process of a bot has the lease, as long as the clocks run at the same speed and Redis keeps
- * its writes. After a loss of Redis' data two processes may poll for a moment. No update is lost or reordered then: Telegram
- * ends the older poll (409), `accept.lua` stores an update id once, and a process confirms only the updates that it stored.
+ * The right to poll, or to look after the webhook. At most one process of a bot has the lease, as long as all clocks run at the
+ * same speed and Redis loses no write. If Redis loses its data, two processes may poll for a moment. Even then no update is
+ * lost or reordered, because Telegram ends the older poll (409), `accept.lua` stores an update id once, and a process confirms
+ * no update that it has not handled.
  */
 export interface Lease {
-  /** Waits until we hold the lease; `undefined` when `signal` aborts first. */
+  /** Waits until this process has the lease; `undefined` if `signal` aborts first. */
   begin(signal: AbortSignal): Promise<Term | undefined>;
-  /** The name of the process that has the lease; `undefined` when Redis did not answer the last request. */
+  /** The name of the process that has the lease; `undefined` before the first answer of Redis, and after a failed request. */
   holder(): string | undefined;
 }
 
-/** With the retry interval, the time without a receiver after the holder was killed. */
+/** How long the lease lasts after a renewal. If its holder is killed, nobody receives for up to this time and one retry. */
 export const LEASE_LASTS_MS = 5_000;
 const LEASE_RETRY_MS = 500;
-/** A holder stops after this share of its lease, so that it stops before another process can begin. */
+/** A holder that cannot renew its lease stops after this share of the lease's time, before another process can begin. */
 const HELD_SHARE = 0.9;
-/** The time for releasing the lease at a stop. If Redis is unreachable, the lease expires by itself. */
+/** How long the end of a term waits for the release. If Redis is unreachable, the lease expires by itself. */
 const RELEASE_MS = 1_000;
 
 /**
  * Opens the lease of a bot, which lasts for `leaseLastsMs` after a renewal. A term renews the lease three times in that time. A
- * process without the lease asks for it every `leaseRetryMs`, and as soon as its connection to Redis opens.
+ * process that waits for the lease asks for it every `leaseRetryMs`, and as soon as its connection to Redis opens.
  */
 export function openLease(
   { redis, telegram, processName, log }: Pick<Root, 'telegram' | 'processName' | 'log'> & { redis: RedisClient },
@@ -47,9 +48,12 @@ export function openLease(
 ): Lease {
   const hold = openReceiverLease(redis, telegram.botId);
   let holder: string | undefined;
-  /** Takes or renews the lease. Returns the time of its end; 0 if another process has it, `undefined` without an answer. */
+  /**
+   * Takes or renews the lease. Returns the time until which we may use it; 0 if another process has it, `undefined` if Redis
+   * does not answer.
+   */
   const ask = async (): Promise<number | undefined> => {
-    // Count from before the request: Redis starts the lease later than that.
+    // Count from the time before the request, because Redis starts the lease only after the request.
     const askedAtMs = performance.now();
     const previous = holder;
     holder = await hold(processName, leaseLastsMs).catch(() => undefined);
@@ -102,7 +106,7 @@ export function openLease(
   };
 }
 
-/** Waits for `ms`, or until the connection opens. A closed connection refuses every command. */
+/** Waits for `ms`, or until the connection opens or `signal` aborts. A closed connection fails every command at once. */
 async function pauseUntilOpen(redis: RedisClient, ms: number, signal: AbortSignal): Promise<void> {
   await within(nextReady(redis, AbortSignal.any([signal, AbortSignal.timeout(ms)])), ms, signal);
 }
@@ -110,8 +114,8 @@ async function pauseUntilOpen(redis: RedisClient, ms: number, signal: AbortSigna
 const RETRY_MS = 1_000;
 
 /**
- * Runs the work in each term, one after the other, until the service stops. The signal of the work aborts at the stop, and when
- * the term ends. A failure of the work ends its term.
+ * Runs the work in each term, one term after the other, until the service stops. The signal of the work aborts when the service
+ * stops and when the lease is lost. When the work ends or fails, its term ends, too, and the next one begins.
  */
 export function runInTerms(
   name: string,

@@ -9,7 +9,7 @@ import { runInTerms, type Term } from './lease.ts';
 
 /** A running poller. */
 export interface Poller extends Service {
-  /** The time (`performance.now()`) of the last poll that was empty or gave at least one stored update. */
+  /** The time (`performance.now()`) of the last poll of which all updates, or at least one new update, were stored. */
   lastAnswerMs(): number | undefined;
 }
 
@@ -19,13 +19,13 @@ const UNSTORED_RETRY_MS = 1_000;
 /**
  * Polls Telegram with at-least-once delivery: the poller confirms an update, by asking for the next one, only after the update
  * is on the stream or was ignored on purpose. While Redis stores nothing, the poller confirms nothing, and Telegram keeps the
- * updates for 24 hours. Telegraf's own loop confirms a batch even when a handler failed, so the poller has its own.
+ * updates for 24 hours. Telegraf's own loop is not used, because it confirms a batch even when a handler failed.
  *
- * An update that cannot be stored blocks its own chat, and its whole shard once a second chat of the shard fails. Later updates
- * of other chats are stored, up to the 100 of one poll, and the poller confirms them together with the blocked one.
+ * An update that cannot be stored blocks its own chat, and its whole shard once a second chat of the shard is blocked. Later
+ * updates of other chats are stored, up to the 100 of one poll, and the poller confirms them together with the blocked one.
  *
- * Only the holder of the lease polls, and stops at once when it loses the lease. The poller removes any webhook of the bot,
- * because the configuration says to poll.
+ * Only the holder of the lease polls. A holder that loses the lease stops polling at once. The poller removes any webhook of
+ * the bot, because the configuration says to poll.
  */
 export function startPoller(env: ProducerEnv, accept: AcceptUpdate): Poller {
   let lastAnswerMs: number | undefined;
@@ -38,7 +38,7 @@ export function startPoller(env: ProducerEnv, accept: AcceptUpdate): Poller {
   return { ...polling, lastAnswerMs: () => lastAnswerMs };
 }
 
-/** Polls during one term, which begins without an offset: another poller may have confirmed updates in between. */
+/** Polls during one term. Begins without an offset, because another poller may have confirmed updates before this term. */
 async function pollDuring(
   term: Term,
   env: ProducerEnv,
@@ -51,11 +51,11 @@ async function pollDuring(
   let hasRemovedWebhook = false;
   let isAnswered = false;
   while (!signal.aborted) {
-    // A request for updates confirms the earlier ones, which only the holder may do.
+    // A poll confirms all updates before its offset, which only the holder of the lease may do.
     if (!(await term.renew())) return;
-    // The first answer shows that we receive; for a quiet bot a long poll would delay it by 50 seconds.
+    // Ask for the first answer at once, because it shows that we receive. With a quiet bot, a long poll takes 50 seconds.
     const polled = await telegram.getUpdates(intake.offset, signal, isAnswered ? undefined : 'at once');
-    // The term is over. Telegram sends these updates to the next poller, because nobody confirms them.
+    // The term is over, or the service stops. Nobody confirms these updates, so Telegram sends them to the next poller.
     if (signal.aborted || !term.isHeld()) return;
     if (!polled.ok) {
       const { failure } = polled;
@@ -63,7 +63,7 @@ async function pollDuring(
       log.warn({ failure }, 'getUpdates failed');
       const isLeftOver = failure.kind === 'webhook_set' && !hasRemovedWebhook;
       if (failure.kind === 'webhook_set' && (await removeWebhook(env, signal))) hasRemovedWebhook = true;
-      // The first webhook is a remainder of an earlier configuration. One that comes back belongs to a competing system.
+      // The first webhook comes from an earlier configuration. A webhook that is set again belongs to a competing system.
       if (signal.aborted || (isLeftOver && hasRemovedWebhook)) continue;
       heartbeat.failed(failure.kind);
       await waitOut(failure, failures, signal);
@@ -73,7 +73,7 @@ async function pollDuring(
     failures = 0;
     if (intake.offset !== undefined) reach('confirmed');
     const { stored, unstored } = await intake.accept(polled.value);
-    // An answer counts as a sign of life only if it was empty or Redis stored one of its updates.
+    // An answer counts as a sign of life only if all of its updates, or at least one new update, are stored.
     if (unstored === 0 || stored > 0) onAnswer();
     if (unstored === 0) heartbeat.answered();
     else {
@@ -83,7 +83,7 @@ async function pollDuring(
   }
 }
 
-/** Returns whether the webhook is gone. Telegram keeps the pending updates for the next poll. */
+/** Removes the webhook; false if that failed. Telegram keeps the pending updates for the next poll. */
 async function removeWebhook({ telegram, log }: ProducerEnv, signal: AbortSignal): Promise<boolean> {
   log.warn('a webhook is set for this bot, and we are to poll: it is removed, what waits at Telegram is kept');
   const result = await telegram.deleteWebhook(signal);
@@ -98,7 +98,7 @@ class Intake {
   readonly #accept: AcceptUpdate;
   readonly #shards: number;
   readonly #noteUnstored: (details: object) => void;
-  /** The ids of stored updates that an earlier unstored one keeps from being confirmed. */
+  /** The ids of stored updates that cannot be confirmed yet, because an earlier update is not stored. */
   #stored = new Set<number>();
 
   constructor({ settings, log }: ProducerEnv, accept: AcceptUpdate) {
@@ -111,8 +111,8 @@ class Intake {
   }
 
   /**
-   * Stores updates in the order of each chat: after an update that cannot be stored, skips later ones of its chats. Returns the
-   * number of updates that were stored now, and of those that are not stored.
+   * Stores updates in the order of each chat: after an update that cannot be stored, skips later updates of its chats. Returns
+   * how many updates were stored now, and how many are not stored.
    */
   async accept(updates: readonly unknown[]): Promise<{ stored: number; unstored: number }> {
     const blocked = new BlockedChats(this.#shards);
@@ -130,7 +130,7 @@ class Intake {
     return { stored, unstored };
   }
 
-  /** Returns whether an update is stored, or was ignored on purpose. */
+  /** Stores an update unless a chat of it is blocked. Returns whether the update is stored, or ignored on purpose. */
   async #store(update: unknown, blocked: BlockedChats): Promise<boolean> {
     const chats = chatsIn(update);
     if (blocked.mustWait(chats)) return false;
@@ -145,7 +145,7 @@ class Intake {
   }
 }
 
-/** The chats of a batch whose updates have to wait, because an earlier one could not be stored. */
+/** The chats of a batch whose updates have to wait, because an earlier update could not be stored. */
 class BlockedChats {
   readonly #chats = new Set<number>();
   readonly #shards: number;
@@ -177,12 +177,12 @@ function updateIdOf(update: unknown): number {
 
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 30_000;
-/** The pause after another poller ended our poll. Without it, two pollers would do nothing but end each other's polls. */
+/** The pause after another poller ended our poll. Without the pause, two pollers would only end each other's polls. */
 const CONFLICT_MS = 10_000;
 
 /**
- * Waits before the next call to Telegram: as long as Telegram asks, else longer after each of the `failures` in a row, up to
- * half a minute. Returns early when `signal` is aborted.
+ * Waits before the next call to Telegram: ten seconds after a conflict with another poller, else as long as Telegram asks, else
+ * longer after each of the `failures` in a row, up to half a minute. Returns early when `signal` is aborted.
  */
 export function waitOut({ kind, retryAfterMs }: TelegramFailure, failures: number, signal: AbortSignal): Promise<void> {
   if (kind === 'conflict') return pause(CONFLICT_MS, signal);

@@ -13,9 +13,9 @@ export interface WebhookAddress {
 
 /** A running keeper of the webhook. */
 export interface WebhookKeeper extends Service {
-  /** The time (`performance.now()`) of Telegram's last answer. */
+  /** The time (`performance.now()`) of the last check in which no call failed; `undefined` before that. */
   lastAnswerMs(): number | undefined;
-  /** Telegram's words for why the webhook is not set or deliveries do not arrive; `undefined` when the webhook is healthy. */
+  /** Why the last check failed, or why deliveries do not arrive; `undefined` if neither is known. */
   trouble(): string | undefined;
 }
 
@@ -23,9 +23,9 @@ const LOOK_EVERY_MS = 30_000;
 
 /**
  * Sets the webhook, and regularly asks Telegram whether the webhook is still ours and whether deliveries arrive. Telegram's
- * answer is the receiver's sign of life. When either check fails, the keeper sets the webhook again, which repairs a URL or a
- * secret that another process has set. Only the holder of the lease does this: setting a webhook during a deploy would end the
- * polls of the process that still holds the lease.
+ * answer is the receiver's sign of life. If the webhook is not ours or deliveries fail, the keeper sets the webhook again,
+ * which repairs a URL or a secret that another process has set. Only the holder of the lease does this, because setting a
+ * webhook during a deploy would end the polls of the process that still holds the lease.
  *
  * The webhook stays set when the keeper stops. Telegram keeps undelivered updates for 24 hours.
  */
@@ -37,12 +37,12 @@ export function startWebhookKeeper(
   let lastAnswerMs: number | undefined;
   let trouble: string | undefined;
   const keeping = runInTerms('webhook keeper', env, async (term, signal) => {
-    // Each term begins by setting the webhook: a URL that is ours does not prove that the secret is.
+    // Each term begins by setting the webhook, because our URL in Telegram's report does not prove that our secret is set.
     let isSet = false;
     let lastCheck: WebhookCheck | undefined;
     let failures = 0;
     while (!signal.aborted) {
-      // Setting the webhook ends every poll, which only the holder may do.
+      // Setting the webhook ends every poll, so only the holder of the lease may set it.
       if (!(await term.renew())) return;
       const result = await checkWebhook(env, address, { isSet, lastCheck }, signal);
       if (signal.aborted || !term.isHeld()) return;
@@ -66,7 +66,7 @@ export function startWebhookKeeper(
   return { ...keeping, lastAnswerMs: () => lastAnswerMs, trouble: () => trouble };
 }
 
-/** Sets the webhook if necessary, and checks its state; `undefined` where the server does not report it. */
+/** Sets the webhook unless `isSet`, and checks its state. The value is `undefined` if the server does not report the state. */
 async function checkWebhook(
   { telegram, log }: ProducerEnv,
   { url, secret }: WebhookAddress,
@@ -88,7 +88,7 @@ async function checkWebhook(
 
 function report({ heartbeat, log }: ProducerEnv, check: WebhookCheck | undefined): void {
   if (check?.state === 'taken') {
-    // The path of a URL may hold a secret, so only the host is logged.
+    // Log only the host, because the path of a URL may hold a secret.
     log.error(
       { host: URL.parse(check.info.url)?.host ?? 'none' },
       'the webhook was removed or replaced; it is set again',
@@ -103,11 +103,11 @@ function report({ heartbeat, log }: ProducerEnv, check: WebhookCheck | undefined
 
 /** The webhook's state according to Telegram. */
 export type WebhookState =
-  /** Updates reach us, or none is pending. */
+  /** Deliveries arrive as far as Telegram's report shows. */
   | 'delivers'
   /** Updates are pending, and their deliveries fail. */
   | 'undelivered'
-  /** Another URL is set, or none. */
+  /** Another URL is set as the bot's webhook, or none is. */
   | 'taken';
 
 /** The result of one webhook check. */
@@ -117,8 +117,8 @@ interface WebhookCheck {
 }
 
 /**
- * Judges Telegram's current report on our webhook against the previous one. Pure. Compares Telegram's timestamps only with each
- * other, never with our clock: an error with another time is new.
+ * Judges Telegram's current report on our webhook against the previous check. Compares Telegram's timestamps only with each
+ * other, never with our clock: an error is new if its timestamp differs from that of the previous check. Pure.
  */
 export function judge(info: WebhookInfo, url: string, previous: WebhookCheck | undefined): WebhookCheck {
   return { info, state: stateOf(info, url, previous) };
@@ -126,10 +126,10 @@ export function judge(info: WebhookInfo, url: string, previous: WebhookCheck | u
 
 function stateOf(info: WebhookInfo, url: string, previous: WebhookCheck | undefined): WebhookState {
   if (!isSame(info.url, url)) return 'taken';
-  // Telegram keeps reporting the last error after deliveries have recovered.
+  // Telegram continues to report the last error after deliveries have recovered.
   if (info.pending === 0 || info.lastError === undefined) return 'delivers';
   if (previous === undefined || previous.info.lastError?.atS !== info.lastError.atS) return 'undelivered';
-  // Telegram retries for up to two minutes, so the absence of a new error proves nothing; a lower pending count does.
+  // A new error may come two minutes later, so its absence proves nothing. A lower count of pending updates shows a delivery.
   return info.pending < previous.info.pending ? 'delivers' : previous.state;
 }
 

@@ -9,27 +9,27 @@ import type { AcceptUpdate } from '../accept/accept.ts';
 import type { ProducerEnv } from '../env.ts';
 import type { WebhookAddress } from './webhook-manager.ts';
 
-/** Telegram's own updates are far smaller. */
+/** The largest accepted body of a delivery. Telegram's updates are far smaller. */
 const DELIVERY_BYTES_MAX = 1024 * 1024;
-/** Far below the minute after which Telegram considers a delivery failed, so that Telegram always gets our answer. */
+/** How long a delivery waits for the write. Far below the minute after which Telegram counts a delivery as failed. */
 const ACCEPT_MS_MAX = 5_000;
 const RETRY_AFTER_S = 5;
 /** The delay of the answer to a wrong secret. */
 const WRONG_SECRET_MS = 1_000;
-/** The most answers that wait at a time. Each occupies a socket. */
+/** The maximum number of delayed answers at a time. Each of them occupies a socket. */
 const DELAYED_MAX = 50;
 const TOO_MANY_S = 60;
 
-/** The status of an answer to a delivery. Never 410: it would make Telegram close the webhook. */
+/** The status of an answer to a delivery. Never 410, because Telegram would then remove the webhook. */
 type Status = 200 | 400 | 401 | 405 | 413 | 415 | 429 | 503;
 
 /**
- * Serves Telegram's deliveries. 200 says that the update is on the stream or was ignored on purpose. After any other status
- * Telegram repeats the delivery, for 24 hours. So an authentic update without use gets 200, too.
+ * Serves Telegram's deliveries. 200 says that the update is stored or was ignored on purpose. After any other status Telegram
+ * repeats the delivery, for 24 hours. So even an authentic update of no use gets 200.
  *
- * Order: Telegram delivers an update of a chat only after our answer of 200 to the previous one, which follows the write. A
- * write that was too slow and got 503 may still succeed. Telegram then repeats the same update, and `accept.lua` stores that
- * update once, always before Telegram delivers the next one.
+ * Order: Telegram delivers an update of a chat only after we have answered the chat's previous update with 200, and we answer
+ * after the write. A write that was too slow and got 503 may still succeed. Telegram then repeats the same update, and
+ * `accept.lua` stores that update once, always before Telegram delivers the next one.
  */
 export function createWebhook(
   { telemetry, log }: Pick<ProducerEnv, 'telemetry' | 'log'>,
@@ -56,7 +56,7 @@ export function createWebhook(
   };
 }
 
-/** Checks a request without reading its body, which may come from a stranger. */
+/** The status that refuses a request; `undefined` for none. Does not read the body, which may come from a stranger. */
 function refusalOf({ method, headers }: IncomingMessage, isAuthentic: (secret: string) => boolean): Status | undefined {
   if (method !== 'POST') return 405;
   if (!isAuthentic(String(headers['x-telegram-bot-api-secret-token'] ?? ''))) return 401;
@@ -71,7 +71,7 @@ async function acceptBody(request: IncomingMessage, accept: (update: unknown) =>
   return (await accept(update)) ? 200 : 503;
 }
 
-/** Reads even an oversized body to its end, so that its sender gets the answer and not a dead socket. */
+/** Reads even an oversized body to its end, so that its sender gets the answer and not a closed connection. */
 async function readBody(request: IncomingMessage): Promise<Buffer | 'too large' | 'incomplete'> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -107,12 +107,12 @@ function answer(response: ServerResponse, status: Status): void {
   if (status === 405) response.setHeader('allow', 'POST');
   if (status === 503) response.setHeader('retry-after', RETRY_AFTER_S);
   if (status === 429) response.setHeader('retry-after', TOO_MANY_S);
-  // Nobody reads the body of such a request, so the connection cannot be used again.
+  // The body of a stranger's request stays unread, so the connection cannot be used again.
   if (status === 401 || status === 429) response.setHeader('connection', 'close');
   response.writeHead(status, { 'content-length': 0 }).end();
 }
 
-/** Compares in a time that reveals nothing about the secret, not even its length. */
+/** Creates a function that compares a text with the secret, in a time that reveals neither the secret nor its length. */
 function secretMatcher(secret: string): (candidate: string) => boolean {
   const digestOf = (text: string) => createHash('sha256').update(text).digest();
   const expected = digestOf(secret);

@@ -13,18 +13,18 @@ export type RedisSourceOptions = RedisServerOptions & Pick<PrivateRedisOptions, 
 type RedisSource<Address extends RedisAddress = string> = {
   readonly ok: true;
   readonly url: Address;
-  /** Ends a private server that no other process uses; close your own connections first. Safe to call twice. */
+  /** Ends a private server, unless another process uses it; close your own connections first. Safe to call twice. */
   stop(): Promise<void>;
 };
 
-/** The names of the append-only file in all versions of the server. */
+/** The names of the append-only file or its folder in all versions of the server. */
 const DATA = ['appendonlydir', 'appendonly.aof'];
 const firstRetryMs = 100;
 const longestRetryMs = 5_000;
 
 /**
- * Starts a private server or uses the running one, and restarts it on the same socket and data when it dies, as long as this
- * process lives. Returns a problem in words when no server is available or it does not start.
+ * Starts the private server of a folder, or uses the one that already runs there, and until `stop` restarts a server that is
+ * lost, on the same socket and data. Returns a problem in words when no server is available or it does not start.
  */
 export async function provideRedis(options: RedisSourceOptions): Promise<RedisSource | NoRedisServer> {
   const server = await findRedisServer(options);
@@ -38,7 +38,7 @@ export async function provideRedis(options: RedisSourceOptions): Promise<RedisSo
     reviving = revive();
   };
   const start = () => startPrivateRedis({ server, dir, fsync, onLost });
-  // If several processes use the folder, the first one starts the server and the others find that one.
+  // If several processes use the folder, one of them starts the server and the others use that server.
   const revive = async () => {
     onProgress?.('The private Redis server has ended, or its connection was lost.');
     for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
@@ -64,12 +64,12 @@ export async function provideRedis(options: RedisSourceOptions): Promise<RedisSo
   }
 }
 
-/** The private server of this installation, under `./data`. */
+/** The options of this installation's private server, whose data is in the folder `data/redis`. */
 const OWN = { root: HOME, dir: join(HOME, 'data', 'redis'), fsync: 'always' } as const;
 
 /**
- * The Redis of this installation: the one in the settings, without a connection to it, or else the private one, as
- * `provideRedis`.
+ * The Redis of this installation: the one that the settings name, without trying it, or else the private server, which is
+ * started if it does not run. Returns a problem in words when no private server is available or it does not start.
  */
 export async function provideOwnRedis(
   settings: Settings,
@@ -80,21 +80,21 @@ export async function provideOwnRedis(
   return provideRedis({ ...OWN, path: programPath(), onProgress });
 }
 
-/** The Redis of this installation: the one in the settings, or else the private one if it runs. Starts none. */
+/** The address of the Redis in the settings, or of the private server if it runs; `undefined` otherwise. Starts no server. */
 export async function findRunningRedis(settings: Settings): Promise<RedisAddress | undefined> {
   const address = redisAddressOf(settings);
   if (address !== undefined) return address;
   return (await findRunning(OWN.dir)) === undefined ? undefined : urlOf(OWN.dir);
 }
 
-/** A private server: its program, its process id if it runs, and whether its folder has data. */
+/** A private server (its program, its process id if it runs, and whether its folder has data), or the problem with it. */
 type PrivateServer =
   | NoRedisServer
   | { readonly ok: true; readonly command: string; readonly pid?: number; readonly hasData: boolean };
 
 /**
- * Looks for the private server of this installation and its data, and starts none. Returns a problem in words if no server
- * could start.
+ * Looks for the private server of this installation and its data. Fetches a missing program, but starts no server. Returns a
+ * problem in words if there is no program, or if a running server does not answer. Never rejects.
  */
 export async function lookForOwnServer(): Promise<PrivateServer> {
   try {

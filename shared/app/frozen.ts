@@ -6,16 +6,16 @@ import { connectRedis } from '../redis/connection.ts';
 import { noteFrozen } from '../state/process/process.ts';
 import type { FrozenProcess } from './loop-watch.ts';
 
-/** The time for the debugger to stop the main thread. A thread inside native code or a system call does not stop. */
+/** How long to wait until the debugger stops the main thread. It cannot stop a thread inside native code or a system call. */
 const STACK_MS = 2_000;
 const NOTE_MS = 3_000;
 const FRAMES_MAX = 8;
-/** 128 plus the number of SIGKILL, as shells count. */
+/** The exit code that shells report for a process ended by SIGKILL: 128 plus the number of the signal. */
 const EXIT_KILLED = 137;
 
 /**
- * Logs the place in the code at which the event loop stands still, stores that place for an alert, and ends the process. Each
- * step has its own time limit, and the next step follows even after a failure.
+ * Logs the place in the code at which the event loop stands still, stores that place for an alert, and ends the process. The
+ * search for the place and the write have time limits, and the process ends even if they fail.
  */
 export async function endFrozen({ processName, redisAddress, frozenMs }: FrozenProcess): Promise<void> {
   const session = new Session();
@@ -24,7 +24,7 @@ export async function endFrozen({ processName, redisAddress, frozenMs }: FrozenP
   createLogger('fatal').fatal({ frozenMs, where }, 'the event loop stands still; the process is ended');
   await within(noteFrozen(connectRedis(redisAddress, 'patient'), processName, where), NOTE_MS).catch(() => {});
   process.kill(process.pid, 'SIGKILL');
-  // The system ignores a signal that process 1 of a container sends to itself.
+  // Process 1 of a container is still alive here, because the system ignores a SIGKILL that such a process sends to itself.
   const { callFrameId } = stopped?.frame ?? {};
   if (callFrameId)
     await session.post('Debugger.evaluateOnCallFrame', {
@@ -33,7 +33,7 @@ export async function endFrozen({ processName, redisAddress, frozenMs }: FrozenP
     });
 }
 
-/** Stops the main thread in its current place. Rejects when that fails. */
+/** Stops the main thread and returns its call stack, in words, and its innermost frame. Rejects when that fails. */
 async function stopLoop(session: Session): Promise<{ where: string; frame: Debugger.CallFrame | undefined }> {
   const scripts = new Map<string, string>();
   const paused = Promise.withResolvers<Debugger.CallFrame[]>();

@@ -7,8 +7,8 @@ import { type Logger, rareWarning } from '../base/log.ts';
 export interface ReadinessPart {
   readonly name: string;
   /**
-   * `isDegraded`: something is wrong that this process cannot repair, and that stops none of its own work. `isStarting`: the
-   * part is not ready because the process has just started.
+   * `isDegraded`: something is wrong that this process cannot repair and that does not stop its work. `isStarting`: the part is
+   * not ready because the process has just started.
    * Contract: must not throw; answers within a second.
    */
   check(): Promise<{ ready: boolean; isDegraded?: true; isStarting?: true; detail?: string }>;
@@ -19,7 +19,7 @@ export interface Route {
   readonly path: string;
   /** The route serves every path below `path`, too. */
   readonly isTree?: true;
-  /** Contract: must not throw; answers, unless the sender has gone away. */
+  /** Contract: must not throw; sends a response, unless the sender has gone away. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
@@ -31,26 +31,26 @@ interface HealthOptions {
   log: Logger;
   parts: readonly ReadinessPart[];
   routes?: readonly Route[];
-  /** The server cuts a request that is not complete after this time. */
+  /** The server closes the connection of a request that does not arrive completely within this time. */
   requestTimeoutMs?: number;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const TIMEOUT_CHECK_MS = 1_000;
-/** Longer than Telegram keeps an idle connection, so that the server closes none on which Telegram sends a delivery. */
+/** How long an idle connection stays open. Telegram closes it earlier, so no delivery arrives while the server closes it. */
 const KEEP_ALIVE_MS = 75_000;
-/** The time at a stop for the requests in progress. The server cuts those that have no answer then. */
+/** How long a stop waits for the requests in progress. Then the server closes their connections. */
 const STOP_GRACE_MS = 2_000;
 
 const FOREIGN = 'a request named a host that is not ours, and was refused; HTTP_ALLOWED_HOSTS adds one';
 const HOST_SHOWN = 100;
 
 /**
- * Serves `GET /healthz` (200 while the process lives), `GET /readyz` and the given routes. `/readyz` answers 200 when
- * every part is ready, else 503. Its JSON lists the parts, with `degraded` instead of `ready` if a part is degraded, and
- * `starting` instead of `not ready` if all unready parts are starting. A request for another host gets 421. Rejects when
- * another process uses the port, with a sentence that names `HTTP_PORT`. `stop` refuses new connections and waits for the
- * requests in progress.
+ * Serves `GET /healthz` (200 while the process lives), `GET /readyz` and the given routes. `/readyz` answers 200 when every
+ * part is ready, else 503. Its JSON lists the parts, with `degraded` instead of `ready` if a part is degraded, and `starting`
+ * instead of `not ready` if all unready parts are starting. A request that names a host other than ours gets 421. Rejects when
+ * the server cannot listen; if another process uses the port, with a sentence that names `HTTP_PORT`. `stop` refuses new
+ * connections and waits up to two seconds for the requests in progress.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
   const healthRoute = onlyGet('/healthz', async () => ({ ready: true, body: { status: 'ok' } }));
@@ -122,7 +122,7 @@ function router(routes: readonly Route[]): (path: string) => Route | undefined {
   return (path) => exact.get(path) ?? trees.find((tree) => path.startsWith(`${tree.path}/`));
 }
 
-/** Closes the connection after a response, because a keep-alive connection would outlive the server. */
+/** Makes the server close the connection after a response, because a keep-alive connection would outlive the server. */
 function closeAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close');
 }
@@ -143,9 +143,9 @@ async function listen(server: Server, { host, port }: HealthOptions): Promise<vo
 }
 
 /**
- * Whether to answer a request for this host. Prevents DNS rebinding: a page of another site, whose name an attacker points at
- * this server, could read everything that needs no login. Nobody can rebind an IP address, and browsers always send a host.
- * `names` are in lower case. Pure.
+ * Whether to answer a request with this `Host` header: `localhost`, an IP address, one of `names` (in lower case), or none.
+ * Prevents DNS rebinding: a page of another site, whose name an attacker points at this server, could read everything that
+ * needs no login. Nobody can rebind an IP address, and browsers always send the header. Pure.
  */
 export function isOurHost(host: string | undefined, names: ReadonlySet<string>): boolean {
   if (host === undefined) return true;

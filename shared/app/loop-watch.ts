@@ -4,13 +4,13 @@ import type { Service } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
 import type { RedisAddress } from '../base/redis-address.ts';
 
-/** The standstill after which a process counts as frozen. Longer than any pause of a healthy process on a busy machine. */
+/** A process whose event loop stands still for this long is frozen. A healthy process pauses less, even on a busy machine. */
 export const FROZEN_MS = 30_000;
 const TICK_MS_MAX = 1_000;
-/** The time for logging and storing a freeze. After it, the thread kills the process in any case. */
+/** How long the thread may take to log and store a freeze. After this time, the thread kills the process in any case. */
 const END_MS = 10_000;
 
-/** A process whose event loop stands still. */
+/** A process, and the standstill of its event loop after which the process counts as frozen. */
 export interface FrozenProcess {
   /** The name of the process in Redis. */
   processName: string;
@@ -18,9 +18,9 @@ export interface FrozenProcess {
   frozenMs: number;
 }
 
-/** The data for the thread. */
+/** The data that the thread gets. */
 interface ThreadData extends FrozenProcess {
-  /** One counter, which the event loop increments every `tickMs`. */
+  /** A single counter, which the event loop increments every `tickMs`. */
   beats: Int32Array;
   tickMs: number;
   endMs: number;
@@ -31,7 +31,8 @@ interface ThreadData extends FrozenProcess {
 /**
  * Watches the event loop of this process from a thread of its own, because a frozen loop handles no request and no signal.
  * After a standstill of `frozenMs` the thread logs the place in the code, stores that place in Redis, and ends the process, so
- * that a supervisor restarts it. The thread counts its own ticks, which also stop in a stopped process or a suspended machine.
+ * that a supervisor restarts the process. The thread measures time by its own ticks, because these also stop while the process
+ * is stopped or the machine is suspended.
  */
 export function watchEventLoop(frozen: FrozenProcess, log: Logger): Service {
   const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
@@ -52,7 +53,7 @@ export function watchEventLoop(frozen: FrozenProcess, log: Logger): Service {
   };
 }
 
-/** Runs in the thread, which gets this function as source text, so the function uses nothing else of this file. */
+/** Runs in the thread, which gets this function as source text. So the function must not use anything else of this file. */
 function watchBeats(): void {
   const { beats, tickMs, endMs, program, ...frozen } = process.getBuiltinModule('node:worker_threads')
     .workerData as ThreadData;

@@ -3,18 +3,18 @@ import { within } from '../base/lifecycle.ts';
 import type { Telemetry } from '../base/telemetry.ts';
 import type { Route } from './health.ts';
 
-/** The wait for the metrics of one process. A frozen process is missing in the answer. */
+/** How long to wait for the metrics of one process. The metrics of a frozen process are missing from the result. */
 const PROCESS_MS = 2_000;
-/** Longer than the supervisor waits for a process. */
+/** How long a process waits for the joined metrics. Longer than the supervisor waits for each process. */
 const ANSWER_MS = 4_000;
 
 /**
- * Messages between a supervisor and its processes. A process asks for the metrics of all (`wanted`), the supervisor asks each
- * process (`asked`), each process answers (`told`), and the supervisor sends the joined text (`joined`).
+ * Messages between a supervisor and its processes. A process asks for the metrics of all processes (`wanted`), the supervisor
+ * asks each process (`asked`), each process answers (`told`), and the supervisor sends the joined text (`joined`).
  */
 interface Message {
   readonly metrics: 'wanted' | 'asked' | 'told' | 'joined';
-  /** The id of the question, which its answer repeats. */
+  /** The id of the question. The answer has the same id. */
   readonly id: number;
   readonly text?: string;
 }
@@ -24,7 +24,7 @@ class Questions {
   readonly #waiting = new Map<number, (text: string) => void>();
   #last = 0;
 
-  /** Asks, and waits for the text; undefined when none comes in time. */
+  /** Sends a question, and waits for the text of the answer; `undefined` if no answer arrives in time. */
   async ask(send: (id: number) => void, patienceMs: number): Promise<string | undefined> {
     const id = ++this.#last;
     const answer = Promise.withResolvers<string>();
@@ -43,8 +43,8 @@ class Questions {
 }
 
 /**
- * Lets each process of a supervisor serve the metrics of all. `processes` returns the running ones by name. The metrics lack a
- * process that does not answer within two seconds.
+ * Lets each process of a supervisor serve the metrics of all its processes. `processes` returns the running processes by name.
+ * The metrics of a process that does not answer within two seconds are missing from the result.
  */
 export function superviseMetrics(processes: () => ReadonlyMap<string, Worker>): void {
   const questions = new Questions();
@@ -64,7 +64,7 @@ export function superviseMetrics(processes: () => ReadonlyMap<string, Worker>): 
 /**
  * Answers the supervisor's questions for the metrics of this process.
  *
- * Contract: the returned function resolves with the metrics of all processes as Prometheus' text, and rejects when the
+ * Contract: the returned function resolves with the metrics of all processes in Prometheus' text format, and rejects when the
  * supervisor does not answer.
  */
 function exchangeMetrics(scrape: () => Promise<string>): () => Promise<string> {
@@ -84,7 +84,7 @@ function exchangeMetrics(scrape: () => Promise<string>): () => Promise<string> {
   };
 }
 
-/** Sends nothing to a process that has just ended. */
+/** Sends a message to a process, unless the process has just ended. */
 function send(worker: Worker, message: Message): void {
   if (worker.isConnected()) worker.send(message, noop);
 }
@@ -95,7 +95,7 @@ function isMessage(message: unknown): message is Message {
 
 function noop(): void {}
 
-/** `GET /metrics`: the metrics as Prometheus' text; those of all processes if several share the port. */
+/** `GET /metrics`: the metrics in Prometheus' text format; those of all processes if several share the port. */
 export function metricsRoute({ scrape }: Pick<Telemetry, 'scrape'>): Route {
   const readText = cluster.isWorker ? exchangeMetrics(scrape) : scrape;
   return {
@@ -112,9 +112,9 @@ export function metricsRoute({ scrape }: Pick<Telemetry, 'scrape'>): Route {
   };
 }
 
-/** One metric in the scrapes of several processes. */
+/** One metric in the texts of several processes. */
 interface Family {
-  /** Its help, type and unit, each once. */
+  /** The metric's comment lines by their kind: `HELP`, `TYPE`, `UNIT`. */
   comments: Map<string, string>;
   samples: string[];
 }
@@ -123,8 +123,8 @@ const COMMENT = /^# (HELP|TYPE|UNIT) (\S+)/;
 const SAMPLE = /^([^\s{]+)(\{?)/;
 
 /**
- * Joins Prometheus texts of several processes into one: each metric once, each sample with the name of its process as the
- * label `process`. Pure.
+ * Joins the Prometheus texts of several processes into one: each metric once, and each sample with the name of its process as
+ * the label `process`. Pure.
  */
 export function joinMetrics(texts: ReadonlyMap<string, string>): string {
   const families = new Map<string, Family>();

@@ -19,9 +19,9 @@ import { type ReadinessPart, type Route, serveHealth } from './health.ts';
 import { FROZEN_MS, watchEventLoop } from './loop-watch.ts';
 import { metricsRoute } from './metrics-exchange.ts';
 
-/** The parts of a root process; each role adds its own services. */
+/** The parts that a process of any role has; each role adds its own services. */
 export interface Root {
-  /** The name of this process among all; see `nameProcess`. */
+  /** The unique name of this process in the installation. */
   processName: string;
   settings: Settings;
   redisAddress: RedisAddress;
@@ -32,19 +32,20 @@ export interface Root {
 }
 
 const FLUSH_MS = 2_500;
-/** Draining takes 25 seconds at most. A process that still runs after this limit ends, and other workers run its jobs again. */
+/** The longest time of a stop; draining takes 25 seconds at most. Then the process exits, and other workers run its jobs. */
 const STOP_MS_MAX = 35_000;
 /** Two interrupts within this time come from one Ctrl-C. */
 const SAME_CTRL_C_MS = 500;
-/** 128 plus the number of SIGINT, as shells count. */
+/** The exit code that shells report for a process ended by SIGINT: 128 plus the number of the signal. */
 const EXIT_INTERRUPTED = 130;
 const ASK = 'npm run setup asks for what is missing.';
 
 /**
  * Runs a role as a process. Reads the settings and reports all their problems, including `furtherProblems`, before any
- * connection (exit 2). Refuses a Redis that evicts data, or whose data has another number of shards (exit 2). Starts the
- * services that `assemble` returns, and serves health and their routes. On SIGTERM, SIGINT or an uncaught error (exit 1), stops
- * all services in reverse order. Kills the process when its event loop stands still for `frozenMs`.
+ * connection (exit code 2). Refuses a missing Redis, a Redis that evicts data, and data with another number of shards (exit
+ * code 2). Starts the services that `assemble` returns, and serves health and their routes. Stops all services in reverse order
+ * on SIGTERM or SIGINT, and after a failed start or an uncaught error (exit code 1). Kills the process when its event loop
+ * stands still for `frozenMs`.
  */
 export async function runRoot(
   role: Role,
@@ -115,7 +116,7 @@ function openTelegram(settings: Settings, telemetry: Telemetry): Telegram {
 
 /**
  * SIGTERM and Ctrl-C stop the process; a second Ctrl-C ends it at once. npm forwards signals, so a signal to a whole group of
- * processes reaches this process twice. A repeated SIGTERM, or a SIGINT at nearly the same time, therefore changes nothing.
+ * processes reaches this process twice. So another SIGTERM, or another SIGINT at nearly the same time, has no effect.
  */
 function endOnSignals(stop: (code: number) => Promise<void>): void {
   process.on('SIGTERM', () => void stop(0));
@@ -127,7 +128,10 @@ function endOnSignals(stop: (code: number) => Promise<void>): void {
   });
 }
 
-/** Ends the process when Redis refuses a command for good; with exit code 2 at a start, because a restart would not help. */
+/**
+ * Ends the process when Redis denies a command that the gateway needs: with exit code 2 during the start, because a restart
+ * would not help, and with 1 later.
+ */
 function endOnRefusal(log: Logger, stop: (code: number) => Promise<void>): { isRunning: boolean } {
   const state = { isRunning: false };
   whenRefused((problem) => {
@@ -138,8 +142,8 @@ function endOnRefusal(log: Logger, stop: (code: number) => Promise<void>): { isR
 }
 
 /**
- * Logs an uncaught error, which leaves the process in an unknown state, and ends the process as on SIGTERM, with exit code 1.
- * Node itself would print the whole error, which for a Redis command includes the text of a message.
+ * Logs an uncaught error, which leaves the process in an unknown state, and ends the process as on SIGTERM, but with exit code
+ * 1. Node itself would print the whole error, and the error of a Redis command includes the text of a message.
  */
 function endOnUncaughtError(log: Logger, stop: (code: number) => Promise<void>): void {
   process.on('uncaughtException', (error, origin) => {
@@ -156,8 +160,8 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
 }
 
 /**
- * Checks, before any use of the data, that Redis can hold the data and has the same number of shards. Then stores that a worker
- * starts, unless the role has none. Waits for Redis.
+ * Reads how durable Redis is, and checks that its data has the number of shards of the settings, before anybody uses the data.
+ * If nothing is refused, stores that a worker starts, unless the role is `producer`. Waits while Redis is unreachable.
  */
 async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Settings, role: Role): Promise<Keeping> {
   const redis = connectRedis(address, 'patient');
@@ -172,7 +176,7 @@ async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Settings, 
   }
 }
 
-/** The address of the health server, and the host names by which a proxy, Telegram or Prometheus reaches it. */
+/** The address of the health server, and the host names by which a proxy, Telegram or Prometheus may reach the server. */
 function listenerOf({ HTTP_HOST: host, HTTP_PORT: port, HTTP_ALLOWED_HOSTS, TELEGRAM_WEBHOOK_URL: webhook }: Settings) {
   const hosts = [host, ...HTTP_ALLOWED_HOSTS, ...(webhook === undefined ? [] : [new URL(webhook).hostname])];
   return { host, port, hosts };

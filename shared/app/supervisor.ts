@@ -4,7 +4,7 @@ import { createLogger, type Logger } from '../base/log.ts';
 import { type Role, readOwnSettings, type Settings } from '../base/settings.ts';
 import { superviseMetrics } from './metrics-exchange.ts';
 
-/** The exit code of a process that refuses its configuration: another start would refuse it, too. */
+/** The exit code of a process that refuses its configuration. A restarted process would refuse the configuration, too. */
 const REFUSED = 2;
 const RESTART_MS = 1_000;
 const RESTART_MS_MAX = 30_000;
@@ -12,13 +12,13 @@ const RESTART_MS_MAX = 30_000;
 const STEADY_MS = 60_000;
 
 /**
- * Runs a role in this process, or in `WORKERS` processes that share the ports. The supervisor restarts a process that crashes,
- * after a pause that grows while starts fail. It stops all processes when one refuses its configuration, and forwards SIGTERM
- * and SIGINT to all.
+ * Runs a role in this process, or in `WORKERS` processes that share the ports. The supervisor restarts a process that ends,
+ * after a pause that grows while starts fail. The supervisor stops all processes if one refuses its configuration, and forwards
+ * SIGTERM and SIGINT to all of them.
  */
 export async function runSupervised(role: Role, run: () => Promise<void>): Promise<void> {
   const reading = readOwnSettings(role);
-  // A single process reports the problems of its configuration itself.
+  // If the settings are wrong, `run` reports their problems.
   if (!cluster.isPrimary || !reading.ok || reading.settings.WORKERS === 1) return run();
   supervise(reading.settings, createLogger(reading.settings.LOG_LEVEL));
 }

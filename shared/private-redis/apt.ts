@@ -11,8 +11,8 @@ const APT_TIMEOUT_MS = 180_000;
 const UNPACK_TIMEOUT_MS = 30_000;
 
 /**
- * Fetches a server with apt and unpacks it under `home`, without root and without a change of the system. Throws when no
- * unpacked server runs. The caller holds the lock of `home`.
+ * Fetches a Redis or Valkey server with apt and unpacks it under `home`, without root and without changing the system. Throws
+ * when no unpacked server runs. The caller must hold the lock of `home`.
  */
 export async function unpackWithApt(home: string, aptGet: string, dpkgDeb: string): Promise<ServerProgram> {
   const work = `${home}.unpack`;
@@ -22,12 +22,12 @@ export async function unpackWithApt(home: string, aptGet: string, dpkgDeb: strin
   await rm(work, { recursive: true, force: true });
   try {
     const apt = await privateApt(work, aptGet);
-    // One unreachable third-party source makes the update fail although Redis is available, so the install decides.
+    // One unreachable third-party source makes the update fail although Redis is available, so only a failed install counts.
     await apt('update').catch(() => undefined);
     for (const packages of PACKAGE_SETS) {
       try {
         await apt('install', '--yes', '--download-only', '--no-install-recommends', '--reinstall', ...packages);
-        // A C library other than the system loader's would keep every program from starting.
+        // Leave out libc6: a C library other than that of the system's loader would keep every program from starting.
         const files = (await readdir(archives)).filter((name) => /^(?!libc6_).*\.deb$/.test(name));
         for (const name of files) await run(dpkgDeb, ['-x', join(archives, name), tree], UNPACK_TIMEOUT_MS);
         await rm(home, { recursive: true, force: true });
@@ -47,15 +47,15 @@ export async function unpackWithApt(home: string, aptGet: string, dpkgDeb: strin
 }
 
 /**
- * An apt-get whose lists, caches and locks are all under `work`. It reads the system's list of installed packages, so an
- * install with `--download-only` fetches exactly the packages that the system lacks.
+ * Returns a function that runs apt-get with its lists, caches and logs under `work`. This apt-get reads the system's list of
+ * installed packages, so an install with `--download-only` fetches exactly the packages that the system lacks.
  */
 async function privateApt(work: string, aptGet: string): Promise<(...args: string[]) => Promise<string>> {
   const settings = join(work, 'apt.conf');
   await mkdir(join(work, 'lists', 'partial'), { recursive: true });
   await mkdir(join(work, 'cache', 'archives', 'partial'), { recursive: true });
-  // The hooks are cleared because those in container images delete files of the system's own cache. As root, apt
-  // would hand downloads to a user who may not enter this folder; the sandbox setting turns that off.
+  // Clear the hooks, because those in container images delete files of the system's own cache. As root, apt would download as a
+  // user without access to this folder; the sandbox setting prevents that.
   await writeFile(
     settings,
     `

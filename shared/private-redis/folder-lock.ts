@@ -6,8 +6,8 @@ const SQLITE_BUSY = 5;
 
 /**
  * Runs `work` under an exclusive lock on `file`, and always releases the lock. The lock excludes other processes and other
- * callers in this one. It is SQLite's exclusive lock, which the system releases when a process dies. The file stays, empty.
- * Throws when somebody else still has the lock after `waitMs`; the message names the file.
+ * callers in this process. It is SQLite's exclusive lock, which the system releases when a process dies. The file remains,
+ * empty. Rejects when another caller still has the lock after `waitMs`; the message names the file.
  */
 export async function withFolderLock<T>(file: string, waitMs: number, work: () => Promise<T>): Promise<T> {
   const lock = new DatabaseSync(file, { timeout: 0 });

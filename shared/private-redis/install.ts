@@ -4,13 +4,13 @@ import { unpackWithApt } from './apt.ts';
 import { withFolderLock } from './folder-lock.ts';
 import { findServer, onPath, type ServerProgram, unpackedIn } from './program.ts';
 
-/** A Redis server that has run on this machine at least once. */
+/** A Redis server whose program has run on this machine at least once. */
 export type FoundRedisServer = ServerProgram & { readonly ok: true };
 
 export type NoRedisServer = { readonly ok: false; readonly problem: string };
 
 export type RedisServerOptions = {
-  /** The private copy is under `<root>/.cache/redis`. */
+  /** `<root>/.cache/redis` holds the private copy of the server. */
   readonly root: string;
   /** The folders to search, in the form of the PATH variable. */
   readonly path: string;
@@ -20,9 +20,9 @@ export type RedisServerOptions = {
 const LOCK_WAIT_MS = 400_000;
 
 /**
- * Finds a Redis (or Valkey) server of version 6.2 or later: on the PATH, else a private copy under the root. The system's
- * package manager fetches a missing copy, without a change of the system. Returns a problem in one sentence when there is no
- * server. Never throws.
+ * Finds a Redis (or Valkey) server of version 6.2 or later: in the folders of `path`, or else a private copy under `root`. If
+ * the copy is missing, apt fetches it, without changing the system. Returns a problem in one sentence when there is no server.
+ * Never throws.
  */
 export async function findRedisServer(options: RedisServerOptions): Promise<FoundRedisServer | NoRedisServer> {
   try {
@@ -35,7 +35,7 @@ export async function findRedisServer(options: RedisServerOptions): Promise<Foun
   }
 }
 
-/** The private copy, fetched if it is missing. Throws when that fails. */
+/** The private copy of the server, which apt fetches if it is missing. Rejects when that fails. */
 async function privateCopy({ root, path, onProgress }: RedisServerOptions): Promise<ServerProgram> {
   const cache = join(root, '.cache');
   const home = join(cache, 'redis');

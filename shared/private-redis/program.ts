@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** The first program of a name in the folders of `path`, which has the form of the PATH variable. */
+/** The first executable file with this name in the folders of `path`, written like the PATH variable; `undefined` if none. */
 export async function onPath(name: string, path: string): Promise<string | undefined> {
   const folders = path.split(delimiter).filter((folder) => folder !== '');
   for (const file of folders.map((folder) => join(folder, name)))
@@ -12,7 +12,7 @@ export async function onPath(name: string, path: string): Promise<string | undef
   return undefined;
 }
 
-/** Runs a program to its end and returns its standard output; rejects with the last line of its standard error. */
+/** Runs a program and returns its standard output. If the program fails, rejects with the last line of its standard error. */
 export async function run(command: string, args: string[], timeout: number, own: object = {}): Promise<string> {
   try {
     const options = { timeout, maxBuffer: 32 * 1024 * 1024, encoding: 'utf8', ...own } as const;
@@ -23,14 +23,14 @@ export async function run(command: string, args: string[], timeout: number, own:
   }
 }
 
-// BullMQ needs XAUTOCLAIM and the like, which came with 6.2.
+// BullMQ recommends Redis 6.2 or later.
 const [OLDEST_MAJOR, OLDEST_MINOR] = [6, 2];
 const VERSION_TIMEOUT_MS = 10_000;
 
 /** A server program, with the environment variables that it needs. */
 export type ServerProgram = { readonly command: string; readonly env: Record<string, string> };
 
-/** The first server in the folders of `path` that starts and is new enough. */
+/** The first Redis or Valkey server in the folders of `path` that starts and is new enough; `undefined` if there is none. */
 export async function findServer(path: string, env: Record<string, string>): Promise<ServerProgram | undefined> {
   for (const name of ['redis-server', 'valkey-server']) {
     const command = await onPath(name, path);
@@ -43,7 +43,7 @@ export async function findServer(path: string, env: Record<string, string>): Pro
   return undefined;
 }
 
-/** The server in a folder with unpacked packages, whose libraries the server uses. */
+/** The server in a folder of unpacked packages, with the libraries of that folder; `undefined` if there is none that starts. */
 export function unpackedIn(home: string): Promise<ServerProgram | undefined> {
   const libraries = globSync('{usr/,}lib/**/*.so*', { cwd: home }).map((file) => join(home, dirname(file)));
   return findServer(join(home, 'usr', 'bin'), { LD_LIBRARY_PATH: [...new Set(libraries)].sort().join(':') });

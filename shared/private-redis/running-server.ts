@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { isRunning } from '../base/machine.ts';
 import { socketPath, socketUrl } from '../base/redis-address.ts';
 
-/** The names of a server's files in its folder, by its settings. */
+/** The names of a server's files in its folder, by the server settings that name them. */
 export const NAMES = { unixsocket: 'redis.sock', pidfile: 'redis.pid' };
 
 const PROBE_TIMEOUT_MS = 2_000;
@@ -21,7 +21,7 @@ export function urlOf(dir: string): string {
   return socketUrl(join(dir, NAMES.unixsocket));
 }
 
-/** The process id of the server that runs for `dir`. Throws when one holds `dir` but does not answer. */
+/** The process id of the server that runs for `dir`, if any. Rejects when a server holds `dir` but does not answer in time. */
 export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise<number | undefined> {
   for (const giveUpAt = Date.now() + waitMs; ; await pause(HOLDER_POLL_MS)) {
     const server = await serverAt(urlOf(dir));
@@ -34,7 +34,9 @@ export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise
   }
 }
 
-/** The process id of the server that works in `dir`, even if it does not answer. Without `/proc`, reads its pid file. */
+/**
+ * The process id of the server that works in `dir`, even if it does not answer. Without `/proc`, reads the server's pid file.
+ */
 export async function holderOf(dir: string): Promise<number | undefined> {
   const place = await realpath(dir).catch(() => dir);
   if (!existsSync('/proc/self')) {
@@ -49,7 +51,7 @@ export async function holderOf(dir: string): Promise<number | undefined> {
   return undefined;
 }
 
-/** The process id and the number of other clients of the server at `url`; `undefined` when none answers. Waits for its data. */
+/** The process id of the loaded server at `url`, and how many other clients it has; `undefined` when no server answers. */
 export function serverAt(url: string): Promise<{ pid: number; clients: number } | undefined> {
   return withProbe(url, async (probe) => {
     const info = await probe.info();
@@ -59,7 +61,7 @@ export function serverAt(url: string): Promise<{ pid: number; clients: number } 
   }).catch(() => undefined);
 }
 
-/** Whether others are connected. Looks several times, because the server notices the end of our own connection late. */
+/** Whether other clients are connected. Looks repeatedly, because the server notices late that our own connection has ended. */
 export async function staysInUse(url: string): Promise<boolean> {
   for (let look = 1; look <= CLIENT_LOOKS; look += 1) {
     if (((await serverAt(url))?.clients ?? 0) === 0) return false;
@@ -68,7 +70,7 @@ export async function staysInUse(url: string): Promise<boolean> {
   return true;
 }
 
-/** Runs `work` on a connection to a server on this machine. Rejects as `openProbe`, and when `work` does. */
+/** Runs `work` on a connection to a server on this machine. Rejects when no server answers at `url`, or when `work` rejects. */
 export async function withProbe<T>(url: string, work: (probe: Redis) => Promise<T>): Promise<T> {
   const probe = await openProbe(url);
   try {
@@ -78,7 +80,7 @@ export async function withProbe<T>(url: string, work: (probe: Redis) => Promise<
   }
 }
 
-/** One connection to a server on this machine, once its data are loaded. Rejects when nobody answers at the socket of `url`. */
+/** Connects to a server on this machine and waits until it has loaded its data. Rejects when no server answers at `url`. */
 export async function openProbe(url: string): Promise<Redis> {
   const probe = new Redis({
     path: socketPath(url),
@@ -89,7 +91,7 @@ export async function openProbe(url: string): Promise<Redis> {
     commandTimeout: PROBE_TIMEOUT_MS,
     retryStrategy: () => null,
   });
-  // Each command rejects by itself; without a listener ioredis would print the end of an idle connection.
+  // Each command reports its own errors; without this listener ioredis would print the end of an idle connection.
   probe.on('error', () => undefined);
   await probe.connect();
   return probe;

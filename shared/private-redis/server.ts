@@ -14,14 +14,14 @@ import { findRunning, holderOf, NAMES, openProbe, serverAt, staysInUse, urlOf } 
 
 export type PrivateRedisOptions = {
   readonly server: ServerProgram;
-  /** Holds the append-only file, the log and the socket. Created when missing. */
+  /** The folder with the append-only file, the log and the socket. Created when missing. */
   readonly dir: string;
   readonly fsync: 'always' | 'everysec' | 'no';
   /** More server settings by their names in redis.conf, such as `enable-debug-command` for fault injection. */
   readonly settings?: Readonly<Record<string, string>>;
   /** How long a server that holds the folder may take to answer. Default: half a minute. */
   readonly holderWaitMs?: number;
-  /** Called once when the server ends before `stop`. */
+  /** Called once when the server ends, or the connection to it is lost, before `stop`. */
   readonly onLost?: () => void;
 };
 
@@ -30,8 +30,8 @@ export type PrivateRedis = {
   readonly url: string;
   readonly pid: number;
   /**
-   * Ends the server and waits until it has written its data. Leaves the server running while other clients are connected, so
-   * close your own clients first. Safe to call twice.
+   * Ends the server and waits for its end; the server has ten seconds to write its data. Leaves the server running while other
+   * clients are connected, so close your own clients first. Safe to call twice.
    */
   stop(): Promise<void>;
 };
@@ -44,11 +44,11 @@ const LOG_LINES_SHOWN = 8;
 
 /**
  * Starts a Redis server for `dir`, with an append-only file, on a socket in `dir` that only its owner can use. If a server
- * already runs for `dir`, uses that one, because two would destroy each other's data. Resolves when the server answers with its
- * data loaded; rejects with the end of its log otherwise.
+ * already runs for `dir`, uses that server, because two would destroy each other's data. Resolves when the server answers with
+ * its data loaded. If the server does not start, rejects with the end of its log.
  */
 export async function startPrivateRedis(options: PrivateRedisOptions): Promise<PrivateRedis> {
-  // The data is people's conversations: no other user of the machine may read it.
+  // The data is people's conversations, so no other user of the machine may read it.
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
   const dir = await realpath(options.dir);
   await chmod(dir, 0o700);
@@ -74,12 +74,15 @@ export async function startPrivateRedis(options: PrivateRedisOptions): Promise<P
   });
 }
 
-/** Runs work while no other process starts or ends the server of a folder. */
+/** Runs `work` while no other process starts or ends the server of a folder. */
 function withServerLock<T>(dir: string, work: () => Promise<T>): Promise<T> {
   return withFolderLock(join(dir, 'start.lock'), LOCK_WAIT_MS, work);
 }
 
-/** Starts a server in a folder in which none runs; resolves with its process id once it answers, as `startPrivateRedis`. */
+/**
+ * Starts a server in a folder where none runs. Resolves with the server's process id once the server answers with its data
+ * loaded. If the server does not start, rejects with the end of its log.
+ */
 export async function launchRedis(options: PrivateRedisOptions): Promise<number> {
   const { dir, server } = options;
   const log = openSync(join(dir, 'redis.log'), 'a', 0o600);
@@ -88,7 +91,7 @@ export async function launchRedis(options: PrivateRedisOptions): Promise<number>
     cwd: dir,
     env: server.env,
     stdio: ['ignore', log, log],
-    // Its own session: Ctrl-C in a terminal must reach the gateway and not the Redis that it drains into.
+    // Give the server a session of its own: Ctrl-C in a terminal must not end Redis while the gateway still drains into it.
     detached: true,
   });
   closeSync(log);
@@ -109,7 +112,7 @@ function argumentsFor({ fsync, settings: more }: PrivateRedisOptions): string[] 
   // Half of this machine's memory: a full server only refuses writes, but the system kills a server that uses too much.
   const memoryBytes = Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2);
   const settings = {
-    // No other user of the machine can connect, and nobody can take the place of a server that is down.
+    // Without a port, no other user can connect, and no other program can take the place of a server that is down.
     port: '0',
     ...NAMES,
     unixsocketperm: '600',
@@ -133,7 +136,7 @@ async function untilReady(child: ChildProcess, url: string): Promise<number> {
   }
 }
 
-/** Ends the server of a folder and waits. The server writes its data at SIGTERM; SIGKILL follows ten seconds later. */
+/** Ends the server of a folder, if any, and waits. The server writes its data on SIGTERM; SIGKILL follows after ten seconds. */
 async function endServer(dir: string): Promise<void> {
   const pid = await holderOf(dir);
   if (pid === undefined || !isRunning(pid)) return;
