@@ -20,10 +20,7 @@ export function isAct(name: string): name is ActName {
   return Object.hasOwn(ALERT_WORDS.acts, name);
 }
 
-/**
- * A line about each action that operators took, oldest first. Omits `close`, actions without a stored result, and actions
- * that only other versions know. Pure.
- */
+/** Lines about operators' actions except `close`, oldest first. Omits actions without a result or unknown here. Pure. */
 export function actLines(acts: NotedActs = {}): string[] {
   return Object.entries(acts)
     .sort(([, one], [, other]) => one.atMs - other.atMs)
@@ -62,10 +59,7 @@ export function buttonsOf(incident: Incident): readonly (readonly Button[])[] {
   return [...inSlices(buttons, BUTTONS_A_ROW)];
 }
 
-/**
- * Whether there may be failed messages to replay. Until they are counted, an open incident that affects messages may have
- * some.
- */
+/** Whether there may be failed messages to replay. Messages of a new incident may have failed without being counted yet. */
 function canHaveLetters({ letters, isOpen, messages }: Incident): boolean {
   return letters === undefined ? isOpen && messages > 0 : letters.left > 0;
 }

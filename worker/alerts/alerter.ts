@@ -25,10 +25,7 @@ export function createChannels({ settings, telegram, limits: { alertRetryMs: ret
 }
 
 const MINUTE_MS = 60_000;
-/**
- * If a stored time is ahead of now by no more than this, the clocks of two Redis servers may differ. If by more, the clock
- * has stepped back.
- */
+/** A stored time up to this far ahead is no sign of a clock step, because the clocks of two Redis servers may differ. */
 const STEP_MS = 60_000;
 /** Below Discord's limit of 2,000 characters. */
 const WEBHOOK_CHARS_MAX = 1_900;
@@ -44,10 +41,7 @@ interface Round {
   changes: Map<string, Delivered>;
 }
 
-/**
- * How often the webhook refused each incident, by name. Incidents with fewer refusals go first, so that a text that the
- * webhook does not accept does not block the others.
- */
+/** How often the webhook refused each incident. The least refused goes first, so that a bad text does not block others. */
 type Refusals = Map<string, number>;
 
 /**
@@ -164,10 +158,7 @@ async function send(channel: AlertChannel, sending: Sending, chatId: number): Pr
   return replyResult.ok ? { ok: true, messageId } : replyResult;
 }
 
-/**
- * Without an alert chat, an incident counts as delivered once the webhook has received it; without a webhook, once the log
- * has it.
- */
+/** Without an alert chat, an incident counts as delivered once the webhook or, if there is none, the log has it. */
 function withoutChat(round: Round): boolean {
   const { env, channels, nowMs } = round;
   const settleMs = env.limits.alertSettleMs;
@@ -181,10 +172,7 @@ function withoutChat(round: Round): boolean {
   return false;
 }
 
-/**
- * Posts one incident whose newest stage the webhook has not received. Returns whether the webhook accepted it; false if
- * there was nothing to post. Without a webhook, each stage counts as received.
- */
+/** Posts one incident whose newest stage the webhook lacks. Returns whether it was posted. No webhook: nothing is lacking. */
 async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean> {
   const { env, channels, stored, nowMs } = round;
   const { webhook } = channels;
@@ -223,8 +211,7 @@ function webhookText(incident: Incident, copied: Stage, around: Surroundings, { 
 }
 
 /**
- * The record as of now. If Redis' clock has stepped back since the last write, removes or corrects the times that lie in the
- * future, so that no wait lasts as long as the step.
+ * The record as of now. Corrects times in the future (Redis' clock stepped back), so that no wait lasts as long as the step.
  */
 function withoutFutureTimes(record: AlertingRecord, nowMs: number): AlertingRecord {
   const { failing, sentMs, atMs = 0 } = record;

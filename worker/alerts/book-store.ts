@@ -69,10 +69,7 @@ export function createBookStore(redis: RedisClient) {
 /** Causes that only earlier versions knew. Their incidents stay in Redis, but no channel shows them. */
 const FORMER_CAUSES: ReadonlySet<string> = new Set(['overflow-storm']);
 
-/**
- * The format version of stored incidents. An incident with any other version counts as unreadable; one without a version is
- * read.
- */
+/** The format version of stored incidents. An incident with another version is unreadable; one without a version is not. */
 const INCIDENT_VERSION = 1;
 
 const NAMES_MAX = 5;
@@ -132,10 +129,7 @@ function deliveredOf([name, json]: [name: string, json: string]): [string, Deliv
   return delivered === undefined ? [] : [[name, delivered]];
 }
 
-/**
- * Reads an incident of the book; `undefined` if this version does not know its cause, its version or its shape, or if `id`
- * is not its name.
- */
+/** Reads an incident; `undefined` if this version does not know its cause, version or shape, or if `id` is not its name. */
 export function readIncident(id: string, json: string): Incident | undefined {
   const read = INCIDENT.safeParse(jsonValue(json)).data;
   if (read === undefined) return undefined;
@@ -158,10 +152,7 @@ export function glimpse(json: string): z.infer<typeof GLIMPSE> {
   return GLIMPSE.parse(Object(jsonValue(json)));
 }
 
-/**
- * Reads an alert from the queue. An unreadable alert, or one whose cause this version does not know, becomes an alert of the
- * cause `other-version`.
- */
+/** Reads an alert from the queue. If it is unreadable or its cause is unknown here, its cause becomes `other-version`. */
 export function alertOf(id: string, json: string | undefined): Alert {
   const alert = readAlert(json);
   if (alert === undefined) return { cause: 'other-version', key: 'alert', text: unreadableText(id, json) };

@@ -31,10 +31,7 @@ export interface Observation {
   letters?: ReadonlyMap<string, number> | undefined;
   /** The parts of the watch that failed. */
   failures?: readonly WatchFailure[];
-  /**
-   * Whether every channel has received the newest stage of an incident. An ended incident of which this is not true stays in
-   * the book for up to a week.
-   */
+  /** Whether every channel has an incident's newest stage. Without this, an ended incident stays in the book for a week. */
   isDelivered?: (incident: Incident) => boolean;
   nowMs: number;
 }
@@ -116,10 +113,7 @@ function placeAlert<T extends Alert>(incidents: ReadonlyMap<string, Incident>, o
   return open.length < KEYS_MAX || one.isOver ? one : merged;
 }
 
-/**
- * The incident `watcher` after all other steps, since each of them may have added a failure. Failures open the incident;
- * only a round with a check of the state updates or ends it.
- */
+/** The incident `watcher`, as the last step, because each earlier step may add a failure. Only a full check ends it. */
 function watcherAfter(
   before: Incident | undefined,
   allFailures: readonly WatchFailure[],

@@ -67,10 +67,7 @@ export function telegramChannel(telegram: Telegram, chatId: number): AlertChanne
   };
 }
 
-/**
- * Sends or edits a message. If Telegram rejects its format or links, e.g. a link to `localhost`, tries once more as plain
- * text, with the links as lines.
- */
+/** Sends or edits a message. If Telegram rejects its look, e.g. a link to `localhost`, tries again with plain text. */
 async function sendOrSendPlain<T>(
   text: string,
   look: Look | undefined,

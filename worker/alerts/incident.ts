@@ -45,10 +45,7 @@ export interface Incident {
   latest: string;
   /** The present kind of trouble, for causes with several kinds. */
   level: string;
-  /**
-   * The number of affected messages (of occurrences, if the cause affects no messages), the number of chats, and the first
-   * chats.
-   */
+  /** The number of affected messages (or else of occurrences), the number of chats, and the first chats. */
   messages: number;
   chats: number;
   chatNames: readonly string[];
@@ -75,10 +72,7 @@ export interface Incident {
   acts?: NotedActs;
 }
 
-/**
- * An alert or condition whose `cause` and `key` name its incident. `part` is the alert's original key if the alert was
- * merged into `<cause>:others`.
- */
+/** An alert or condition that names its incident. `part` is its original key if it was merged into `<cause>:others`. */
 export type PlacedAlert<T extends Alert> = T & { part?: string };
 
 /** The key of the incident that collects the alerts of a cause with too many open incidents. */
@@ -92,15 +86,9 @@ const LINE_CHARS_MAX = 1_000;
 export const QUIET_MS = 600_000;
 /** A recurrence of the same level within this time after the end counts as a reopening; any other is a new incident. */
 export const REOPEN_MS = 3600_000;
-/**
- * How long an ended incident stays stored if operators acted on it or if it may have dead letters, so that its buttons still
- * work the next morning.
- */
+/** How long an incident stays after its end if operators acted on it or can still do so (`hasLetters`). */
 const ACTIONABLE_MS = 24 * 3600_000;
-/**
- * How long an incident that names chats stays open after its last alert, because a check between two failing calls may find
- * no trouble.
- */
+/** How long an incident with chats stays open after its last alert: between two failing calls, checks find no trouble. */
 const SETTLED_MS = 10_000;
 /** How long a reopened incident stays open after its condition was last found, because the condition may recur once more. */
 export const BACK_SETTLED_MS = 300_000;
@@ -115,10 +103,7 @@ export function incidentOf({ cause, key }: Pick<Alert, 'cause' | 'key'>): string
 
 const OPENING_CHARS = 10;
 
-/**
- * The id of one opening of an incident, for buttons and delivery states. Computed if none is stored, as in version 0.3.
- * Pure.
- */
+/** The id of one opening of an incident. If none is stored, as in version 0.3, it is computed. Pure. */
 export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' | 'opening'>): string {
   const digest = createHash('sha256')
     .update(`${incidentOf(incident)} ${incident.openedMs}`)
@@ -144,10 +129,7 @@ export function capTimes(incident: Incident, nowMs: number): Incident {
   };
 }
 
-/**
- * Adds an occurrence to an incident, which it opens or reopens if necessary. An incident that stays closed only gets a new
- * `lastMs`.
- */
+/** Adds an occurrence to an incident, and opens or reopens it unless it stays closed (`staysClosed`). */
 export function addOccurrence(before: Incident | undefined, alert: PlacedAlert<Alert>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, alert)) return { ...before, lastMs: nowMs };
   const incident = before?.isOpen ? before : openIncident(recentlyEnded(before, nowMs), alert, nowMs, nowMs);
@@ -195,10 +177,7 @@ function withOccurrence({ occurrences, occurrencesMore }: Incident, whole: strin
   return hasRoom ? { occurrences: [...occurrences, line] } : { occurrencesMore: occurrencesMore + 1 };
 }
 
-/**
- * Adds a condition that a check found to its incident, which it opens or reopens if necessary. An incident that stays closed
- * only gets a new `lastMs`. Throws if the beginning of the condition is no valid time.
- */
+/** Adds a condition that a check found to its incident. Opens or reopens the incident unless it stays closed. */
 export function addSighting(before: Incident | undefined, condition: PlacedAlert<Condition>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
   const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
@@ -318,10 +297,7 @@ export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>,
   }
 }
 
-/**
- * Whether one incident can cause another. Its severity must be the one of its row (a nearly full Redis, for example, has a
- * lower one), and the consequence must not be graver.
- */
+/** Whether one incident can cause another: if the other is not graver, and the first has the severity of its row. */
 function explains(cause: Incident, consequence: Incident): boolean {
   const { severity } = rowAt(cause);
   return severity === CAUSES[cause.cause].severity && isAtLeast(severity, rowAt(consequence).severity);

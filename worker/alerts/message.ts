@@ -35,8 +35,7 @@ export function surroundingsOf(settings: Settings): Surroundings {
     runbook: settings.RUNBOOK_URL,
     console: settings.CONSOLE_URL,
     installation: settings.INSTALLATION_NAME,
-    // Without `TELEGRAM_OPERATOR_IDS`, the allowed people are the operators, unless everyone is allowed. A worker without a
-    // producer may know neither setting: then there are buttons, and a press of a button by anybody else is refused.
+    // A worker without a producer may have no allow list, and shows the buttons. A press of one by others is refused.
     hasOperators: operators === undefined ? allowed !== 'everyone' : operators.size > 0,
   };
 }
@@ -54,10 +53,7 @@ export interface AlertMessage {
 
 const OBSERVED_CHARS_MAX = 400;
 const ACTS_SHOWN = 2;
-/**
- * The maximum length of the folded block, so that the whole message stays below the limit of `sendMessage`: 4,096 UTF-16
- * units.
- */
+/** The length of the folded block, so that the message stays below the limit of `sendMessage`: 4,096 UTF-16 units. */
 const FOLDED_CHARS_MAX = 2_200;
 const CONSEQUENCES_CHARS_MAX = 400;
 const CHATS_SHOWN = 100;
@@ -92,10 +88,7 @@ export function messageOf(incident: Incident, around: Surroundings = {}, book: B
   };
 }
 
-/**
- * The message about trouble that is not in the book of incidents, with links to the runbook and the console if their URLs
- * are set. Pure.
- */
+/** The message about trouble outside the book of incidents, with links to its section of the runbook and the console. Pure. */
 export function troubleMessage(
   { title, text, section }: { title: string; text: string; section: string },
   around: Surroundings,
@@ -111,7 +104,7 @@ export function plainMessage(text: string): AlertMessage {
   return { ...joinLines([{ text: head, type: 'bold' }, { text: lines.join('\n') }]), links: [] };
 }
 
-/** Buttons that open the incident's trace, its section of the runbook, and its page of the console. */
+/** Links to the trace, the runbook's section, and the incident or, without one, all incidents; only those with known URLs. */
 function linksTo(section: string, { trace, runbook, console: page }: Surroundings, incident?: Incident): Link[] {
   const { links } = ALERT_WORDS;
   const traceId = incident?.traceId;
@@ -238,10 +231,7 @@ export function linesThatFit(lines: readonly string[]): string[] {
   return lines.slice(0, end === -1 ? lines.length : end);
 }
 
-/**
- * A short text about the present stage of an incident. Sent as a reply, it notifies the operators, unlike an edit of the
- * message. Pure.
- */
+/** The present stage of an incident in short. As a reply it notifies the operators, unlike an edit of the message. Pure. */
 export function shortTextOf(incident: Incident): string {
   const { title, severity } = rowAt(incident);
   if (!incident.isOpen) {

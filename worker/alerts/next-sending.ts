@@ -11,9 +11,7 @@ import {
   visibleOccurrences,
 } from './message.ts';
 
-/**
- * The progress of an incident: 1 open, 2 open with severity `page`, 3 ended. 0: a channel has not received the incident yet.
- */
+/** The progress of an incident: 1 open, 2 open with severity `page`, 3 ended. 0: the channel has not received it yet. */
 export type Stage = 0 | 1 | 2 | 3;
 
 /** The delivery state of one opening of an incident. Each reopening has a delivery state of its own. */
@@ -92,10 +90,7 @@ export function isDue(incident: Incident, { nowMs, settleMs }: Pick<Pace, 'nowMs
   return !canHaveCause || nowMs - (incident.enteredMs ?? incident.openedMs) >= settleMs;
 }
 
-/**
- * Whether every channel has received the newest stage of an incident, or needs nothing about it because the incident is a
- * consequence. Pure.
- */
+/** Whether every channel has received the newest stage of an incident, or shows it only in its cause's message. Pure. */
 export function isUpToDate(incident: Incident, { delivered }: { delivered: ReadonlyMap<string, Delivered> }): boolean {
   const { stage, copied } = deliveredOf(incident, delivered);
   // A consequence without a message of its own needs none: the message about its cause mentions it.
@@ -124,10 +119,7 @@ export function nextSending(
   return first?.isSilent && sendsLately >= SILENT_PER_MINUTE ? undefined : first;
 }
 
-/**
- * The sort key of a step; the lowest comes first. Pages come before other steps that notify, and these before silent steps.
- * Within each of the three groups, the oldest comes first.
- */
+/** The sort key of a step: first pages, then other steps that notify, then silent steps. In each group, oldest first. */
 function orderOf({ incident, isSilent, after }: Sending): number {
   if (isSilent) return after.sentMs;
   return incident.openedMs - (after.stage === 2 ? 2 : 1) * Number.MAX_SAFE_INTEGER;
@@ -169,10 +161,7 @@ function isEditable({ sentMs }: Delivered, { nowMs, editEveryMs = EDIT_EVERY_MS 
   return Math.abs(nowMs - sentMs) >= editEveryMs;
 }
 
-/**
- * A digest of the fields whose changes justify an edit. The alert's texts are left out, because they contain ages: each
- * check would cause an edit.
- */
+/** A digest of the fields whose changes justify an edit: not the texts, whose ages would cause an edit at each check. */
 function digestOf(incident: Incident, book: Book): string {
   const { isOpen, level, messages, chats, letters, acts, under, occurrences, occurrencesMore, parts, waiting } =
     incident;

@@ -25,10 +25,7 @@ interface Reporting {
   around?: Surroundings;
 }
 
-/**
- * Creates two reporters, of trouble with Redis and of a failing watchdog. Both notify the operator without the book of
- * incidents.
- */
+/** Creates two reporters, of trouble with Redis and of a failing watchdog. Both work without the book of incidents. */
 export function watchTroubles(
   { settings, log, limits }: Pick<Root, 'settings' | 'log'> & { limits: Limits },
   { chatId, telegram, webhook }: Channels,
@@ -112,10 +109,7 @@ function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
   };
 }
 
-/**
- * Creates a function that sends each message on every channel, in the order of the calls. After a failed send, a channel
- * waits for the next call, and the other channels go on.
- */
+/** Creates a function that queues a message for every channel, and sends what is queued until a send fails. */
 function createOutbox(channels: readonly ((message: AlertMessage) => Promise<SendResult>)[]) {
   const routes = channels.map((channel) => ({ channel, unsent: [] as AlertMessage[], isSending: false }));
   const sendAll = async (route: (typeof routes)[number]): Promise<void> => {

@@ -18,8 +18,7 @@ const WAIT_MS_MAX = 300_000;
 const RETRY_AFTER_MS_MAX = 900_000;
 
 /**
- * The channel to `ALERT_WEBHOOK_URL`. `retryMs` is the first wait after a failure. Each further failure doubles the wait, up
- * to five minutes, or longer if the response's `retry-after` says so.
+ * The channel to `ALERT_WEBHOOK_URL`. Waits `retryMs` after the first failure, then twice as long each time (at most 5 min).
  */
 export function webhookChannel(url: string, retryMs: number): Webhook {
   let failure: { result: SendFailure; tries: number; retryAtMs: number } | undefined;
@@ -43,10 +42,7 @@ export function webhookChannel(url: string, retryMs: number): Webhook {
 /** Escapes for Slack, which reads text between < and > as a link or a mention. */
 const ESCAPED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/**
- * Posts a body as JSON, without following redirects. A web page as the response counts as a failure. The failure never
- * quotes the URL, which is a secret. Never throws.
- */
+/** Posts a body as JSON, without following redirects. The failure never quotes the URL, which is a secret. Never throws. */
 export async function postJson(url: string, body: unknown, stopping?: AbortSignal): Promise<SendResult> {
   try {
     const response = await fetch(url, {
