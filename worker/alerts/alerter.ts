@@ -172,7 +172,7 @@ function withoutChat(round: Round): boolean {
   return false;
 }
 
-/** Posts one incident whose newest stage the webhook lacks. Returns whether it was posted. No webhook: nothing is lacking. */
+/** Posts one incident whose newest stage the webhook has not received. Returns whether the webhook accepted it. */
 async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean> {
   const { env, channels, stored, nowMs } = round;
   const { webhook } = channels;

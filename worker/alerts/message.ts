@@ -35,7 +35,7 @@ export function surroundingsOf(settings: Settings): Surroundings {
     runbook: settings.RUNBOOK_URL,
     console: settings.CONSOLE_URL,
     installation: settings.INSTALLATION_NAME,
-    // A worker without a producer may have no allow list, and shows the buttons. A press of one by others is refused.
+    // A worker may know neither list of people. It then shows the buttons, and refuses a press by anybody else.
     hasOperators: operators === undefined ? allowed !== 'everyone' : operators.size > 0,
   };
 }
