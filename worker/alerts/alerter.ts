@@ -210,9 +210,7 @@ function webhookText(incident: Incident, copied: Stage, around: Surroundings, { 
   return `${shortTextOf(incident)}${name}`;
 }
 
-/**
- * The record as of now. Corrects times in the future (Redis' clock stepped back), so that no wait lasts as long as the step.
- */
+/** The record as of now, without times in the future: if Redis' clock stepped back, no wait lasts as long as the step. */
 function withoutFutureTimes(record: AlertingRecord, nowMs: number): AlertingRecord {
   const { failing, sentMs, atMs = 0 } = record;
   if (atMs <= nowMs + STEP_MS) return { ...record, atMs: nowMs };

@@ -126,10 +126,7 @@ function watcherAfter(
   return isEnded ? endIncident(before, nowMs) : before;
 }
 
-/**
- * Removes incidents that are no longer needed and, beyond `INCIDENTS_MAX`, the oldest, ended ones first. The size of the
- * book is limited because each process reads the whole book every second.
- */
+/** Removes incidents that are no longer needed or too many, since each process reads the whole book every second. */
 function removeOld(
   incidents: Map<string, Incident>,
   isDelivered: (incident: Incident) => boolean,

@@ -212,10 +212,7 @@ function detailsOf(incident: Incident): string {
     .join('\n');
 }
 
-/**
- * The lines of the occurrences that fit into the alert's message. If some occurrences were not stored, a last line gives
- * their number.
- */
+/** The lines of the occurrences that fit into the message, and a last line with the number of those that were not stored. */
 export function visibleOccurrences({ occurrences, occurrencesMore }: Incident): string[] {
   const lines = linesThatFit(occurrences);
   return occurrencesMore > 0 ? [...lines, ALERT_WORDS.more(occurrencesMore)] : lines;

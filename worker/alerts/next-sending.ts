@@ -41,10 +41,7 @@ export interface Sending {
   message?: AlertMessage;
   /** A reply to the incident's message. */
   reply?: string;
-  /**
-   * Whether the operators get no notification: a message, or a reply alone, is sent with `disable_notification`, and an edit
-   * is not followed by a reply.
-   */
+  /** Whether operators get no notification: a message or lone reply is sent silently, and an edit gets no reply. */
   isSilent: boolean;
 }
 
@@ -154,8 +151,8 @@ function sendingOf(
 }
 
 /**
- * Whether enough time has passed to edit the message again. Compares the absolute difference, because the last send lies in
- * the future if the clock has stepped back.
+ * Whether the message may be edited again. The difference is absolute, since `sentMs` may be in the future after a clock
+ * step.
  */
 function isEditable({ sentMs }: Delivered, { nowMs, editEveryMs = EDIT_EVERY_MS }: Pace): boolean {
   return Math.abs(nowMs - sentMs) >= editEveryMs;

@@ -17,9 +17,7 @@ const WAIT_MS_MAX = 300_000;
 /** Upper limit for the wait in the response header `retry-after`. */
 const RETRY_AFTER_MS_MAX = 900_000;
 
-/**
- * The channel to `ALERT_WEBHOOK_URL`. Waits `retryMs` after the first failure, then twice as long each time (at most 5 min).
- */
+/** The channel to `ALERT_WEBHOOK_URL`. Waits `retryMs` after a failure, and twice as long after each further one. */
 export function webhookChannel(url: string, retryMs: number): Webhook {
   let failure: { result: SendFailure; tries: number; retryAtMs: number } | undefined;
   return {
@@ -63,10 +61,7 @@ export async function postJson(url: string, body: unknown, stopping?: AbortSigna
   }
 }
 
-/**
- * Whether a response is a web page, e.g. a proxy's login page with status 200. Looks at the body, because Slack labels its
- * plain `ok` as HTML.
- */
+/** Whether a response is a web page, e.g. a login page with status 200. Ignores the type: Slack labels plain `ok` as HTML. */
 async function isWebPage(response: Response): Promise<boolean> {
   const reader = response.body?.getReader();
   const first = await reader?.read();

@@ -18,10 +18,7 @@ export interface Trouble {
   under?: string;
 }
 
-/**
- * The state of the installation. Red: an operator must act now. Yellow: an operator should look today. Starting: a process
- * has just started, and there is no trouble.
- */
+/** Red: an operator must act now. Yellow: an operator should look today. Starting: no trouble, but just started. */
 export type Colour = 'green' | 'yellow' | 'red' | 'starting';
 
 /** The fields of an outcome that the colour depends on. */

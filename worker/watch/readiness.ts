@@ -14,10 +14,7 @@ export interface WatchdogView {
   snapshot(): Snapshot | undefined;
   /** The book of incidents as last read or written. */
   book(): Book;
-  /**
-   * Reporters of trouble outside the book: `redis` if a shard takes no writes, `watch` if the watchdog fails although all
-   * do.
-   */
+  /** Reporters of trouble outside the book: a shard takes no writes, or the watchdog fails although all shards do. */
   troubles: { redis: Trouble; watch: Trouble };
   /** The shards that take no writes; `undefined` if there are none, or before the first check. */
   refusedWrites(): RefusedWritesError | undefined;

@@ -35,15 +35,9 @@ export interface RuleInput {
 export interface RuleLimits {
   /** A message without an outcome is overdue after this time. */
   unansweredMs: number;
-  /**
-   * The longest permitted time since the last successful poll. A poll without updates takes 50 seconds, so this is much
-   * longer.
-   */
+  /** The longest permitted time since the last successful poll; much longer than the 50 seconds of a poll without updates. */
   pollAgeMs: number;
-  /**
-   * An endpoint is down if it fails for this long, or at once for trouble in `AT_ONCE`; in both cases after two failed
-   * calls.
-   */
+  /** An endpoint with two failed calls is down after failing for this long, or at once for trouble in `AT_ONCE`. */
   providerDownMs: number;
   /** Telegram counts as away after this time without an answer. Trouble that ends earlier causes no alert. */
   telegramDownMs: number;
@@ -58,8 +52,7 @@ export interface RuleLimits {
 }
 
 /**
- * How long a refused poll counts as recent: longer than a poller's pause after a conflict (10 s) or a rejected token (60 s),
- * so that repeated refusals count as one condition.
+ * How long a refused poll is recent: longer than a poller's pause after it (10 s for a conflict, 60 s for a rejected token).
  */
 const REFUSAL_RECENT_MS = 120_000;
 /** How long a failed send is recent: longer than the time between two attempts to send while messages wait for delivery. */

@@ -24,10 +24,7 @@ const STEP_MS_MIN = 2_000;
 /** The maximum number of forward steps in memory; older ones are dropped. */
 const STEPS_MAX = 8;
 
-/**
- * Creates a function that begins a check. It remembers the forward steps of Redis' clock and the first sightings of future
- * times, by means of a clock that never steps.
- */
+/** Creates the start of a check. By a steady clock, it remembers Redis' forward steps and when future times were first read. */
 export function createSightings(steadyMs = () => performance.now()): (nowMs: number) => Look {
   let previousFutureTimes: ReadonlyMap<string, number> = new Map();
   let steps: readonly Step[] = [];

@@ -133,10 +133,7 @@ function reportTrouble(error: unknown, { redis, watch }: WatchdogView['troubles'
   } else redis.failed(error);
 }
 
-/**
- * Creates the function for one round: it enters queued alerts into the book and, when due, checks the state of the
- * installation. It returns whether it checked the state.
- */
+/** Creates the round: it enters queued alerts into the book and, when due, checks the state. It returns whether it checked. */
 function createCheck(
   env: ProcessEnv,
   redis: RedisClient,
@@ -170,7 +167,7 @@ function createCheck(
     const check = input && checkRules(input);
     const result = await keepBook(stored, nowMs, check);
     findings.book = result.book;
-    // Drop letters only if every part of the watch worked, so that the counts are reliable.
+    // Delete letters only if every part of the watch worked, so that no part of the snapshot is unreadable.
     if (now && result.isWhole) await capLetters(now, stored);
     if (findings.refusedWrites === undefined && result.isWhole && check && mayPing(input, check)) deadMan?.ping();
     findings.last = now ?? findings.last;

@@ -87,9 +87,7 @@ export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', waitMs: n
   };
 }
 
-/**
- * The condition that Telegram does not answer. `waiting` counts messages without an outcome, `answers` the finished answers.
- */
+/** The condition that Telegram does not answer. `waiting` counts all waiting messages, `answers` those with an answer. */
 export function telegramAlert(away: {
   sinceMs: number;
   lastsMs: number;
