@@ -20,7 +20,7 @@ export function isAct(name: string): name is ActName {
   return Object.hasOwn(ALERT_WORDS.acts, name);
 }
 
-/** Lines about operators' actions except `close`, oldest first. Omits actions without a result or unknown here. Pure. */
+/** A line for each action except `close`, oldest first. Skips actions without a result and those of other versions. Pure. */
 export function actLines(acts: NotedActs = {}): string[] {
   return Object.entries(acts)
     .sort(([, one], [, other]) => one.atMs - other.atMs)
@@ -40,8 +40,8 @@ export function actsOf(incident: Incident): ActName[] {
 }
 
 /**
- * The buttons under the message about an incident, in rows of two. The command of a button names the opening, the action
- * and, for some actions, the entry or chat to act on; it must fit into Telegram's 64 bytes. Pure.
+ * The buttons under the message about an incident, in rows of two. The command of a button names the opening of the
+ * incident, the action and, for some actions, the entry or chat to act on; it must fit into Telegram's 64 bytes. Pure.
  */
 export function buttonsOf(incident: Incident): readonly (readonly Button[])[] {
   const { waiting, isOpen } = incident;

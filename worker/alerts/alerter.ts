@@ -25,7 +25,7 @@ export function createChannels({ settings, telegram, limits: { alertRetryMs: ret
 }
 
 const MINUTE_MS = 60_000;
-/** A stored time up to this far ahead is no sign of a clock step, because the clocks of two Redis servers may differ. */
+/** A stored time that is ahead by no more than this proves no clock step: the clocks of two Redis servers may differ. */
 const STEP_MS = 60_000;
 /** Below Discord's limit of 2,000 characters. */
 const WEBHOOK_CHARS_MAX = 1_900;
@@ -41,7 +41,9 @@ interface Round {
   changes: Map<string, Delivered>;
 }
 
-/** How often the webhook refused each incident. The least refused goes first, so that a bad text does not block others. */
+/**
+ * How often the webhook refused each incident, by name. The least refused is sent first, so that a bad text blocks no other.
+ */
 type Refusals = Map<string, number>;
 
 /**
@@ -210,7 +212,10 @@ function webhookText(incident: Incident, copied: Stage, around: Surroundings, { 
   return `${shortTextOf(incident)}${name}`;
 }
 
-/** The record as of now, without times in the future: if Redis' clock stepped back, no wait lasts as long as the step. */
+/**
+ * The record as of now. If Redis' clock has stepped back, times in the future are corrected or removed, so that no wait
+ * lasts as long as the step.
+ */
 function withoutFutureTimes(record: AlertingRecord, nowMs: number): AlertingRecord {
   const { failing, sentMs, atMs = 0 } = record;
   if (atMs <= nowMs + STEP_MS) return { ...record, atMs: nowMs };

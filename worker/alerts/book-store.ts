@@ -69,7 +69,7 @@ export function createBookStore(redis: RedisClient) {
 /** Causes that only earlier versions knew. Their incidents stay in Redis, but no channel shows them. */
 const FORMER_CAUSES: ReadonlySet<string> = new Set(['overflow-storm']);
 
-/** The format version of stored incidents. An incident with another version is unreadable; one without a version is not. */
+/** The format version of stored incidents. An incident with another version is unreadable; one without any is readable. */
 const INCIDENT_VERSION = 1;
 
 const NAMES_MAX = 5;

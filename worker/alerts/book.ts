@@ -31,7 +31,7 @@ export interface Observation {
   letters?: ReadonlyMap<string, number> | undefined;
   /** The parts of the watch that failed. */
   failures?: readonly WatchFailure[];
-  /** Whether every channel has an incident's newest stage. Without this, an ended incident stays in the book for a week. */
+  /** Whether every channel has an incident's newest stage. Until then, an ended incident stays in the book, at most a week. */
   isDelivered?: (incident: Incident) => boolean;
   nowMs: number;
 }
@@ -113,7 +113,7 @@ function placeAlert<T extends Alert>(incidents: ReadonlyMap<string, Incident>, o
   return open.length < KEYS_MAX || one.isOver ? one : merged;
 }
 
-/** The incident `watcher`, as the last step, because each earlier step may add a failure. Only a full check ends it. */
+/** Updates the incident `watcher`, after the steps that may add a failure. Only a full check ends this incident. */
 function watcherAfter(
   before: Incident | undefined,
   allFailures: readonly WatchFailure[],
@@ -126,7 +126,10 @@ function watcherAfter(
   return isEnded ? endIncident(before, nowMs) : before;
 }
 
-/** Removes incidents that are no longer needed or too many, since each process reads the whole book every second. */
+/**
+ * Removes incidents that are no longer needed, and the oldest beyond `INCIDENTS_MAX`: each process reads the book every
+ * second.
+ */
 function removeOld(
   incidents: Map<string, Incident>,
   isDelivered: (incident: Incident) => boolean,

@@ -45,7 +45,7 @@ export interface Incident {
   latest: string;
   /** The present kind of trouble, for causes with several kinds. */
   level: string;
-  /** The number of affected messages (or else of occurrences), the number of chats, and the first chats. */
+  /** How many messages (or occurrences, if there is no message) and chats are affected, and the first of these chats. */
   messages: number;
   chats: number;
   chatNames: readonly string[];
@@ -62,7 +62,7 @@ export interface Incident {
   parts?: readonly string[];
   /** The name of the incident that caused this incident. */
   under?: string;
-  /** The number of dead letters from messages that failed during the incident: at most so far (`most`), and now (`left`). */
+  /** The number of dead letters from messages that failed during the incident: its maximum (`most`), and now (`left`). */
   letters?: { most: number; left: number };
   /** The oldest unanswered message; the incident's buttons act on this message or its chat. */
   waiting?: WaitingMessage;
@@ -72,7 +72,7 @@ export interface Incident {
   acts?: NotedActs;
 }
 
-/** An alert or condition that names its incident. `part` is its original key if it was merged into `<cause>:others`. */
+/** An alert or condition that names its incident. `part`: the original key, if merged into `<cause>:others`. */
 export type PlacedAlert<T extends Alert> = T & { part?: string };
 
 /** The key of the incident that collects the alerts of a cause with too many open incidents. */
@@ -86,9 +86,9 @@ const LINE_CHARS_MAX = 1_000;
 export const QUIET_MS = 600_000;
 /** A recurrence of the same level within this time after the end counts as a reopening; any other is a new incident. */
 export const REOPEN_MS = 3600_000;
-/** How long an incident stays after its end if operators acted on it or can still do so (`hasLetters`). */
+/** How long an ended incident stays stored if operators acted on it or may still replay its messages. */
 const ACTIONABLE_MS = 24 * 3600_000;
-/** How long an incident with chats stays open after its last alert: between two failing calls, checks find no trouble. */
+/** How long an incident with chats stays open after its last alert: checks between failing calls may find no trouble. */
 const SETTLED_MS = 10_000;
 /** How long a reopened incident stays open after its condition was last found, because the condition may recur once more. */
 export const BACK_SETTLED_MS = 300_000;
@@ -129,7 +129,7 @@ export function capTimes(incident: Incident, nowMs: number): Incident {
   };
 }
 
-/** Adds an occurrence to an incident, and opens or reopens it unless it stays closed (`staysClosed`). */
+/** Adds an occurrence to an incident, and opens or reopens the incident if needed. If it `staysClosed`, only sets `lastMs`. */
 export function addOccurrence(before: Incident | undefined, alert: PlacedAlert<Alert>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, alert)) return { ...before, lastMs: nowMs };
   const incident = before?.isOpen ? before : openIncident(recentlyEnded(before, nowMs), alert, nowMs, nowMs);
@@ -177,7 +177,10 @@ function withOccurrence({ occurrences, occurrencesMore }: Incident, whole: strin
   return hasRoom ? { occurrences: [...occurrences, line] } : { occurrencesMore: occurrencesMore + 1 };
 }
 
-/** Adds a condition that a check found to its incident. Opens or reopens the incident unless it stays closed. */
+/**
+ * Adds a condition that a check found to its incident, and opens or reopens the incident if necessary. If the incident
+ * `staysClosed`, only sets `lastMs`. Throws if the beginning of the condition is no valid time.
+ */
 export function addSighting(before: Incident | undefined, condition: PlacedAlert<Condition>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
   const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
@@ -274,7 +277,7 @@ export function hasLetters(cause: Cause): boolean {
   return actsFor(cause).some((name) => name === 'replay' || name === 'deliver');
 }
 
-/** How long after the end of an incident another one still counts as its consequence, because waiting messages take time. */
+/** How long after an incident's end others still count as its consequences, because waiting messages take time. */
 export const DRAIN_MS = 60_000;
 
 /**
@@ -297,7 +300,10 @@ export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>,
   }
 }
 
-/** Whether one incident can cause another: if the other is not graver, and the first has the severity of its row. */
+/**
+ * Whether one incident can cause another. The cause must have the severity of its row, which a nearly full Redis, for
+ * example, does not have. The consequence must not be graver than the cause.
+ */
 function explains(cause: Incident, consequence: Incident): boolean {
   const { severity } = rowAt(cause);
   return severity === CAUSES[cause.cause].severity && isAtLeast(severity, rowAt(consequence).severity);

@@ -35,7 +35,7 @@ export function surroundingsOf(settings: Settings): Surroundings {
     runbook: settings.RUNBOOK_URL,
     console: settings.CONSOLE_URL,
     installation: settings.INSTALLATION_NAME,
-    // A worker may know neither list of people. It then shows the buttons, and refuses a press by anybody else.
+    // A worker may know neither list of people. Then it shows the buttons; the press of a person who is no operator is refused.
     hasOperators: operators === undefined ? allowed !== 'everyone' : operators.size > 0,
   };
 }
@@ -53,7 +53,7 @@ export interface AlertMessage {
 
 const OBSERVED_CHARS_MAX = 400;
 const ACTS_SHOWN = 2;
-/** The length of the folded block, so that the message stays below the limit of `sendMessage`: 4,096 UTF-16 units. */
+/** The maximum length of the folded block. It keeps the message below the limit of `sendMessage`: 4,096 UTF-16 units. */
 const FOLDED_CHARS_MAX = 2_200;
 const CONSEQUENCES_CHARS_MAX = 400;
 const CHATS_SHOWN = 100;
@@ -61,7 +61,7 @@ const CHATS_SHOWN = 100;
 /**
  * The message about an incident in its present state. It has at most eight lines: title, affected messages and times,
  * observation, failed messages, operators' actions, consequences, advice. A folded block below them lists the occurrences
- * or, if none are stored, the chats, a message and the trace. Pure.
+ * or, if none are stored, the chats, the first or oldest waiting message, and the trace. Pure.
  */
 export function messageOf(incident: Incident, around: Surroundings = {}, book: Book = new Map()): AlertMessage {
   const { title, severity, todo = '' } = rowAt(incident);
@@ -104,7 +104,9 @@ export function plainMessage(text: string): AlertMessage {
   return { ...joinLines([{ text: head, type: 'bold' }, { text: lines.join('\n') }]), links: [] };
 }
 
-/** Links to the trace, the runbook's section, and the incident or, without one, all incidents; only those with known URLs. */
+/**
+ * Links to the trace, the runbook, and the console's page of the incident or of all incidents; only if their URLs are known.
+ */
 function linksTo(section: string, { trace, runbook, console: page }: Surroundings, incident?: Incident): Link[] {
   const { links } = ALERT_WORDS;
   const traceId = incident?.traceId;
@@ -195,7 +197,7 @@ function adviceFor({ under = '' }: Incident, todo: string, book: Book): string {
   return cause === undefined ? todo : `Caused by: ${rowAt(cause).title}.`;
 }
 
-/** The folded block: the lines of the occurrences or, if there are none, the chats, a message and the trace. */
+/** The folded block: the lines of the occurrences or else the chats, the first or oldest waiting message, and the trace. */
 function detailsOf(incident: Incident): string {
   const { chats, chatNames, entry, traceId, waiting } = incident;
   const lines = visibleOccurrences(incident);
@@ -228,7 +230,7 @@ export function linesThatFit(lines: readonly string[]): string[] {
   return lines.slice(0, end === -1 ? lines.length : end);
 }
 
-/** The present stage of an incident in short. As a reply it notifies the operators, unlike an edit of the message. Pure. */
+/** A short text about an incident's present stage. As a reply it notifies operators, unlike an edit of the message. Pure. */
 export function shortTextOf(incident: Incident): string {
   const { title, severity } = rowAt(incident);
   if (!incident.isOpen) {

@@ -17,7 +17,7 @@ export type Stage = 0 | 1 | 2 | 3;
 /** The delivery state of one opening of an incident. Each reopening has a delivery state of its own. */
 export interface Delivered {
   opening: string;
-  /** The newest stage that the chat has received; without an alert chat, the webhook; without both, the log. */
+  /** The newest stage that the chat has received. Without an alert chat, the webhook counts; without both, the log. */
   stage: Stage;
   /** The newest stage that the webhook has received. Without a webhook, each stage counts as received. */
   copied: Stage;

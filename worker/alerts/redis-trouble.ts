@@ -109,7 +109,7 @@ function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
   };
 }
 
-/** Creates a function that queues a message for every channel, and sends what is queued until a send fails. */
+/** Creates a function that queues a message for every channel. Each channel sends its queue until a send fails. */
 function createOutbox(channels: readonly ((message: AlertMessage) => Promise<SendResult>)[]) {
   const routes = channels.map((channel) => ({ channel, unsent: [] as AlertMessage[], isSending: false }));
   const sendAll = async (route: (typeof routes)[number]): Promise<void> => {

@@ -23,11 +23,11 @@ export interface Subject {
 
 /** The operator, and the reason for the action. */
 interface Actor extends Attribution {
-  /** The message that requests the action, if any. A repeat after a crash has the same entry, and so is the same action. */
+  /** The entry of the message that requests the action, if any. If the message is handled again, the action is a repeat. */
   entry?: EntryId;
 }
 
-/** One run of an action. `isRepeat`: a crash cut an earlier run of the same action, which may have changed everything. */
+/** One run of an action. `isRepeat`: a crash cut an earlier run of the same action, which may have done everything already. */
 export type Run = Actor & { isRepeat: boolean };
 
 /** The result of an action. */

@@ -12,7 +12,7 @@ import { forget, importRecords, reset } from './sessions.ts';
 
 export type IncidentSubject = Subject & { incident: Incident };
 
-/** Ends an incident. If its cause can have dead letters, all present letters no longer count as open; they stay stored. */
+/** Ends an incident. If its cause can have dead letters, all present ones no longer count as open, but stay stored. */
 const close: Act<IncidentSubject> = {
   action: 'close',
   label: 'Close',

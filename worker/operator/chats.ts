@@ -134,7 +134,8 @@ async function sinceWhen(at: ReportSource, chat: Pause['chat']): Promise<string>
 }
 
 /**
- * A `/stop` from the sender of the first waiting message, for a reply in that language; if unreadable, from the chat itself.
+ * A `/stop` from the sender of the first waiting message, so that the reply is in this person's language. If that message
+ * cannot be read, the `/stop` is from the chat itself.
  */
 async function stopFor({ redis }: ReportSource, keys: Keys, chat: ChatKey): Promise<InboundMessage> {
   const head = await readHead(redis, keys, chat);

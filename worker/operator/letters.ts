@@ -19,7 +19,10 @@ const REPLAY_TEXTS: Readonly<Record<Replayed[0], string>> = {
 
 const TIME_SPAN = /^(\d{1,15})\.\.(\d{1,15})$/;
 
-/** Replays one letter, or all of messages that failed in a time span. Its name is e.g. `0..1700000000000` (ms). */
+/**
+ * Replays one dead letter, or the letters of all messages that failed in a time span, whose name is like `0..1700000000000`
+ * (in ms since the epoch).
+ */
 export const replay: Act<LetterSubject | LettersSubject> = {
   action: 'replay',
   label: 'Replay',

@@ -37,7 +37,7 @@ export const cancel: Act<MessageSubject | ChatSubject> = {
     const { keys, entry } = subject.name;
     const mark = await markCancelled(at.redis, keys, entry, BY_OPERATOR);
     const isCancelled = mark === 'cancelled' || mark === 'repeated';
-    // If this step is missing, e.g. after a crash, the message ends when its delay is over.
+    // If a crash prevents this step, the message ends when its delay is over.
     if (isCancelled) await endDelays(at, [keys], entry);
     const kind = isRepeat && isCancelled ? 'cancelled' : mark;
     const { [kind]: effect = 'failed' } = EFFECTS;

@@ -18,7 +18,10 @@ export interface Trouble {
   under?: string;
 }
 
-/** Red: an operator must act now. Yellow: an operator should look today. Starting: no trouble, but just started. */
+/**
+ * The colour of the installation. Red: an operator must act now. Yellow: an operator should look today. Starting: there is
+ * no trouble, but a process has just started.
+ */
 export type Colour = 'green' | 'yellow' | 'red' | 'starting';
 
 /** The fields of an outcome that the colour depends on. */
@@ -50,7 +53,10 @@ export interface ProcessState {
   isStarting: boolean;
 }
 
-/** `mostFailed` examines this many of the newest messages, and reports trouble from `FAILED_MIN` failures on. */
+/**
+ * `mostFailed` examines this many of the newest messages, of which at least `FAILED_MIN` and more than half must have
+ * failed.
+ */
 const NEWEST = 10;
 const FAILED_MIN = 3;
 /** Outcomes of messages that the model answered. */
@@ -108,7 +114,7 @@ function withCause(trouble: Trouble, all: readonly Trouble[]): Trouble {
   return cause === undefined ? trouble : { ...trouble, under: cause.cause };
 }
 
-/** Whether a trouble has the full severity of its cause. A nearly full Redis, for example, has not, and causes nothing yet. */
+/** Whether a trouble has the full severity of its cause. A nearly full Redis, for example, does not, and causes nothing yet. */
 function isFullSeverity({ cause, severity }: Trouble): boolean {
   return rowOf(cause)?.severity === severity;
 }
@@ -148,7 +154,7 @@ function severityNow(incident: FlowState['incidents'][number], nowMs: number): S
   return nowMs - lastMs <= FACT_MS ? 'attention' : 'info';
 }
 
-/** The trouble that failed messages are unanswered, even after the end of their incident; none if there are none. */
+/** The trouble that failed messages are unanswered, even after their incident; empty if there are no such messages. */
 function openLetters({ openLetters: letters }: FlowState): Trouble[] {
   if (letters === 0) return [];
   const text = `${counted(letters, 'message')} failed and ${letters === 1 ? 'was' : 'were'} neither replayed nor closed.`;

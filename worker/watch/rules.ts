@@ -51,11 +51,9 @@ export interface RuleLimits {
   isVolatileAccepted: boolean;
 }
 
-/**
- * How long a refused poll is recent: longer than a poller's pause after it (10 s for a conflict, 60 s for a rejected token).
- */
+/** How long a refused poll counts as recent: longer than the pause after it (10 s for a conflict, 60 s for a bad token). */
 const REFUSAL_RECENT_MS = 120_000;
-/** How long a failed send is recent: longer than the time between two attempts to send while messages wait for delivery. */
+/** How long a failed send counts as recent: longer than the time between two sends while messages wait for delivery. */
 const SENDS_RECENT_MS = 120_000;
 const PROVIDER_FAILURES_MIN = 2;
 const ALERT_CHANNEL_MS = 120_000;

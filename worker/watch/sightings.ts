@@ -24,7 +24,10 @@ const STEP_MS_MIN = 2_000;
 /** The maximum number of forward steps in memory; older ones are dropped. */
 const STEPS_MAX = 8;
 
-/** Creates the start of a check. By a steady clock, it remembers Redis' forward steps and when future times were first read. */
+/**
+ * Creates a function that begins a check. Using a clock that never steps, it remembers the forward steps of Redis' clock,
+ * and when this process first read each time in the future.
+ */
 export function createSightings(steadyMs = () => performance.now()): (nowMs: number) => Look {
   let previousFutureTimes: ReadonlyMap<string, number> = new Map();
   let steps: readonly Step[] = [];

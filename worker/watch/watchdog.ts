@@ -21,7 +21,7 @@ import type { WatchdogView } from './readiness.ts';
 import { checkRules, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
-/** The next check begins no earlier than this many durations of a check later. With very many lanes, a check takes seconds. */
+/** The next check begins only after this many times the duration of the last one: with very many lanes, it takes seconds. */
 const CHECK_PAUSE_FACTOR = 10;
 const LEAVE_MS = 1_000;
 
@@ -107,7 +107,10 @@ function ruleLimitsOf({ settings, limits: { pollAgeMs, providerDownMs, telegramD
   };
 }
 
-/** How far this process's clock is ahead of Redis' clock at least, by the times around a request. Negative: it is behind. */
+/**
+ * How far this process's clock is at least ahead of Redis' clock, computed from the times around a request to Redis.
+ * Negative if the clock is behind; 0 if the two clocks may agree.
+ */
 export function clockAheadMs(requestMs: number, redisMs: number, responseMs: number): number {
   return redisMs < requestMs ? requestMs - redisMs : Math.min(0, responseMs - redisMs);
 }

@@ -65,7 +65,7 @@ export function uncleanEndAlert(end: UncleanEnd): Alert {
   };
 }
 
-/** The alert that a process's clock differs from the clock of Redis. If `aheadMs` is negative, the process is behind. */
+/** The alert that a process's clock differs from that of Redis. If `aheadMs` is negative, the process's clock is behind. */
 export function clockAlert(name: string, aheadMs: number): Alert {
   const { host, pid } = hostAndPid(name);
   const difference = `${durationInWords(Math.abs(aheadMs))} ${aheadMs < 0 ? 'behind' : 'ahead of'}`;

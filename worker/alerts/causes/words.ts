@@ -54,7 +54,7 @@ export interface CauseRow {
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
   /** Text of the end, after "Resolved:"; absent for a fact. */
   end?: string;
-  /** The causes that may explain such an incident. While one of them is open, this incident is only a line in its message. */
+  /** The causes that may explain such an incident. While one is open, this incident is only a line in the cause's message. */
   follows?: readonly Cause[];
   /**
    * Actions on the buttons, the likeliest first; at most six, so that a phone shows them all. Default: none for
