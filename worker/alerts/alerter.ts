@@ -41,9 +41,7 @@ interface Round {
   changes: Map<string, Delivered>;
 }
 
-/**
- * How often the webhook refused each incident, by name. The least refused is sent first, so that a bad text blocks no other.
- */
+/** How often the webhook refused each incident, by name. The least refused goes first, so that a bad text blocks no other. */
 type Refusals = Map<string, number>;
 
 /**

@@ -126,10 +126,7 @@ function watcherAfter(
   return isEnded ? endIncident(before, nowMs) : before;
 }
 
-/**
- * Removes incidents that are no longer needed, and the oldest beyond `INCIDENTS_MAX`: each process reads the book every
- * second.
- */
+/** Removes incidents that are no longer needed, and the oldest beyond `INCIDENTS_MAX`, since the whole book is read often. */
 function removeOld(
   incidents: Map<string, Incident>,
   isDelivered: (incident: Incident) => boolean,

@@ -35,7 +35,7 @@ export function surroundingsOf(settings: Settings): Surroundings {
     runbook: settings.RUNBOOK_URL,
     console: settings.CONSOLE_URL,
     installation: settings.INSTALLATION_NAME,
-    // A worker may know neither list of people. Then it shows the buttons; the press of a person who is no operator is refused.
+    // A worker may know neither list of people. It then shows the buttons, and a button works for operators only.
     hasOperators: operators === undefined ? allowed !== 'everyone' : operators.size > 0,
   };
 }
@@ -104,9 +104,7 @@ export function plainMessage(text: string): AlertMessage {
   return { ...joinLines([{ text: head, type: 'bold' }, { text: lines.join('\n') }]), links: [] };
 }
 
-/**
- * Links to the trace, the runbook, and the console's page of the incident or of all incidents; only if their URLs are known.
- */
+/** Links to the trace, the runbook, and the console's page of the incident or of all incidents, if their URLs are known. */
 function linksTo(section: string, { trace, runbook, console: page }: Surroundings, incident?: Incident): Link[] {
   const { links } = ALERT_WORDS;
   const traceId = incident?.traceId;

@@ -150,10 +150,7 @@ function sendingOf(
   };
 }
 
-/**
- * Whether the message may be edited again. The difference is absolute, since `sentMs` may be in the future after a clock
- * step.
- */
+/** Whether the message may be edited again. The absolute difference counts: after a clock step, `sentMs` may be ahead. */
 function isEditable({ sentMs }: Delivered, { nowMs, editEveryMs = EDIT_EVERY_MS }: Pace): boolean {
   return Math.abs(nowMs - sentMs) >= editEveryMs;
 }

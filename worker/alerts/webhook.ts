@@ -17,7 +17,7 @@ const WAIT_MS_MAX = 300_000;
 /** Upper limit for the wait in the response header `retry-after`. */
 const RETRY_AFTER_MS_MAX = 900_000;
 
-/** The channel to `ALERT_WEBHOOK_URL`. Waits `retryMs` after a failure, and twice as long after each further one. */
+/** The channel to `ALERT_WEBHOOK_URL`. The wait after a failure is `retryMs` at first, and doubles up to five minutes. */
 export function webhookChannel(url: string, retryMs: number): Webhook {
   let failure: { result: SendFailure; tries: number; retryAtMs: number } | undefined;
   return {

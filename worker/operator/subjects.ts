@@ -13,10 +13,7 @@ export type ChatSubject = Subject & { chat: ChatKey | typeof EVERY_CHAT };
 export type MessageSubject = Subject & { name: MessageName; report: MessageReport };
 /** One dead letter. */
 export type LetterSubject = Subject & { letter: DeadLetter };
-/**
- * The dead letters that match a filter, shard by shard, oldest first. `isEvery`: the filter names neither a start nor a
- * chat.
- */
+/** The dead letters that match a filter, oldest first in each shard. `isEvery`: the filter has no start and no chat. */
 export type LettersSubject = Subject & { count: number; letters: readonly DeadLetter[]; isEvery: boolean };
 
 export const everyChat = { id: EVERY_CHAT, title: 'Every chat', chat: EVERY_CHAT } as const satisfies ChatSubject;

@@ -12,10 +12,7 @@ const DEEPEST_SHOWN = 5;
 /** The maximum number of running turns to read. The report's `jobs.active` is the number of all. */
 const RUNNING_MAX = 50;
 
-/**
- * Reads lanes, jobs, running turns, pauses and the oldest message. Leaves out `caller`, the message that requests the
- * report.
- */
+/** Reads lanes, jobs, running turns, pauses and the oldest message, without `caller`, the message that asks for them. */
 export async function readInFlight(source: ReportSource, caller?: { entry: EntryId; lane: LaneKey }) {
   const { redis } = source;
   const all = await Promise.all(

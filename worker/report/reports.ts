@@ -10,7 +10,7 @@ export interface ReportRule {
   summary: string;
   /** The help after `summary`. */
   about?: string;
-  /** The exit codes in words, without 2 (wrong usage or configuration); default: 0. */
+  /** The exit codes in words, besides 2 for wrong usage or configuration; default: 0. */
   exits?: string;
   examples?: readonly string[];
   /** Path in the console; the arguments follow. */

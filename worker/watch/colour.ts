@@ -53,10 +53,7 @@ export interface ProcessState {
   isStarting: boolean;
 }
 
-/**
- * `mostFailed` examines this many of the newest messages, of which at least `FAILED_MIN` and more than half must have
- * failed.
- */
+/** `mostFailed` examines this many of the newest messages. At least `FAILED_MIN`, and more than half, must have failed. */
 const NEWEST = 10;
 const FAILED_MIN = 3;
 /** Outcomes of messages that the model answered. */

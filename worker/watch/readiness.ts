@@ -16,7 +16,7 @@ export interface WatchdogView {
   book(): Book;
   /** Reporters of trouble outside the book: a shard takes no writes, or the watchdog fails although all shards do. */
   troubles: { redis: Trouble; watch: Trouble };
-  /** The shards that take no writes; `undefined` if there are none, or before the first check. */
+  /** The shards that take no writes; `undefined` if there are none, or before the first round of the watchdog. */
   refusedWrites(): RefusedWritesError | undefined;
 }
 

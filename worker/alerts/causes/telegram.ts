@@ -87,7 +87,7 @@ export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', waitMs: n
   };
 }
 
-/** The condition that Telegram does not answer. `waiting` counts all waiting messages, `answers` those with an answer. */
+/** The condition that Telegram does not answer. `waiting`: all waiting messages; `answers`: those with a finished answer. */
 export function telegramAlert(away: {
   sinceMs: number;
   lastsMs: number;
