@@ -6,9 +6,9 @@ import { actsFor } from './causes.ts';
 import { hasLetters, type Incident, type NotedActs, openingOf, type WaitingMessage } from './incident.ts';
 
 const BUTTONS_A_ROW = 2;
-/** Actions on failed messages. Their buttons stay after the incident ends. */
+/** Actions on failed messages. After an incident has ended, only these have buttons. */
 const LETTER_ACTS: ReadonlySet<ActName> = new Set(['replay', 'deliver', 'close']);
-/** For each action on the oldest waiting message: the field with its subject, the message or its chat. */
+/** For each action on the oldest waiting message or on its chat: the field that names this message or chat. */
 const SUBJECT_FIELDS: Readonly<Partial<Record<ActName, keyof WaitingMessage>>> = {
   retry: 'entry',
   pause: 'chat',
@@ -20,7 +20,7 @@ export function isAct(name: string): name is ActName {
   return Object.hasOwn(ALERT_WORDS.acts, name);
 }
 
-/** Lines of the alert about the actions that operators took, oldest first, without unknown ones of other versions. Pure. */
+/** A line for each action except `close`, oldest first. Skips actions without a result and those of other versions. Pure. */
 export function actLines(acts: NotedActs = {}): string[] {
   return Object.entries(acts)
     .sort(([, one], [, other]) => one.atMs - other.atMs)
@@ -40,8 +40,8 @@ export function actsOf(incident: Incident): ActName[] {
 }
 
 /**
- * The buttons under the message about an incident. A button sends, in 64 bytes at most, the opening's id, the action, and
- * the entry or chat to act on. Pure.
+ * The buttons under the message about an incident, in rows of two. The command of a button names the opening of the
+ * incident, the action and, for some actions, the entry or chat to act on; it must fit into Telegram's 64 bytes. Pure.
  */
 export function buttonsOf(incident: Incident): readonly (readonly Button[])[] {
   const { waiting, isOpen } = incident;
@@ -59,7 +59,7 @@ export function buttonsOf(incident: Incident): readonly (readonly Button[])[] {
   return [...inSlices(buttons, BUTTONS_A_ROW)];
 }
 
-/** Whether there may be messages to replay. The failed messages of a new incident have no count yet. */
+/** Whether there may be failed messages to replay. Messages of a new incident may have failed without being counted yet. */
 function canHaveLetters({ letters, isOpen, messages }: Incident): boolean {
   return letters === undefined ? isOpen && messages > 0 : letters.left > 0;
 }

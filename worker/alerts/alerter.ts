@@ -25,12 +25,12 @@ export function createChannels({ settings, telegram, limits: { alertRetryMs: ret
 }
 
 const MINUTE_MS = 60_000;
-/** The largest difference between the clocks of two Redis servers that does not count as a step back. */
+/** A stored time that is ahead by no more than this proves no clock step: the clocks of two Redis servers may differ. */
 const STEP_MS = 60_000;
 /** Below Discord's limit of 2,000 characters. */
 const WEBHOOK_CHARS_MAX = 1_900;
 
-/** The state of one round. */
+/** The state of one round of the alerter. */
 interface Round {
   env: ProcessEnv;
   channels: Channels;
@@ -41,14 +41,15 @@ interface Round {
   changes: Map<string, Delivered>;
 }
 
-/** Refusals of the webhook by incident. Incidents with fewer refusals go first, so that a bad text does not block the others. */
+/** How often the webhook refused each incident, by name. The least refused goes first, so that a bad text blocks no other. */
 type Refusals = Map<string, number>;
 
 /**
- * Brings the operator's chat and the webhook up to date with the book of incidents. One process of the installation does
- * so at a time, with one message a channel and round. The log gets each stage of an incident before any channel. Delivery
- * is at least once: if the process dies after a send and before its record, the next process sends the same message again.
- * Failed sends are retried with backoff until the incident is removed, a week after its end.
+ * Starts the service that brings the operators' chat and the webhook up to date with the book of incidents. One process of
+ * the installation does so at a time, with one step for each channel in a round. The log gets each stage of an incident
+ * before any channel does. Delivery is at least once: if the process dies after a send and before it stores the delivery
+ * state, the next process sends the same message again. Failed sends are retried with backoff until the incident is removed,
+ * at the latest a week after its end.
  */
 export function startAlerter(env: ProcessEnv, redis: RedisClient, channels: Channels): Service {
   const { log, limits } = env;
@@ -95,7 +96,7 @@ function note({ stored, changes }: Round, incident: Incident, part: Partial<Deli
   changes.set(name, { ...(changes.get(name) ?? deliveredOf(incident, stored.delivered)), ...part });
 }
 
-/** Logs each new stage of an incident before it is sent, once in each process. */
+/** Logs each new stage of an incident before it is sent, at most once in each process. */
 function logNew({ env, stored, nowMs }: Round, loggedStages: Set<string>): void {
   const settleMs = env.limits.alertSettleMs;
   for (const [incident, each] of stored.book) {
@@ -108,7 +109,7 @@ function logNew({ env, stored, nowMs }: Round, loggedStages: Set<string>): void 
   }
 }
 
-/** Sends the most urgent step to the chat. Returns whether another one may follow at once. */
+/** Sends the next step to the chat, if there is one. Returns whether another step may follow at once. */
 async function sendToChat(round: Round): Promise<boolean> {
   const { env, channels, stored, nowMs, record } = round;
   const { chatId } = channels;
@@ -139,9 +140,9 @@ async function sendToChat(round: Round): Promise<boolean> {
 }
 
 /**
- * Sends one step. If the process dies between the edit and the reply, the next round repeats the edit, which changes
- * nothing, and sends the reply. If Telegram refuses a message even as plain text, only its short form is sent, so that it
- * does not block the messages behind it.
+ * Sends one step. If the message to edit is gone, sends a new one. If the process dies between the edit and the reply, the
+ * next round repeats the edit, which changes nothing, and sends the reply. If Telegram refuses a message even as plain text,
+ * sends only its short form, so that the message does not block later ones.
  */
 async function send(channel: AlertChannel, sending: Sending, chatId: number): Promise<SendResult> {
   const { incident, message, reply, after, isSilent } = sending;
@@ -157,7 +158,7 @@ async function send(channel: AlertChannel, sending: Sending, chatId: number): Pr
   return replyResult.ok ? { ok: true, messageId } : replyResult;
 }
 
-/** Without an alert chat, an incident counts as delivered once the webhook has it, or the log if there is no webhook. */
+/** Without an alert chat, an incident counts as delivered once the webhook or, if there is none, the log has it. */
 function withoutChat(round: Round): boolean {
   const { env, channels, nowMs } = round;
   const settleMs = env.limits.alertSettleMs;
@@ -171,7 +172,7 @@ function withoutChat(round: Round): boolean {
   return false;
 }
 
-/** Posts the oldest stage that the webhook lacks. Returns whether the webhook accepted it. */
+/** Posts one incident whose newest stage the webhook has not received. Returns whether the webhook accepted it. */
 async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean> {
   const { env, channels, stored, nowMs } = round;
   const { webhook } = channels;
@@ -201,7 +202,7 @@ async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean>
   return result.ok;
 }
 
-/** The whole message for a new incident, a short text for each later stage. */
+/** The whole message for an incident that is new to the webhook, a short text for each later stage. */
 function webhookText(incident: Incident, copied: Stage, around: Surroundings, { book }: StoredBook): string {
   const message = messageOf(incident, around, book);
   if (copied === 0) return withLinks(message.text, message);
@@ -209,7 +210,10 @@ function webhookText(incident: Incident, copied: Stage, around: Surroundings, { 
   return `${shortTextOf(incident)}${name}`;
 }
 
-/** The record, corrected if Redis' clock has stepped back since its last write: no wait lasts as long as the step. */
+/**
+ * The record as of now. If Redis' clock has stepped back, times in the future are corrected or removed, so that no wait
+ * lasts as long as the step.
+ */
 function withoutFutureTimes(record: AlertingRecord, nowMs: number): AlertingRecord {
   const { failing, sentMs, atMs = 0 } = record;
   if (atMs <= nowMs + STEP_MS) return { ...record, atMs: nowMs };

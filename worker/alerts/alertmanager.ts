@@ -11,13 +11,14 @@ import { type AlertMessage, headline, messageOf, type Surroundings, surroundings
 import type { Trouble } from './redis-trouble.ts';
 import { postJson } from './webhook.ts';
 
-/** How long resolved alerts are repeated: 15 minutes, as in Prometheus. A lost request then leaves no alert open. */
+/** How long resolved alerts are repeated, so that a lost request leaves no alert open: 15 minutes, as in Prometheus. */
 const RESOLVED_REPEAT_MS = 900_000;
 const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', attention: 'warning', info: 'info' };
 
 /**
- * Sends all open incidents to Alertmanager in every round, and the recently ended ones as resolved. Alertmanager expects
- * repeats and deduplicates alerts by their labels, so the sender stores nothing and every process may send.
+ * Starts the service that sends Alertmanager all open incidents in every round, the recently ended ones as resolved, and the
+ * troubles of this process. Alertmanager expects repeats and deduplicates alerts by their labels, so the service stores
+ * nothing, and every process may send.
  */
 export function startAlertmanager(env: ProcessEnv, url: string, { book, troubles }: WatchdogView): Service {
   const { log, limits } = env;
@@ -56,8 +57,8 @@ function incidentAlert(incident: Incident, around: Surroundings, book: Book): ob
 }
 
 /**
- * The alert about trouble of this process. Alertmanager itself resolves the alert, `resolve_timeout` (default: 5 minutes)
- * after the last repeat.
+ * The alert about a trouble of this process; none if there is no trouble. Alertmanager itself resolves the alert,
+ * `resolve_timeout` (default: 5 minutes) after the last repeat.
  */
 function troubleAlert({ current }: Pick<Trouble, 'current'>, around: Surroundings): object[] {
   const trouble = current();
@@ -74,7 +75,7 @@ interface About {
   summary: string;
 }
 
-/** Alertmanager's form of an alert. The labels identify the incident, so they are the same in each repeat. */
+/** An alert in Alertmanager's form. Alertmanager recognises a repeat by its labels, so they change only with the severity. */
 function alertOf(about: About, { text, links }: AlertMessage, { installation = 'spillway' }: Surroundings): object {
   const { cause, incident, severity, summary } = about;
   const link = (of: 'trace' | 'runbook') => links.find((each) => each.text === ALERT_WORDS.links[of])?.url;

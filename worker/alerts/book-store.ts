@@ -21,7 +21,7 @@ export interface StoredBook {
   cursors: ReadonlyMap<number, string>;
 }
 
-/** Alerts of one shard that are not in the book yet, and the position of the last one. */
+/** Alerts of one shard that are not in the book yet, and the position of the last of them in the queue. */
 export type ShardAlerts = Pick<QueuedAlerts, 'shard' | 'upTo'> & { alerts: readonly Alert[] };
 
 export type BookStore = ReturnType<typeof createBookStore>;
@@ -29,8 +29,9 @@ export type BookStore = ReturnType<typeof createBookStore>;
 /**
  * The book of incidents, as this version reads and writes it.
  *
- * Contract: as `incidentBook`. Incidents that this version cannot read stay unchanged. If a readable incident gets the same
- * name, the unreadable one moves aside.
+ * Contract: each method rejects when Redis cannot be reached, and each alert is entered once. An incident that this version
+ * cannot read stays in Redis; if a readable incident with the same name is stored, the unreadable one moves to another
+ * field.
  */
 export function createBookStore(redis: RedisClient) {
   const redisBook = incidentBook(redis);
@@ -65,22 +66,22 @@ export function createBookStore(redis: RedisClient) {
   };
 }
 
-/** Causes of earlier versions. Their incidents stay in Redis, but no channel shows them. */
+/** Causes that only earlier versions knew. Their incidents stay in Redis, but no channel shows them. */
 const FORMER_CAUSES: ReadonlySet<string> = new Set(['overflow-storm']);
 
-/** The version of stored incidents. Incidents of any other version count as unreadable. */
+/** The format version of stored incidents. An incident with another version is unreadable; one without any is readable. */
 const INCIDENT_VERSION = 1;
 
 const NAMES_MAX = 5;
 const NAME_CHARS_MAX = 60;
 const UNREADABLE_CHARS_MAX = 300;
-/** Milliseconds within the range of a JavaScript `Date`. */
+/** A time in ms since the epoch, within the range of a JavaScript `Date`. */
 const TIME = z.number().min(0).max(8.64e15);
 const COUNT = z.number().min(0);
 
 const ACT = z.looseObject({ by: z.string(), atMs: TIME, entry: z.string().optional(), result: z.string().optional() });
 
-/** The fields that this version needs. Further fields of an incident stay in it. */
+/** The fields of an incident that this version reads. Any further fields stay in the incident. */
 const INCIDENT = z.looseObject({
   v: z.literal(INCIDENT_VERSION).optional(),
   cause: z.string().refine((cause) => rowOf(cause) !== undefined),
@@ -99,7 +100,7 @@ const INCIDENT = z.looseObject({
   traceId: z.string().optional(),
   entry: z.string().optional(),
   occurrences: z.array(z.string()).optional(),
-  // Version 0.3 stored delivered and undelivered occurrences in two fields.
+  // Version 0.3 stored delivered and undelivered occurrences in these two fields.
   named: z.array(z.string()).default([]),
   unnamed: z.array(z.string()).default([]),
   occurrencesMore: COUNT.default(0),
@@ -122,13 +123,13 @@ const DELIVERED = z.object({
   messageId: z.number().optional(),
 });
 
-/** Parses a delivery state. Without a readable one, the channels get the incident again. */
+/** Parses a delivery state; empty if it is unreadable, so that the channels get the incident again. */
 function deliveredOf([name, json]: [name: string, json: string]): [string, Delivered][] {
   const delivered = DELIVERED.safeParse(jsonValue(json)).data as Delivered | undefined;
   return delivered === undefined ? [] : [[name, delivered]];
 }
 
-/** Reads an incident of the book; `undefined` when this version does not know its cause, its version or its shape. */
+/** Reads an incident; `undefined` if this version does not know its cause, version or shape, or if `id` is not its name. */
 export function readIncident(id: string, json: string): Incident | undefined {
   const read = INCIDENT.safeParse(jsonValue(json)).data;
   if (read === undefined) return undefined;
@@ -137,7 +138,7 @@ export function readIncident(id: string, json: string): Incident | undefined {
   return incidentOf(incident) === id ? incident : undefined;
 }
 
-/** Fields for display of an incident that this version cannot read, each with a default. */
+/** The fields to display of an incident that this version cannot read, each with a default. */
 const GLIMPSE = z.object({
   cause: z.string().catch(''),
   isOpen: z.boolean().catch(true),
@@ -151,7 +152,7 @@ export function glimpse(json: string): z.infer<typeof GLIMPSE> {
   return GLIMPSE.parse(Object(jsonValue(json)));
 }
 
-/** Reads an alert from the queue. If this version does not know its cause, it becomes `other-version` with the same text. */
+/** Reads an alert from the queue. If it is unreadable or its cause is unknown here, its cause becomes `other-version`. */
 export function alertOf(id: string, json: string | undefined): Alert {
   const alert = readAlert(json);
   if (alert === undefined) return { cause: 'other-version', key: 'alert', text: unreadableText(id, json) };

@@ -25,24 +25,25 @@ export type Book = ReadonlyMap<string, Incident>;
 export interface Observation {
   /** Alerts, in the order in which they were queued. */
   alerts: readonly Alert[];
-  /** All conditions that hold now; absent without a check. */
+  /** All conditions that hold now; absent if no check was made. */
   conditions?: readonly Condition[] | undefined;
   /** For each incident, by name: how many messages that failed during it are still dead letters. */
   letters?: ReadonlyMap<string, number> | undefined;
-  /** Parts of the watch that failed during the check. */
+  /** The parts of the watch that failed. */
   failures?: readonly WatchFailure[];
-  /** Whether every channel has the newest stage of an incident. Otherwise it stays for up to a week after its end. */
+  /** Whether every channel has an incident's newest stage. Until then, an ended incident stays in the book, at most a week. */
   isDelivered?: (incident: Incident) => boolean;
   nowMs: number;
 }
 
 const INCIDENTS_MAX = 1_000;
-/** The most open incidents of one cause; alerts with further keys are merged into `<cause>:others`. */
+/** The maximum number of open incidents of one cause. Alerts with further keys are merged into `<cause>:others`. */
 const KEYS_MAX = 5;
 
 /**
- * Enters an observation into the book. Pure: two processes with the same input get the same result, so the loser of the
- * compare-and-set can drop its own. An item that throws becomes a failure of the watch and blocks no other item.
+ * Enters an observation into the book. If an alert, a condition or an incident throws, this becomes a failure of the watch
+ * and blocks no other. Pure: two processes that enter the same observation get the same book, so the one whose write comes
+ * too late can drop its result.
  */
 export function enter(
   book: Book,
@@ -97,7 +98,10 @@ function withCause(incident: Incident, cause: string | undefined): Incident {
   return cause === undefined ? alone : { ...alone, under: cause };
 }
 
-/** Chooses the incident for an alert: its own, or `<cause>:others` if five incidents of its cause are already open. */
+/**
+ * Chooses the incident for an alert: its own or, if another open one of this cause would exceed `KEYS_MAX`,
+ * `<cause>:others`. A key that was merged into `<cause>:others` stays there while that incident is open.
+ */
 function placeAlert<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): PlacedAlert<T> {
   const { cause, key = '' } = one;
   if (key === '' || incidents.get(incidentOf(one))?.isOpen) return one;
@@ -109,7 +113,7 @@ function placeAlert<T extends Alert>(incidents: ReadonlyMap<string, Incident>, o
   return open.length < KEYS_MAX || one.isOver ? one : merged;
 }
 
-/** Updates the `watcher` incident, last, since each earlier step may add a failure. Only a full check ends the incident. */
+/** Updates the incident `watcher`, after the steps that may add a failure. Only a full check ends this incident. */
 function watcherAfter(
   before: Incident | undefined,
   allFailures: readonly WatchFailure[],
@@ -122,7 +126,7 @@ function watcherAfter(
   return isEnded ? endIncident(before, nowMs) : before;
 }
 
-/** Removes incidents that nobody needs any more. Each process reads the whole book every second, so its size is limited. */
+/** Removes incidents that are no longer needed, and the oldest beyond `INCIDENTS_MAX`, since the whole book is read often. */
 function removeOld(
   incidents: Map<string, Incident>,
   isDelivered: (incident: Incident) => boolean,

@@ -28,7 +28,7 @@ export function rowOf(cause: string): CauseRow | undefined {
   return Object.hasOwn(CAUSES, cause) ? CAUSES[cause as Cause] : undefined;
 }
 
-/** The row of a cause, with the changes of the given level. */
+/** The row of a cause, with the overrides that the row has for the given level, if any. */
 export function rowAt({ cause, level }: { cause: Cause; level: string }): CauseRow {
   const { levels = {}, ...row } = CAUSES[cause];
   return Object.hasOwn(levels, level) ? { ...row, ...levels[level] } : row;
@@ -45,14 +45,14 @@ export function severityOf({ cause, level = '' }: { cause: string; level?: strin
   return rowOf(cause) === undefined ? 'attention' : rowAt({ cause: cause as Cause, level }).severity;
 }
 
-/** Words, chat mark and page tone of each severity, the same on every surface. */
+/** The name of each severity, the coloured dot before the name in messages, and the colour in reports. */
 export const SEVERITIES = {
   page: { words: 'Page', mark: '🔴', tone: 'bad' },
   attention: { words: 'Needs attention', mark: '🟡', tone: 'fair' },
   info: { words: 'Info', mark: '⚪️', tone: 'plain' },
 } as const satisfies Record<Severity, object>;
 
-/** The beginning of a title: mark and words of the severity. */
+/** The beginning of an alert's title: the coloured dot of the severity and its name. */
 export function markOf(severity: Severity): string {
   const { mark, words } = SEVERITIES[severity];
   return `${mark} ${words}`;

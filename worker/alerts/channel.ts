@@ -18,21 +18,21 @@ export type SendResult =
       retryAfterMs?: number;
       /** No send was tried: Telegram is away, or the webhook's backoff lasts. */
       isAway?: true;
-      /** The chat's new id. */
+      /** The new id of the chat, if the group has become a supergroup. */
       movedTo?: number;
-      /** The message cannot be edited any more, or Telegram refuses its text for good. */
+      /** A retry would fail in the same way: the message to edit is gone, or Telegram rejects the text. */
       isLost?: true;
     };
 
 /**
- * The channel to an operator's chat.
+ * The channel to the operators' chat.
  *
- * Contract: never throws. A send with an unknown result counts as failed, so a message may come twice. Ends within 30
- * seconds.
+ * Contract: the methods never throw, and end within 30 seconds. A send with an unknown result counts as failed, so a message
+ * may arrive twice.
  */
 export interface AlertChannel {
   send(text: string, options?: { replyTo?: number; look?: Look; isSilent?: boolean }): Promise<SendResult>;
-  /** Replaces the text of a message. A repeat changes nothing. */
+  /** Replaces the text and the look of a message. Repeating an edit changes nothing. */
   edit(messageId: number, text: string, look: Look): Promise<SendResult>;
 }
 
@@ -41,11 +41,11 @@ export type Look = Omit<AlertMessage, 'text'>;
 
 /** The channels to the operators. */
 export interface Channels {
-  /** The chat from the configuration; `undefined` when there is none. */
+  /** The alert chat from the settings; `undefined` if they name none. */
   chatId: number | undefined;
   telegram(chatId: number): AlertChannel;
   webhook: Webhook | undefined;
-  /** The first wait after a failed send. Each further wait doubles, up to five minutes. */
+  /** The first wait after a failed send. Each further failure doubles the wait, up to five minutes. */
   retryMs: number;
 }
 
@@ -67,7 +67,7 @@ export function telegramChannel(telegram: Telegram, chatId: number): AlertChanne
   };
 }
 
-/** Sends a message, and once more as plain text if Telegram refuses its format or links, e.g. a link to `localhost`. */
+/** Sends or edits a message. If Telegram rejects its look, e.g. a link to `localhost`, tries again with plain text. */
 async function sendOrSendPlain<T>(
   text: string,
   look: Look | undefined,
@@ -82,7 +82,7 @@ async function sendOrSendPlain<T>(
   return !result.ok && result.failure.kind === 'rejected' ? send(withLinks(text, look), { buttons }) : result;
 }
 
-/** The text with its links as lines, for channels without buttons. */
+/** The text and its links, each on a line of its own, for channels without buttons. */
 export function withLinks(text: string, { links }: Pick<Look, 'links'>): string {
   return [text, ...links.map((link) => `${link.text}: ${link.url}`)].join('\n');
 }

@@ -15,13 +15,13 @@ export interface WaitingMessage {
 export interface NotedAct {
   by: string;
   atMs: number;
-  /** The entry of the press; absent for the console and the command line. */
+  /** The entry of the press of a button in Telegram; absent for actions in the console or on the command line. */
   entry?: EntryId;
   /** The result in a few words; absent only in records of earlier versions. */
   result?: string;
 }
 
-/** The operators' actions on one opening of an incident: the latest of each name. */
+/** The operators' actions on one opening of an incident, by the action's name: the latest action of each kind. */
 export type NotedActs = Readonly<Record<string, NotedAct>>;
 
 /**
@@ -38,28 +38,31 @@ export interface Incident {
   /** Time of the latest occurrence, or of the latest check that found the condition. */
   lastMs: number;
   endedMs?: number;
-  /** How often the incident returned within an hour after its end. */
+  /** How often in a row the incident returned within an hour after its end. */
   reopenings: number;
   /** Alert texts of the first and the latest occurrence. */
   first: string;
   latest: string;
   /** The present kind of trouble, for causes with several kinds. */
   level: string;
-  /** The counts of affected messages and chats, and the names of the first chats. */
+  /** How many messages (or occurrences, if there is no message) and chats are affected, and the first of these chats. */
   messages: number;
   chats: number;
   chatNames: readonly string[];
   /** The first affected message. */
   entry?: string;
   traceId?: string;
-  /** A line for each occurrence, for causes with `namesEach`. `occurrencesMore` counts further ones, which only the log has. */
+  /**
+   * A line for each occurrence, for causes with `namesEach`; for `<cause>:others`, a line for each merged key.
+   * `occurrencesMore` counts the occurrences beyond `OCCURRENCES_MAX`, which only the log has.
+   */
   occurrences: readonly string[];
   occurrencesMore: number;
   /** The keys of the merged alerts; only for `<cause>:others`. */
   parts?: readonly string[];
-  /** The name of the incident that caused this one. */
+  /** The name of the incident that caused this incident. */
   under?: string;
-  /** Dead letters of messages that failed during the incident: the highest count (`most`) and the present one (`left`). */
+  /** The number of dead letters from messages that failed during the incident: its maximum (`most`), and now (`left`). */
   letters?: { most: number; left: number };
   /** The oldest unanswered message; the incident's buttons act on this message or its chat. */
   waiting?: WaitingMessage;
@@ -69,38 +72,38 @@ export interface Incident {
   acts?: NotedActs;
 }
 
-/** An alert or condition with its incident chosen. `part` is the original key of an alert merged into `<cause>:others`. */
+/** An alert or condition that names its incident. `part`: the original key, if merged into `<cause>:others`. */
 export type PlacedAlert<T extends Alert> = T & { part?: string };
 
-/** The key of the incident that collects further alerts of its cause. */
+/** The key of the incident that collects the alerts of a cause with too many open incidents. */
 export const OTHERS = 'others';
 
 const CHATS_NAMED_MAX = 1_000;
 const PARTS_MAX = 1_000;
 const OCCURRENCES_MAX = 500;
 const LINE_CHARS_MAX = 1_000;
-/** How long without an occurrence until an incident with `endsBy: 'quiet'` ends. */
+/** An incident with `endsBy: 'quiet'` ends after this time without an occurrence. */
 export const QUIET_MS = 600_000;
-/** A recurrence within this time after the end reopens the incident; a later one is a new incident. */
+/** A recurrence of the same level within this time after the end counts as a reopening; any other is a new incident. */
 export const REOPEN_MS = 3600_000;
-/** How long ended incidents with actions stay stored, so that their buttons still work next morning. */
+/** How long an ended incident stays stored if operators acted on it or may still replay its messages. */
 const ACTIONABLE_MS = 24 * 3600_000;
-/** How long an incident stays open after its last alert. A check may find no trouble between two failing calls. */
+/** How long an incident with chats stays open after its last alert: checks between failing calls may find no trouble. */
 const SETTLED_MS = 10_000;
-/** How long a reopened incident stays open after its condition ends, since the condition may recur once more. */
+/** How long a reopened incident stays open after its condition was last found, because the condition may recur once more. */
 export const BACK_SETTLED_MS = 300_000;
 const AHEAD_MS = 60_000;
-/** How long facts stay stored, and ended incidents that a channel still lacks. */
+/** How long facts stay stored after their last occurrence, and ended incidents that a channel has not received. */
 export const WEEK_MS = 7 * 24 * 3600_000;
 
-/** The name of the incident that an alert belongs to. */
+/** The name of the incident that an alert is about: `<cause>`, or `<cause>:<key>` if the alert has a key. */
 export function incidentOf({ cause, key }: Pick<Alert, 'cause' | 'key'>): string {
   return key === undefined || key === '' ? cause : `${cause}:${key}`;
 }
 
 const OPENING_CHARS = 10;
 
-/** The id of one opening of an incident, in buttons and in records of delivery. Version 0.3 stored none. Pure. */
+/** The id of one opening of an incident. If none is stored, as in version 0.3, it is computed. Pure. */
 export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' | 'opening'>): string {
   const digest = createHash('sha256')
     .update(`${incidentOf(incident)} ${incident.openedMs}`)
@@ -109,8 +112,8 @@ export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' 
 }
 
 /**
- * Caps the times of an incident at now, so that no time lies in the future after Redis' clock has stepped back. Less than
- * a minute ahead is accepted as the difference between two servers.
+ * Caps the times of an incident at now, so that no time lies in the future after Redis' clock has stepped back. If they are
+ * less than a minute ahead, they stay, because the clocks of two servers may differ by as much.
  */
 export function capTimes(incident: Incident, nowMs: number): Incident {
   const { openedMs, lastMs, endedMs = 0 } = incident;
@@ -126,7 +129,7 @@ export function capTimes(incident: Incident, nowMs: number): Incident {
   };
 }
 
-/** Adds an occurrence to an incident. Opens or reopens the incident if needed. */
+/** Adds an occurrence to an incident, and opens or reopens the incident if needed. If it `staysClosed`, only sets `lastMs`. */
 export function addOccurrence(before: Incident | undefined, alert: PlacedAlert<Alert>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, alert)) return { ...before, lastMs: nowMs };
   const incident = before?.isOpen ? before : openIncident(recentlyEnded(before, nowMs), alert, nowMs, nowMs);
@@ -147,7 +150,7 @@ export function addOccurrence(before: Incident | undefined, alert: PlacedAlert<A
   };
 }
 
-/** The line of an occurrence, with chat, entry and trace. */
+/** The line of an occurrence: the alert's own or, if it has none, the alert's text with chat, entry and trace. */
 function lineOf({ line, text, chat, entry, traceId }: Alert): string {
   if (line !== undefined) return line;
   const where = chat === undefined ? '' : ` Chat ${chat}, entry ${entry}.`;
@@ -162,7 +165,7 @@ function withPart(incident: Incident, alert: PlacedAlert<Alert>): Pick<Incident,
   return isNewPart(incident, alert) ? { parts: [...(incident.parts ?? []), String(alert.part)] } : {};
 }
 
-/** Removes a merged alert from `<cause>:others`. The incident ends with the last one. */
+/** Removes a merged key from `<cause>:others`. If it was the last one, ends the incident. */
 export function endPart(incident: Incident, { part, text }: PlacedAlert<Alert>, nowMs: number): Incident {
   const parts = (incident.parts ?? []).filter((each) => each !== part);
   return parts.length === 0 ? endIncident(incident, nowMs, text) : { ...incident, parts };
@@ -174,7 +177,10 @@ function withOccurrence({ occurrences, occurrencesMore }: Incident, whole: strin
   return hasRoom ? { occurrences: [...occurrences, line] } : { occurrencesMore: occurrencesMore + 1 };
 }
 
-/** Updates an incident with a condition that a check found. Opens or reopens the incident if needed. */
+/**
+ * Adds a condition that a check found to its incident, and opens or reopens the incident if necessary. If the incident
+ * `staysClosed`, only sets `lastMs`. Throws if the beginning of the condition is no valid time.
+ */
 export function addSighting(before: Incident | undefined, condition: PlacedAlert<Condition>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
   const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
@@ -195,14 +201,17 @@ export function addSighting(before: Incident | undefined, condition: PlacedAlert
   };
 }
 
-/** Whether a fact that an operator closed stays closed: yes at the same level; for `other-version`, with the same text. */
+/**
+ * Whether an incident that an operator closed stays closed when it recurs. Only facts without `namesEach` do, and only at
+ * the same level; for `other-version`, the text must be the same too.
+ */
 function staysClosed({ cause, isOpen, level, latest, acts }: Incident, alert: Alert): boolean {
   const { endsBy, namesEach } = CAUSES[cause];
   if (cause === 'other-version' && latest !== alert.text) return false;
   return !isOpen && acts?.close !== undefined && endsBy === 'fact' && !namesEach && (alert.level ?? '') === level;
 }
 
-/** Ends an incident; `words` become its latest text. */
+/** Ends an incident. `words` become its latest text, unless they are empty. */
 export function endIncident(incident: Incident, nowMs: number, words = ''): Incident {
   return { ...incident, isOpen: false, endedMs: nowMs, ...(words !== '' && { latest: words }) };
 }
@@ -213,7 +222,7 @@ function recentlyEnded(before: Incident | undefined, nowMs: number): Incident | 
 }
 
 function openIncident(last: Incident | undefined, alert: Condition, openedMs: number, nowMs: number): Incident {
-  // Trouble of another level is a new incident.
+  // Trouble of another level is not a recurrence, but a new incident.
   const before = last?.level === (alert.level ?? '') ? last : undefined;
   return {
     cause: alert.cause,
@@ -221,7 +230,7 @@ function openIncident(last: Incident | undefined, alert: Condition, openedMs: nu
     isOpen: true,
     openedMs,
     enteredMs: nowMs,
-    // Not from `openedMs`: a returning condition may have the same beginning as before.
+    // Use `nowMs` instead of `openedMs`, because a condition that returns may have the same beginning as before.
     opening: openingOf({ cause: alert.cause, key: alert.key ?? '', openedMs: nowMs }),
     lastMs: openedMs,
     reopenings: before === undefined ? 0 : before.reopenings + 1,
@@ -238,7 +247,10 @@ function openIncident(last: Incident | undefined, alert: Condition, openedMs: nu
   };
 }
 
-/** Whether an open incident is over. `isLasting`: whether a check has just found its condition; absent without a check. */
+/**
+ * Whether an incident must be ended; false if it has ended before. `isLasting`: whether a check has just found its
+ * condition; `undefined` without a check, or if the check of its cause failed.
+ */
 export function isOver(
   { cause, lastMs, chatNames, reopenings, isOpen }: Incident,
   isLasting: boolean | undefined,
@@ -253,7 +265,7 @@ export function isOver(
   return chatNames.length === 0 || quietMs > SETTLED_MS;
 }
 
-/** Whether an incident can be removed once every channel has its end. */
+/** Whether an incident is old enough to be removed once every channel has received its newest stage. */
 export function isRemovable({ cause, isOpen, lastMs, endedMs, acts }: Incident, nowMs: number): boolean {
   const isFact = CAUSES[cause].endsBy === 'fact';
   if (isOpen || isFact) return isFact && nowMs - lastMs > WEEK_MS;
@@ -265,12 +277,12 @@ export function hasLetters(cause: Cause): boolean {
   return actsFor(cause).some((name) => name === 'replay' || name === 'deliver');
 }
 
-/** How long after an incident's end its backlog still counts as its consequence. */
+/** How long after an incident's end others still count as its consequences, because waiting messages take time. */
 export const DRAIN_MS = 60_000;
 
 /**
- * The name of the root cause of an incident, at the end of the chain of `follows`. Each link is an incident that is open
- * or has ended within `DRAIN_MS`. Pure.
+ * The name of the root cause of an incident, at the end of the chain of `follows`; `undefined` if it has no cause. Each
+ * incident in the chain is open or ended less than `DRAIN_MS` ago. Pure.
  */
 export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>, nowMs: number): string | undefined {
   let name: string | undefined;
@@ -288,7 +300,10 @@ export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>,
   }
 }
 
-/** Whether one incident can cause another: only with its row's severity (not a nearly full Redis), and nothing graver. */
+/**
+ * Whether one incident can cause another. The cause must have the severity of its row, which a nearly full Redis, for
+ * example, does not have. The consequence must not be graver than the cause.
+ */
 function explains(cause: Incident, consequence: Incident): boolean {
   const { severity } = rowAt(cause);
   return severity === CAUSES[cause.cause].severity && isAtLeast(severity, rowAt(consequence).severity);

@@ -4,10 +4,10 @@ import { bindLetterCount } from '../../shared/state/lane/dead-letters.ts';
 import type { Book } from './book.ts';
 import { hasLetters, type Incident, incidentOf } from './incident.ts';
 
-/** How long before its opening an incident's time span begins: after a break, the gateway enters alerts of earlier failures. */
+/** An incident's time span begins this long before its opening, since alerts of earlier failures may arrive late. */
 const BEFORE_MS = 600_000;
 
-/** The time span of the failures that belong to an incident; for `dead-letters`, all time until now. Pure. */
+/** The time span of the failures that belong to an incident; for the cause `dead-letters`, all time until now. Pure. */
 export function timeOfLetters(
   incident: Pick<Incident, 'openedMs' | 'isOpen' | 'endedMs'> & { cause: string },
   nowMs: number,
@@ -18,8 +18,8 @@ export function timeOfLetters(
 }
 
 /**
- * Counts, for each incident that can make messages fail, the remaining dead letters, by name. Rejects when Redis cannot be
- * reached.
+ * Counts the remaining dead letters of each incident whose failed messages can be replayed. Returns the counts by the names
+ * of the incidents. Rejects when Redis cannot be reached.
  */
 export async function countLettersOf(redis: RedisClient, shards: number, book: Book, nowMs: number) {
   const count = bindLetterCount(redis);

@@ -14,11 +14,11 @@ export function traceUrl(template: string, traceId: string): string {
   return template.replace(/\{traceId\}|%7BtraceId%7D/i, traceId);
 }
 
-/** Settings that a message about an incident needs: link targets and the installation's name. */
+/** Settings for messages about incidents, such as link targets and the installation's name. */
 export interface Surroundings {
   /** URL template of a trace, with `{traceId}` in it. */
   trace?: string | undefined;
-  /** URL of the runbook; its anchors are the causes. */
+  /** URL of the runbook, whose anchors are the names of the causes. */
   runbook?: string | undefined;
   /** URL at which operators reach the console. */
   console?: string | undefined;
@@ -35,15 +35,15 @@ export function surroundingsOf(settings: Settings): Surroundings {
     runbook: settings.RUNBOOK_URL,
     console: settings.CONSOLE_URL,
     installation: settings.INSTALLATION_NAME,
-    // A worker without a producer may have no allow list. A press by anybody else gets a refusal.
+    // A worker may know neither list of people. It then shows the buttons, and a button works for operators only.
     hasOperators: operators === undefined ? allowed !== 'everyone' : operators.size > 0,
   };
 }
 
-/** A message about an incident. */
+/** A message to the operators, such as an alert. */
 export interface AlertMessage {
   text: string;
-  /** Format of the text, by offsets in UTF-16 units. The text is readable without it. */
+  /** The formatting of the text, by offsets in UTF-16 units. The text is readable without formatting. */
   entities: readonly MessageEntity[];
   /** Buttons that open a URL. */
   links: readonly Link[];
@@ -53,15 +53,15 @@ export interface AlertMessage {
 
 const OBSERVED_CHARS_MAX = 400;
 const ACTS_SHOWN = 2;
-/** Keeps the whole message below the limit of `sendMessage`: 4,096 UTF-16 units. */
+/** The maximum length of the folded block. It keeps the message below the limit of `sendMessage`: 4,096 UTF-16 units. */
 const FOLDED_CHARS_MAX = 2_200;
 const CONSEQUENCES_CHARS_MAX = 400;
 const CHATS_SHOWN = 100;
 
 /**
- * The message about an incident in its present state. At most eight short lines: title, affected messages and times,
- * observation, failed messages, operators' actions, consequences, advice. A folded block below has chats, entries and
- * traces. Pure.
+ * The message about an incident in its present state. It has at most eight lines: title, affected messages and times,
+ * observation, failed messages, operators' actions, consequences, advice. A folded block below them lists the occurrences
+ * or, if none are stored, the chats, the first or oldest waiting message, and the trace. Pure.
  */
 export function messageOf(incident: Incident, around: Surroundings = {}, book: Book = new Map()): AlertMessage {
   const { title, severity, todo = '' } = rowAt(incident);
@@ -88,7 +88,7 @@ export function messageOf(incident: Incident, around: Surroundings = {}, book: B
   };
 }
 
-/** The message about trouble outside the book of incidents, with a link to its section of the runbook. Pure. */
+/** The message about trouble outside the book of incidents, with links to its section of the runbook and the console. Pure. */
 export function troubleMessage(
   { title, text, section }: { title: string; text: string; section: string },
   around: Surroundings,
@@ -104,7 +104,7 @@ export function plainMessage(text: string): AlertMessage {
   return { ...joinLines([{ text: head, type: 'bold' }, { text: lines.join('\n') }]), links: [] };
 }
 
-/** Buttons that open the incident's trace, its section of the runbook, and its page of the console. */
+/** Links to the trace, the runbook, and the console's page of the incident or of all incidents, if their URLs are known. */
 function linksTo(section: string, { trace, runbook, console: page }: Surroundings, incident?: Incident): Link[] {
   const { links } = ALERT_WORDS;
   const traceId = incident?.traceId;
@@ -160,14 +160,14 @@ function durationLine(incident: Incident): string {
   return `${extentOf(incident) || 'It lasted'} from ${utcTime(openedMs)} to ${utcClock(endedMs)}.`;
 }
 
-/** The extent of an incident, such as "3 messages of 2 chats"; empty without counts. */
+/** The extent of an incident, such as "3 messages of 2 chats" or "3 times"; empty without a count. */
 function extentOf({ cause, messages, chats }: Incident): string {
   if (messages === 0) return '';
   if (chats > 0) return `${counted(messages, 'message')} of ${counted(chats, 'chat')}`;
   return counted(messages, CAUSES[cause].endsBy === 'watch' ? 'message' : 'time');
 }
 
-/** The line about messages that failed during the incident. */
+/** The line about messages that failed during the incident; empty if they have not been counted. */
 function lettersLine({ letters, isOpen, acts }: Incident): string {
   if (letters === undefined) return '';
   const { most, left } = letters;
@@ -178,7 +178,7 @@ function lettersLine({ letters, isOpen, acts }: Incident): string {
   return isOpen ? `${failed} so far.` : `${failed} and ${most === 1 ? 'waits' : 'wait'} to be replayed.`;
 }
 
-/** The line about the open incidents that an incident caused. */
+/** The line about the open incidents that an incident caused; empty if there are none. */
 function consequencesOf(incident: Incident, book: Book): string {
   const name = incidentOf(incident);
   const all = [...book.values()].filter(({ under, isOpen }) => isOpen && under === name);
@@ -189,13 +189,13 @@ function consequencesOf(incident: Incident, book: Book): string {
   return words.length === 0 ? '' : clip(`Consequences: ${words.join('; ')}.`, CONSEQUENCES_CHARS_MAX);
 }
 
-/** The advice to the operator; for a consequence, the name of its cause instead. */
+/** The advice to the operator; for a consequence, the title of its cause instead. */
 function adviceFor({ under = '' }: Incident, todo: string, book: Book): string {
   const cause = book.get(under);
   return cause === undefined ? todo : `Caused by: ${rowAt(cause).title}.`;
 }
 
-/** The folded block: the lines of the occurrences, or else the chats, the entry and the trace. */
+/** The folded block: the lines of the occurrences or else the chats, the first or oldest waiting message, and the trace. */
 function detailsOf(incident: Incident): string {
   const { chats, chatNames, entry, traceId, waiting } = incident;
   const lines = visibleOccurrences(incident);
@@ -212,13 +212,13 @@ function detailsOf(incident: Incident): string {
     .join('\n');
 }
 
-/** The occurrences that fit into the message. */
+/** The lines of the occurrences that fit into the message, and a last line with the number of those that were not stored. */
 export function visibleOccurrences({ occurrences, occurrencesMore }: Incident): string[] {
   const lines = linesThatFit(occurrences);
   return occurrencesMore > 0 ? [...lines, ALERT_WORDS.more(occurrencesMore)] : lines;
 }
 
-/** The first lines that fit into one message. Pure. */
+/** The first of the given lines, as many as fit into one message. Pure. */
 export function linesThatFit(lines: readonly string[]): string[] {
   let chars = 0;
   const end = lines.findIndex((line) => {
@@ -228,7 +228,7 @@ export function linesThatFit(lines: readonly string[]): string[] {
   return lines.slice(0, end === -1 ? lines.length : end);
 }
 
-/** The short reply when an incident gets worse or ends. Unlike an edit of the message, a reply notifies the operators. Pure. */
+/** A short text about an incident's present stage. As a reply it notifies operators, unlike an edit of the message. Pure. */
 export function shortTextOf(incident: Incident): string {
   const { title, severity } = rowAt(incident);
   if (!incident.isOpen) {

@@ -11,57 +11,57 @@ import {
   visibleOccurrences,
 } from './message.ts';
 
-/** The progress of an incident: 1 open, 2 open with severity `page`, 3 ended. 0 stands for a channel without the incident. */
+/** The progress of an incident: 1 open, 2 open with severity `page`, 3 ended. 0: the channel has not received it yet. */
 export type Stage = 0 | 1 | 2 | 3;
 
-/** The delivery state of one opening of an incident. */
+/** The delivery state of one opening of an incident. Each reopening has a delivery state of its own. */
 export interface Delivered {
   opening: string;
-  /** The newest stage in the chat. Without an alert chat: on the webhook; without both: in the log. */
+  /** The newest stage that the chat has received. Without an alert chat, the webhook counts; without both, the log. */
   stage: Stage;
-  /** The newest stage on the webhook. */
+  /** The newest stage that the webhook has received. Without a webhook, each stage counts as received. */
   copied: Stage;
   /** Digest of the message in the chat; see `digestOf`. */
   digest: string;
-  /** How many occurrences the chat has. */
+  /** How many of the incident's occurrences the chat has received. */
   lines: number;
-  /** Time of the last send or edit, in ms since the epoch by Redis' clock. */
+  /** Time of the last send or edit in the chat, in ms since the epoch by Redis' clock; 0 before the first. */
   sentMs: number;
-  /** Position of the message in the chat; absent before the first send. */
+  /** The chat, and the id of the incident's message there; both are absent before the first send. */
   chatId?: number;
   messageId?: number;
 }
 
-/** One step that brings the chat up to date. */
+/** A message, an edit or a reply that brings the alert chat up to date with one incident. */
 export interface Sending {
   incident: Incident;
   /** The delivery state after a successful send. */
   after: Delivered;
-  /** The whole message, new or as an edit; absent if only a reply is sent. */
+  /** The message about the incident, to be sent or edited; absent if only a reply is sent. */
   message?: AlertMessage;
-  /** A reply to the message. */
+  /** A reply to the incident's message. */
   reply?: string;
-  /** Whether to send with `disable_notification`, and without the reply. */
+  /** Whether operators get no notification: a message or lone reply is sent silently, and an edit gets no reply. */
   isSilent: boolean;
 }
 
-/** Limits on the rate of sends. Times are ms since the epoch by Redis' clock. */
+/** Limits on the rate of sends to the alert chat. Times are ms since the epoch by Redis' clock. */
 export interface Pace {
   nowMs: number;
-  /** Times of the latest sends. */
+  /** The times of the newest sends to the chat. */
   sentMs: readonly number[];
-  /** How long a possible consequence waits before its first send, so that its cause can open first. */
+  /** How long an incident that may be a consequence waits before its first send, so that its cause can open first. */
   settleMs: number;
-  /** The least time between two edits of a message; default `EDIT_EVERY_MS`. */
+  /** The shortest time between two edits of one message; default: `EDIT_EVERY_MS`. */
   editEveryMs?: number | undefined;
 }
 
-/** Telegram allows 20 calls a minute in a group, and an edit with its reply is two. */
+/** Half of the 20 calls a minute that Telegram allows in a group, because an edit with its reply is two calls. */
 export const SENDS_PER_MINUTE = 10;
-/** Lower than `SENDS_PER_MINUTE`, so that silent steps leave room for those that notify. */
+/** Lower than `SENDS_PER_MINUTE`, so that silent steps leave room for steps that notify the operators. */
 const SILENT_PER_MINUTE = 8;
 const MINUTE_MS = 60_000;
-/** The least time between two edits of a message, so that a flood of changes leaves room for other incidents. */
+/** The shortest time between two edits of one message, so that a flood of changes leaves room for other incidents. */
 export const EDIT_EVERY_MS = 10_000;
 
 /** The stage of an incident. Pure. */
@@ -70,31 +70,35 @@ export function stageOf(incident: Incident): Stage {
   return rowAt(incident).severity === 'page' ? 2 : 1;
 }
 
-/** The delivery state of an incident's present opening. Pure. */
+/** The delivery state of an incident's present opening; the initial state if none is stored for this opening. Pure. */
 export function deliveredOf(incident: Incident, delivered: ReadonlyMap<string, Delivered>): Delivered {
   const opening = openingOf(incident);
   const previous = delivered.get(incidentOf(incident));
   return previous?.opening === opening ? previous : { opening, stage: 0, copied: 0, digest: '', lines: 0, sentMs: 0 };
 }
 
-/** Whether an incident gets its own message: not as a line under its cause, and not before `settleMs` has passed. Pure. */
+/**
+ * Whether an incident gets a message of its own now. A consequence gets none, because the message about its cause mentions
+ * it. An open incident that may still turn out to be a consequence waits for `settleMs`. Pure.
+ */
 export function isDue(incident: Incident, { nowMs, settleMs }: Pick<Pace, 'nowMs' | 'settleMs'>): boolean {
   if (incident.under !== undefined) return false;
   const canHaveCause = incident.isOpen && rowAt(incident).follows !== undefined;
   return !canHaveCause || nowMs - (incident.enteredMs ?? incident.openedMs) >= settleMs;
 }
 
-/** Whether every channel has the newest stage of an incident, or shows the incident as a line under its cause. Pure. */
+/** Whether every channel has received the newest stage of an incident, or shows it only in its cause's message. Pure. */
 export function isUpToDate(incident: Incident, { delivered }: { delivered: ReadonlyMap<string, Delivered> }): boolean {
   const { stage, copied } = deliveredOf(incident, delivered);
-  // A channel at stage 0 shows the incident as a line under its cause.
+  // A consequence without a message of its own needs none: the message about its cause mentions it.
   const isLine = (each: Stage) => incident.under !== undefined && each === 0;
   return [stage, copied].every((each) => isLine(each) || each >= stageOf(incident));
 }
 
 /**
- * The next step that brings the chat up to date. Steps that notify come first, the gravest and oldest of them before
- * others; then the message with the oldest send. `undefined` if the chat is up to date or the rate is used up. Pure.
+ * The next step that brings the chat up to date. Steps that notify come first, pages before others, and among them the
+ * incident that began first. Then come silent steps, starting with the message that was sent or edited longest ago.
+ * `undefined` if there is nothing to send now, or if the rate limit is reached. Pure.
  */
 export function nextSending(
   book: Book,
@@ -112,7 +116,7 @@ export function nextSending(
   return first?.isSilent && sendsLately >= SILENT_PER_MINUTE ? undefined : first;
 }
 
-/** The sort key of a step: pages first, then other steps that notify, then silent ones, each the oldest first. */
+/** The sort key of a step: first pages, then other steps that notify, then silent steps. In each group, oldest first. */
 function orderOf({ incident, isSilent, after }: Sending): number {
   if (isSilent) return after.sentMs;
   return incident.openedMs - (after.stage === 2 ? 2 : 1) * Number.MAX_SAFE_INTEGER;
@@ -146,12 +150,12 @@ function sendingOf(
   };
 }
 
-/** Whether the message may be edited again. Absolute difference, since the last send lies in the future after a clock step. */
+/** Whether the message may be edited again. The absolute difference counts: after a clock step, `sentMs` may be ahead. */
 function isEditable({ sentMs }: Delivered, { nowMs, editEveryMs = EDIT_EVERY_MS }: Pace): boolean {
   return Math.abs(nowMs - sentMs) >= editEveryMs;
 }
 
-/** Digest of the fields that justify an edit, without texts: they contain ages, so each check would cause an edit. */
+/** A digest of the fields whose changes justify an edit: not the texts, whose ages would cause an edit at each check. */
 function digestOf(incident: Incident, book: Book): string {
   const { isOpen, level, messages, chats, letters, acts, under, occurrences, occurrencesMore, parts, waiting } =
     incident;

@@ -3,7 +3,7 @@ import { createBookStore } from './book-store.ts';
 import type { ActName } from './causes/words.ts';
 import { endIncident, type Incident, incidentOf, type NotedAct, openingOf } from './incident.ts';
 
-/** Other processes write the book every second or two. */
+/** How often to try. Other processes write the book every second or two, and a write of theirs makes a try fail. */
 const TRIES_MAX = 50;
 
 /** Reads the incident of an opening; `undefined` if the incident was removed or has a newer opening. */
@@ -15,7 +15,7 @@ export async function readOpening(redis: RedisClient, opening: string): Promise<
 /**
  * Stores an operator's action in its incident, so that the message about the incident shows the action. `close` also ends
  * the incident. Does nothing if the incident was removed or has a newer opening.
- * Contract: rejects when Redis cannot be reached.
+ * Contract: rejects when Redis cannot be reached, or if other processes write the book all the time.
  */
 export async function noteAct(
   redis: RedisClient,
@@ -30,7 +30,7 @@ export async function noteAct(
     const before = storedBook.book.get(id);
     if (before === undefined || openingOf(before) !== openingOf(incident)) return;
     const previous = before.acts?.[name];
-    // A retry of the same press keeps the first time.
+    // If the same press of a button is handled again, the action keeps its first time.
     const atMs = previous?.entry !== undefined && previous.entry === note.entry ? previous.atMs : note.atMs;
     const withNote = { ...before, acts: { ...before.acts, [name]: { ...note, atMs } } };
     const after = name === 'close' && before.isOpen ? endIncident(withNote, note.atMs) : withNote;

@@ -13,19 +13,19 @@ import type { Webhook } from './webhook.ts';
 
 export type Trouble = ReturnType<typeof watchFor>;
 
-/** Channels and settings for reports of one process's trouble. */
+/** The channels and settings with which a process reports its own trouble to the operator. */
 interface Reporting {
   channels: readonly Pick<AlertChannel, 'send'>[];
   webhook?: Webhook | undefined;
   log: Logger;
-  /** How long trouble lasts before the operator is notified. */
+  /** How long trouble must last before the operator is notified. */
   afterMs: number;
   now?: () => number;
-  /** Link targets for the message. */
+  /** The link targets and the installation's name for the message; default: none. */
   around?: Surroundings;
 }
 
-/** Creates the reporters of trouble that this process sends to the channels itself: of Redis, and of its watchdog. */
+/** Creates two reporters, of trouble with Redis and of a failing watchdog. Both work without the book of incidents. */
 export function watchTroubles(
   { settings, log, limits }: Pick<Root, 'settings' | 'log'> & { limits: Limits },
   { chatId, telegram, webhook }: Channels,
@@ -35,35 +35,36 @@ export function watchTroubles(
   return { redis: watchRedis(reporting), watch: watchWatchdog(reporting) };
 }
 
-/** Reports writes of this process that fail. */
+/** Creates the reporter of a Redis that does not answer or takes no writes. */
 export function watchRedis(reporting: Reporting) {
   return watchFor(reporting, { name: 'redis-writes', textOf: redisTroubleText, ...ALERT_WORDS.redisWrites });
 }
 
-/** Reports a failing watchdog of this process. The watchdog itself can alert only through the book of incidents. */
+/** Creates the reporter of this process's watchdog, which cannot alert through the book of incidents while it fails. */
 function watchWatchdog(reporting: Reporting) {
   return watchFor(reporting, { name: 'watcher', textOf: watchdogTroubleText, ...ALERT_WORDS.watchdog });
 }
 
 interface Words {
-  /** Also the name of its section of the runbook. */
+  /** The name of the trouble, and of the runbook's section about it. */
   name: string;
   title: string;
   textOf(error: unknown, since: string): string;
-  /** Text for the end of the trouble. */
+  /** Text that reports the end of the trouble. */
   over: string;
 }
 
 /**
- * Notifies the operator without Redis and the book of incidents: once when the trouble has lasted `afterMs`, and once at
- * its end. Each process reports for itself, since without Redis the processes cannot agree.
+ * Creates a reporter that needs neither Redis nor the book of incidents. It notifies the operator when trouble has lasted
+ * `afterMs` and, if it did so, again when the trouble ends. Each process reports for itself, because the processes cannot
+ * agree without Redis.
  *
- * Contract: `worked` and `failed` return at once and never throw. The next call of either retries a failed send.
+ * Contract: `worked` and `failed` return at once and never throw. Each call of either also retries the sends that failed.
  */
 function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
   const { channels, webhook, log, afterMs, now = Date.now, around = {} } = reporting;
   let sinceMs: number | undefined;
-  /** The newest error with a known cause; without one, the newest error. */
+  /** The newest error whose cause `refusalOf` knows; until there is one, the newest error. */
   let reason: unknown;
   let isNotified = false;
   const send = createOutbox([
@@ -77,9 +78,9 @@ function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
     send(message);
   };
   return {
-    /** Since when nothing works, in ms since the epoch; `undefined` while all is well. */
+    /** When the present trouble began, in ms since the epoch; `undefined` while there is none. */
     sinceMs: () => sinceMs,
-    /** The present trouble, once the operator was notified of it. */
+    /** The present trouble; `undefined` if there is none, or if the operator has not been notified yet. */
     current: () => {
       if (!isNotified || sinceMs === undefined) return undefined;
       const text = textSince(sinceMs);
@@ -108,7 +109,7 @@ function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
   };
 }
 
-/** Sends each message on every channel, in order. A failed send delays only its own channel. */
+/** Creates a function that queues a message for every channel. Each channel sends its queue until a send fails. */
 function createOutbox(channels: readonly ((message: AlertMessage) => Promise<SendResult>)[]) {
   const routes = channels.map((channel) => ({ channel, unsent: [] as AlertMessage[], isSending: false }));
   const sendAll = async (route: (typeof routes)[number]): Promise<void> => {
@@ -128,7 +129,7 @@ function createOutbox(channels: readonly ((message: AlertMessage) => Promise<Sen
   };
 }
 
-/** The shards that refuse writes, in words; empty if all of them do. Pure. */
+/** The shards that refuse writes, in words; empty if every shard refuses. Pure. */
 export function refusingShards({ refusing, shards }: RefusedWritesError): string {
   return refusing.length === shards ? '' : ` on ${refusing.length} of ${shards} shards (${refusing.join(', ')})`;
 }

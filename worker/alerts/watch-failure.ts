@@ -1,6 +1,6 @@
 import { refusalOf } from '../../shared/redis/server-state.ts';
 
-/** Names of errors that come from bad data or from a bug. */
+/** Names of errors that may come from bad data or a bug, instead of an unreachable Redis. */
 const DATA_ERRORS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
 /** Replies of a working Redis to a bad command, or to bad data. */
 const REPLY_TO_BAD_COMMAND = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
@@ -11,14 +11,14 @@ export function isAboutData(error: unknown): boolean {
   return refusalOf(error) === undefined && (error.name !== 'ReplyError' || REPLY_TO_BAD_COMMAND.test(error.message));
 }
 
-/** A failed part of the watch. While it fails, the incidents that it checks neither open nor end. */
+/** A failed part of the watch. While the rule of a cause fails, it neither opens nor ends incidents of this cause. */
 export interface WatchFailure {
-  /** The cause that goes unnoticed, or the name of the failed part. */
+  /** The cause whose rule fails, or the name of another failed part. */
   what: string;
   error: unknown;
 }
 
-/** Runs the step for each item. An item that throws is added to `failures`; the others still run. */
+/** Runs a step for each item. If the step throws, adds a failure to `failures` and goes on with the next item. */
 export function runEach<T>(
   all: Iterable<T>,
   nameOf: (one: T) => string,
@@ -35,8 +35,8 @@ export function runEach<T>(
 }
 
 /**
- * Awaits several reads. Bad data in one part makes only that part's property throw when it is used. Rejects when Redis
- * cannot be reached.
+ * Awaits several reads. If a read fails because of bad data or a bug, only its property of the result throws, when it is
+ * used. Rejects with any other error, e.g. when Redis cannot be reached.
  */
 export async function readParts<T extends object>(parts: { [Part in keyof T]: Promise<T[Part]> }): Promise<T> {
   const names = Object.keys(parts) as (keyof T)[];

@@ -1,10 +1,10 @@
 import type { SendResult } from './channel.ts';
 
 /**
- * A second channel: a service that accepts `{"text": …}`, such as Slack, Mattermost or Discord.
+ * A second channel for alerts: a service that accepts `{"text": …}`, such as Slack, Mattermost or Discord.
  *
  * Contract: `send` never throws, and ends within 10 seconds. A send with an unknown result counts as failed, so a message
- * may come twice. After a failure, sends fail at once until the wait is over.
+ * may arrive twice. After a failure, further sends fail at once until a wait has passed.
  */
 export interface Webhook {
   send(text: string): Promise<SendResult>;
@@ -17,7 +17,7 @@ const WAIT_MS_MAX = 300_000;
 /** Upper limit for the wait in the response header `retry-after`. */
 const RETRY_AFTER_MS_MAX = 900_000;
 
-/** The channel to `ALERT_WEBHOOK_URL`. `retryMs` is the first wait after a failure; waits double up to five minutes. */
+/** The channel to `ALERT_WEBHOOK_URL`. The wait after a failure is `retryMs` at first, and doubles up to five minutes. */
 export function webhookChannel(url: string, retryMs: number): Webhook {
   let failure: { result: SendFailure; tries: number; retryAtMs: number } | undefined;
   return {
@@ -61,7 +61,7 @@ export async function postJson(url: string, body: unknown, stopping?: AbortSigna
   }
 }
 
-/** Whether a response is a web page, e.g. a proxy's login page with status 200. The body decides: Slack labels plain `ok` as HTML. */
+/** Whether a response is a web page, e.g. a login page with status 200. Ignores the type: Slack labels plain `ok` as HTML. */
 async function isWebPage(response: Response): Promise<boolean> {
   const reader = response.body?.getReader();
   const first = await reader?.read();

@@ -6,7 +6,7 @@ import type { ReportSource } from '../report/report.ts';
 
 /** The installation in which an operator's action runs. */
 export interface Place extends ReportSource {
-  /** Receives a line about each dead letter of an action on many. */
+  /** Receives a line about each dead letter that an action handles. */
   onPart?: (line: string) => void;
   reach?: ReachFailpoint;
 }
@@ -17,22 +17,22 @@ export interface Subject {
   id: string;
   /** Its name at the beginning of a sentence, such as "Chat 1007". */
   title: string;
-  /** The number of dead letters or chats, for a subject of many. */
+  /** The number of dead letters or chats, for a subject that consists of several. */
   count?: number;
 }
 
 /** The operator, and the reason for the action. */
 interface Actor extends Attribution {
-  /** The message that requests the action. If this message runs again after a crash, the action is the same. */
+  /** The entry of the message that requests the action, if any. If the message is handled again, the action is a repeat. */
   entry?: EntryId;
 }
 
-/** One run of an action. `isRepeat`: a crash cut an earlier run of the same action, which may have changed everything. */
+/** One run of an action. `isRepeat`: a crash cut an earlier run of the same action, which may have done everything already. */
 export type Run = Actor & { isRepeat: boolean };
 
 /** The result of an action. */
 export interface Result {
-  /** For `--json`. */
+  /** The kind of result, for `--json`. */
   kind: string;
   /** `done`: something changed; `none`: no change was necessary; `failed`: the action is impossible. */
   effect: 'done' | 'none' | 'failed';
@@ -40,7 +40,7 @@ export interface Result {
   text: string;
   /** Further fields of `--json`. */
   details?: Readonly<Record<string, unknown>>;
-  /** After a pause or a resume: the chats of the pauses in force. */
+  /** After a pause or a resume: the chats of those pauses in force that concern the subject; `*` stands for every chat. */
   remainingPauses?: readonly string[];
 }
 
@@ -50,9 +50,9 @@ export interface Act<S extends Subject = Subject> {
   action: OperatorAction;
   /** A verb, for questions and buttons. */
   label: string;
-  /** Finds a subject by its name. Throws `UnknownNameError`. Absent if the subject has no name. */
+  /** Finds a subject by its name. Throws `UnknownNameError`. Absent if only the caller can supply the subject. */
   find?(at: Place, name: string): Promise<S>;
-  /** The warning in the question before the action. Without a warning, the action needs no question. */
+  /** The warning in the question before the action; `undefined` if the action needs no question. */
   warningFor?(at: Place, subject: S): undefined | string | Promise<string | undefined>;
   /** Changes the subject. Contract: idempotent; if a run is cut, the next one completes it. */
   apply(at: Place, subject: S, run: Run): Promise<Result>;
@@ -62,7 +62,7 @@ export interface Act<S extends Subject = Subject> {
 export async function runAct<S extends Subject>(at: Place, act: Act<S>, subject: S, actor: Actor): Promise<Result> {
   const { entry } = actor;
   const earlierRun = entry === undefined ? undefined : await actionOf(at.redis, entry);
-  // With the count of the run that was cut, which may have put some of the letters back.
+  // Use the count of the earlier run, which may have replayed some of the letters before it was cut.
   const subjectOfRun = earlierRun?.count === undefined ? subject : { ...subject, count: earlierRun.count };
   if (earlierRun === undefined)
     await recordAction(at.redis, act.action, subject.id, { ...actor, count: subject.count });
@@ -72,7 +72,7 @@ export async function runAct<S extends Subject>(at: Place, act: Act<S>, subject:
   return result;
 }
 
-/** Finds the subject of an action by its name. Throws `UnknownNameError` with a message for the operator. */
+/** Finds the subject of an action by its name. Throws `UnknownNameError`, whose message is for the operator. */
 export async function findFor(at: Place, act: Act, name: string): Promise<Subject> {
   if (act.find === undefined) throw new UnknownNameError(`"${act.label}" cannot be done here.`);
   return act.find(at, name);

@@ -12,7 +12,7 @@ import { forget, importRecords, reset } from './sessions.ts';
 
 export type IncidentSubject = Subject & { incident: Incident };
 
-/** Ends an incident. Its failed messages stay dead letters, but no longer count as open. */
+/** Ends an incident. If its cause can have dead letters, all present ones no longer count as open, but stay stored. */
 const close: Act<IncidentSubject> = {
   action: 'close',
   label: 'Close',

@@ -12,7 +12,7 @@ import { inWords } from '../report/words.ts';
 import type { Act, Result, Subject } from './act.ts';
 import { type ChatSubject, everyChat, findChat, keysFor } from './subjects.ts';
 
-/** Pauses a chat, or every chat. Running messages end normally, and no other message begins. An earlier pause stays. */
+/** Pauses a chat, or every chat. Running messages end normally, and no other message begins. An earlier pause is unchanged. */
 export const pause: Act<ChatSubject> = {
   action: 'pause',
   label: 'Pause',
@@ -57,7 +57,7 @@ export const resume: Act<ChatSubject> = {
 
 const CHATS_NAMED = 20;
 
-/** Ends all pauses, also of single chats, that began until a time. The subject's name is this time, in ms since the epoch. */
+/** Ends all pauses, also of single chats, that began by the time that is the subject's name, in ms since the epoch. */
 export const resumeAll: Act<Subject & { count: number; chats: readonly Pause['chat'][] }> = {
   action: 'resume',
   label: 'Resume',
@@ -73,7 +73,7 @@ export const resumeAll: Act<Subject & { count: number; chats: readonly Pause['ch
   },
 };
 
-/** Cancels all messages of a chat with a `/stop` message, which enters the lane like one of the user. */
+/** Cancels the waiting messages of a chat, if any, with a `/stop` that enters the lane like a message of the user. */
 export async function cancelChat(at: ReportSource, chat: ChatKey, title: string): Promise<Result> {
   const [keys = keysOf(0)] = keysFor(at, chat);
   const message = encodeMessage(await stopFor(at, keys, chat));
@@ -88,7 +88,7 @@ export async function cancelChat(at: ReportSource, chat: ChatKey, title: string)
   return { kind, effect: effect[kind], text: `${title} ${words[kind]}` };
 }
 
-/** Allows a person or a group, in force within a second. `isSet`: whether `TELEGRAM_ALLOWED_IDS` has the id. */
+/** Allows a person or a group; this takes effect within a second. `isSet`: whether `TELEGRAM_ALLOWED_IDS` contains the id. */
 export const allow: Act<Subject & { isSet: boolean }> = {
   action: 'allow',
   label: 'Allow',
@@ -102,7 +102,7 @@ export const allow: Act<Subject & { isSet: boolean }> = {
   },
 };
 
-/** Undoes an `allow`. */
+/** Removes a person or a group that `allow` has added. An id in `TELEGRAM_ALLOWED_IDS` stays allowed. */
 export const disallow: typeof allow = {
   action: 'disallow',
   label: 'Remove',
@@ -133,7 +133,10 @@ async function sinceWhen(at: ReportSource, chat: Pause['chat']): Promise<string>
   return `, ${ago} ago by ${pause.by}${pause.why === '' ? '' : `: ${pause.why}`}`;
 }
 
-/** A `/stop` from the sender of the first waiting message, so that the reply is in this person's language. */
+/**
+ * A `/stop` from the sender of the first waiting message, so that the reply is in this person's language. If that message
+ * cannot be read, the `/stop` is from the chat itself.
+ */
 async function stopFor({ redis }: ReportSource, keys: Keys, chat: ChatKey): Promise<InboundMessage> {
   const head = await readHead(redis, keys, chat);
   const first = decodeMessage(head === undefined ? undefined : await storedMessage(redis, keys, head));

@@ -19,7 +19,10 @@ const REPLAY_TEXTS: Readonly<Record<Replayed[0], string>> = {
 
 const TIME_SPAN = /^(\d{1,15})\.\.(\d{1,15})$/;
 
-/** Puts dead letters back. The name `0..1700000000000` selects the messages that failed in this time span, in ms. */
+/**
+ * Replays one dead letter, or the letters of all messages that failed in a time span, whose name is like `0..1700000000000`
+ * (in ms since the epoch).
+ */
 export const replay: Act<LetterSubject | LettersSubject> = {
   action: 'replay',
   label: 'Replay',
@@ -35,7 +38,7 @@ export const replay: Act<LetterSubject | LettersSubject> = {
   apply: (at, subject) => ('letter' in subject ? putBack(at, subject.letter, subject.title) : replayAll(at, subject)),
 };
 
-/** Puts back messages with finished answers. Delivering these needs no call to the endpoint, hence no warning about it. */
+/** Replays messages with finished answers. Their delivery needs no call to the endpoint, so no warning about it is due. */
 export const deliver: typeof replay = {
   ...replay,
   label: 'Deliver',
@@ -57,7 +60,7 @@ export const purge: Act<LetterSubject | LettersSubject> = {
   async apply({ redis, onPart }, subject) {
     const ids: string[] = [];
     for (const letter of 'letter' in subject ? [subject.letter] : subject.letters) {
-      // Skip a letter that another operator has put back or removed.
+      // Skip a letter that another operator has replayed or removed.
       if (!(await removeLetter(redis, letter))) continue;
       ids.push(letter.name);
       const { chat = 'no chat', reason } = letter.record;
@@ -70,7 +73,7 @@ export const purge: Act<LetterSubject | LettersSubject> = {
   },
 };
 
-/** Puts a dead letter back, with all pieces of its message. */
+/** Replays a dead letter, together with the letters of messages that were merged with its message. */
 export async function putBack(
   { redis }: ReportSource,
   { keys, id, name }: Pick<DeadLetter, 'keys' | 'id' | 'name'>,
@@ -83,12 +86,12 @@ export async function putBack(
   return { kind, effect, text: `${title} ${REPLAY_TEXTS[kind]}${entry && ` as ${entry}`}`, details };
 }
 
-/** Puts many messages back, each in one step: if the run is cut, each message is back once or not at all. */
+/** Replays many messages, each in one step. If the run is cut, each message has been replayed once or not at all. */
 async function replayAll(at: Place, { letters, count }: LettersSubject): Promise<Result> {
   const run = bindReplay(at.redis);
   const ids: string[] = [];
   let chatless = 0;
-  // All pieces of a message go back together, since a single piece would get its own answer.
+  // Messages that were merged are replayed together, because a single one would get an answer of its own.
   for (const pieces of Map.groupBy(letters, messageKeyOf).values()) {
     const { keys } = pieces[0] as DeadLetter;
     const [kind, entry] = await run.together(
@@ -100,18 +103,18 @@ async function replayAll(at: Place, { letters, count }: LettersSubject): Promise
     if (kind === 'chatless') chatless += pieces.length;
   }
   const details = { replayed: ids.length, chatless, ids };
-  // The letters missing from `count` were put back by an earlier run that was cut.
+  // An earlier run, which was cut, has replayed the letters that `count` includes and `letters` does not.
   const doneCount = count - letters.length + ids.length;
   const text = count === 0 ? 'Nothing to replay' : `Replayed ${doneCount} of ${count}`;
   return { kind: 'replayed', effect: doneCount > 0 ? 'done' : 'none', text, details };
 }
 
-/** A key of the message, the same for all its pieces. */
+/** A key that is the same for a message and for all messages merged into it. */
 function messageKeyOf({ keys, record, entry, id }: DeadLetter): string {
   return `${keys.dead} ${record.into ?? (entry || id)}`;
 }
 
-/** The warning that messages may fail again; `undefined` unless the endpoint still fails. */
+/** The warning that messages may fail again; `undefined` if the endpoint does not fail now. */
 async function endpointWarning({ redis }: ReportSource): Promise<string | undefined> {
   const { failing } = await readProvider(redis, keysOf(0));
   const consequence = 'If a message fails again, its user is notified again.';

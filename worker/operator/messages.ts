@@ -22,7 +22,7 @@ const CANCEL_TEXTS = {
 
 const EFFECTS: Partial<Record<Cancelled, Result['effect']>> = { cancelled: 'done', repeated: 'none' };
 
-/** Cancels one message, or all messages of a chat. An answer in delivery stays. */
+/** Cancels one message, or all messages of a chat. An answer that is being delivered is not cancelled. */
 export const cancel: Act<MessageSubject | ChatSubject> = {
   action: 'cancel',
   label: 'Cancel',
@@ -37,7 +37,7 @@ export const cancel: Act<MessageSubject | ChatSubject> = {
     const { keys, entry } = subject.name;
     const mark = await markCancelled(at.redis, keys, entry, BY_OPERATOR);
     const isCancelled = mark === 'cancelled' || mark === 'repeated';
-    // Without this step, e.g. after a crash, the message ends when its delay is over.
+    // If a crash prevents this step, the message ends when its delay is over.
     if (isCancelled) await endDelays(at, [keys], entry);
     const kind = isRepeat && isCancelled ? 'cancelled' : mark;
     const { [kind]: effect = 'failed' } = EFFECTS;
@@ -45,7 +45,7 @@ export const cancel: Act<MessageSubject | ChatSubject> = {
   },
 };
 
-/** Retries a delayed message now, or puts the dead letter of a failed message back. */
+/** Retries a delayed message now, or replays the dead letter of a failed message. Does nothing to any other message. */
 export const retry: Act<MessageSubject> = {
   action: 'retry',
   label: 'Try again',
@@ -85,7 +85,7 @@ export const promote: Act = {
 
 export type ProbeSubject = Subject & { ask: () => ReturnType<Model['send']> };
 
-/** Asks the endpoint for a word. If it answers, retries all delayed messages. */
+/** Asks the endpoint for a word. If the endpoint answers, retries all delayed messages. */
 export const probe: Act<ProbeSubject> = {
   action: 'retry',
   label: 'Try again',
@@ -102,7 +102,7 @@ export const probe: Act<ProbeSubject> = {
   },
 };
 
-/** Ends the delay of one message, or all delays of the shards; returns the number of the latter. Idempotent. */
+/** Ends the delay of one message (returns 0), or all delays of the shards (returns their number). Idempotent. */
 async function endDelays({ redis }: ReportSource, shards: readonly Keys[], entry?: EntryId): Promise<number> {
   let count = 0;
   for (const keys of shards) {

@@ -34,8 +34,8 @@ export const importRecords: Act<StoredChat & { records: LogRecord[]; onProgress:
 };
 
 /**
- * Erases all data of a chat, as `/forget` does, with or without a running gateway. Erases nothing while messages of the
- * chat wait. If a run is cut, the next one erases the rest.
+ * Erases all data of a chat, as `/forget` does, with or without a running gateway. Does not begin while the chat has
+ * unanswered messages. If a run is cut, or a message arrives meanwhile, the next run erases the rest.
  */
 export const forget: Act<StoredChat & { archive: Pick<ChatArchive, 'erase'> }> = {
   action: 'forget',

@@ -13,7 +13,7 @@ export type ChatSubject = Subject & { chat: ChatKey | typeof EVERY_CHAT };
 export type MessageSubject = Subject & { name: MessageName; report: MessageReport };
 /** One dead letter. */
 export type LetterSubject = Subject & { letter: DeadLetter };
-/** Dead letters of many messages, oldest first. */
+/** The dead letters that match a filter, oldest first in each shard. `isEvery`: the filter has no start and no chat. */
 export type LettersSubject = Subject & { count: number; letters: readonly DeadLetter[]; isEvery: boolean };
 
 export const everyChat = { id: EVERY_CHAT, title: 'Every chat', chat: EVERY_CHAT } as const satisfies ChatSubject;
@@ -32,7 +32,7 @@ export function keysFor({ shards }: ReportSource, chat: ChatSubject['chat']) {
   return [keysOf(shardOf(parseChatKey(chat)?.chatId ?? 0, shards))];
 }
 
-/** Finds a message by entry, trace or dead letter. Throws `UnknownNameError`. */
+/** Finds a message by entry, trace or dead letter. Throws `UnknownNameError` if there is none, or more than one. */
 export async function findMessage(at: ReportSource, text: string): Promise<MessageSubject> {
   const name = await resolveMessage(at, text);
   const report = await readMessage(at, name);

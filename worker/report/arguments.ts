@@ -42,15 +42,15 @@ export const ARGUMENTS = {
 
 export type Kind = keyof typeof ARGUMENTS;
 
-/** The kinds of a verb's arguments, in order. `?` marks an optional one. */
+/** The kinds of a verb's arguments, in the order of the arguments. `?` marks an optional one. */
 export type Kinds = readonly (Kind | `${Kind}?`)[];
 
-/** An option: a flag without `as`, otherwise an option with a value. `min` and `max` make the value a number. */
+/** An option: a flag without `as`, otherwise an option with a value. With `min`, the value must be a whole number. */
 export interface Option {
   as?: string;
   min?: number;
   max?: number;
-  /** Checks a value that is not a number; returns a text about its problem. */
+  /** Checks a value that need not be a number; returns a text about its problem, or `undefined` if it has none. */
   problem?: (value: string) => string | undefined;
 }
 
@@ -58,7 +58,7 @@ export function kindOf(kind: Kinds[number] | undefined): Kind {
   return (kind ?? 'file').replace('?', '') as Kind;
 }
 
-/** Returns a text about the first invalid argument; an empty text if there are too few or too many. Pure. */
+/** A text about the first invalid argument, empty if there are too few or too many; `undefined` if all are valid. Pure. */
 export function wordsProblem(kinds: Kinds, words: readonly string[]): string | undefined {
   const requiredCount = kinds.filter((kind) => !kind.endsWith('?')).length;
   if (words.length < requiredCount || words.length > kinds.length) return '';
@@ -69,7 +69,7 @@ export function wordsProblem(kinds: Kinds, words: readonly string[]): string | u
   return undefined;
 }
 
-/** Returns a text about an invalid value of an option. Pure. */
+/** A text about an invalid value of an option; `undefined` if the value is valid. Pure. */
 export function optionProblem(name: string, value: string, option: Option = {}): string | undefined {
   const { min, max = Number.POSITIVE_INFINITY, problem } = option;
   if (problem !== undefined) return problem(value);
@@ -79,7 +79,7 @@ export function optionProblem(name: string, value: string, option: Option = {}):
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3600_000, d: 24 * 3600_000 } as const;
 
-/** Parses a duration before now, such as `90m`, or an ISO time; `NaN` if invalid. */
+/** The time that a text names: a duration before now, such as `90m`, or an ISO time; `NaN` if it names none. */
 function sinceMsOf(text: string, nowMs: number): number {
   const [, number, unit] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
   if (number !== undefined) return nowMs - Number(number) * UNITS_MS[unit as keyof typeof UNITS_MS];

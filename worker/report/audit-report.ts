@@ -56,7 +56,7 @@ export const showCost: ReadReport = async (at, request) => {
   };
 };
 
-/** Adds up the last days of 24 hours each. */
+/** Adds up the figures of the last days, each of 24 hours, and reads the use of the budgets. */
 async function readAudit({ redis, shards, settings }: ReportContext, { options }: ReportRequest, daysDefault: number) {
   const days = Number(options.days ?? daysDefault);
   const prices = await loadPrices(settings.MODEL_PRICES_FILE).catch((error: Error) => {

@@ -38,7 +38,7 @@ import { money, pausedWords, thousands, whereOf } from './words.ts';
 type ChatReport = NonNullable<Awaited<ReturnType<typeof readChat>>>;
 
 const OUTCOMES_SHOWN = 10;
-/** The most records of the ledger to search. In a busy installation, the outcomes of a quiet chat lie far back. */
+/** The maximum number of records to search. In a busy installation, the outcomes of a quiet chat lie far back. */
 const RECORDS_SEARCHED_MAX = 50_000;
 
 /** Reads the state of a chat; `undefined` if Redis holds nothing about it. */

@@ -9,10 +9,10 @@ import { sum } from '../watch/snapshot.ts';
 import { type ReportSource, shardsOf } from './report.ts';
 
 const DEEPEST_SHOWN = 5;
-/** The most running turns to read. `JobCounts` has the number of all. */
+/** The maximum number of running turns to read. The report's `jobs.active` is the number of all. */
 const RUNNING_MAX = 50;
 
-/** Reads lanes, jobs, running turns and pauses. Leaves out `caller`, the message that requests the report. */
+/** Reads lanes, jobs, running turns, pauses and the oldest message, without `caller`, the message that asks for them. */
 export async function readInFlight(source: ReportSource, caller?: { entry: EntryId; lane: LaneKey }) {
   const { redis } = source;
   const all = await Promise.all(
@@ -54,7 +54,7 @@ function lanesOf(depths: LaneDepth[]) {
   const parked = depths.filter(({ isParked }) => isParked);
   return {
     count: depths.length,
-    // Lanes with more than the running message.
+    // The lanes in which messages wait behind the first one.
     waiting: depths.filter(({ messages }) => messages > 1).length,
     parked: parked.length,
     behindQuestions: sum(parked, ({ messages }) => messages - 1),
@@ -68,7 +68,7 @@ export async function readAllPauses(source: ReportSource): Promise<Pause[]> {
   return all.filter(({ chat }, at) => all.findIndex((other) => other.chat === chat) === at);
 }
 
-/** Reads a turn in flight. `sinceMs` is absent until its attempt has begun. */
+/** Reads a running turn; `undefined` if its message has ended. `sinceMs` is absent until the attempt has begun. */
 async function readRunningTurn(redis: RedisClient, keys: Keys, entry: EntryId) {
   const [message, turn] = await Promise.all([readInbound(redis, keys, entry), readTurn(redis, keys, entry)]);
   if (!message) return undefined;

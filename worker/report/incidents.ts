@@ -77,8 +77,8 @@ export const showIncident: ReadReport = async (at, { words: [name = ''] }) => {
 const WORST_FIRST: readonly Severity[] = ['page', 'attention', 'info'];
 
 /**
- * Reads all stored incidents, also those of other versions. Open ones come first, and among them root causes before
- * consequences, the worst first; otherwise the newest first.
+ * Reads all stored incidents, also those of other versions. Open ones come before ended ones, then root causes before
+ * consequences, then graver open ones before others, then newer before older ones.
  */
 export async function readIncidents({ redis }: ReportSource): Promise<IncidentReport[]> {
   const { book, unread } = await createBookStore(redis).read();
@@ -155,7 +155,7 @@ function namesOf({ chats, chatNames }: IncidentReport): Piece[] {
   return names.length > 0 && chats > chatNames.length ? [...names, ', …'] : names;
 }
 
-/** Actions that pause or resume the chats of an incident. */
+/** Actions that pause or resume the chats of an incident; none if it has many chats, or while every chat is paused. */
 function chatActions({ chats, chatNames }: IncidentReport, pauses: readonly Pause[]): Action[] {
   if (chats > CHATS_PAUSED_MAX) return [];
   const validChats = chatNames

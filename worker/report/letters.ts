@@ -83,7 +83,7 @@ export const showLetter: ReadReport = async (at, { words: [name = ''], content }
   };
 };
 
-/** The user's text in a stored message; the whole stored text if it is unreadable. Pure. */
+/** The user's text in a stored message; the whole stored text, if any, when the message is unreadable. Pure. */
 export function textOf(stored: string | undefined): string | undefined {
   const decoded = decodeMessage(stored);
   return decoded.ok ? decoded.value.content.text : stored;
@@ -105,13 +105,13 @@ function factsOf({ id, entry, record }: DeadLetter): Fact[] {
   ];
 }
 
-/** The JSON form of a dead letter. The age is at least 0, since Redis' clock makes the ids and may be ahead. */
+/** The JSON form of a dead letter. The age is at least 0, because the ids come from Redis' clock, which may be ahead. */
 function jsonOf({ name, id, record: about }: DeadLetter) {
   const ageSeconds = Math.max(0, Math.round((Date.now() - msOf(id)) / 1000));
   return { ...about, id: name, at: new Date(msOf(id)).toISOString(), ageSeconds };
 }
 
-/** The action that replays the dead letters of a time span, by default until now; no action if there are none. */
+/** The action that replays the dead letters of a time span, by default until now; empty if there are no such letters. */
 export async function replayAction(
   at: ReportSource,
   { sinceMs, untilMs, labelOf }: { sinceMs: number; untilMs?: number | undefined; labelOf: (count: number) => string },

@@ -14,7 +14,7 @@ import { findMatching, messageName, type ReportSource, shardsOf, UnknownName } f
 export type MessageLocation =
   /** Accepted, but not yet admitted to a lane. */
   | { at: 'stream' }
-  /** Behind other messages of its chat. `position` 1 is next; `behind` is the head of the lane. */
+  /** Behind other messages of its lane, as many as `position` says. `behind` is the head of the lane. */
   | { at: 'lane'; position: number; behind: EntryId }
   /** At the head of its lane; its job waits for a worker. */
   | { at: 'queue' }
@@ -59,12 +59,12 @@ export const TRACE_NAME = /^[\da-f]{32}$/;
 
 const NAME_CHARS = 40;
 const NAMES_CHARS = 300;
-/** The most records of the ledger to search: about a busy month. */
+/** The maximum number of records to search in a shard's ledger: about as many as a busy month has. */
 const RECORDS_SEARCHED_MAX = 2_000_000;
 
 /**
- * Finds messages by an entry id, a trace id, or the id of a dead letter. Returns several if more than one shard has the
- * same id.
+ * Finds the messages with an entry id, a trace id, or the id of a dead letter. Different shards may have the same entry id
+ * or letter id, so there may be several.
  */
 async function findMessages(source: ReportSource, text: string): Promise<MessageName[]> {
   if (TRACE_NAME.test(text)) return findByTrace(source, text);
@@ -101,7 +101,7 @@ async function entryIn({ redis }: ReportSource, keys: Keys, id: string): Promise
   return outcome?.entry;
 }
 
-/** Finds a message by its trace id: first among pending messages, then in the ledger, the newest first. */
+/** Finds a message by its trace id: in each shard, first among pending messages, then in the ledger, newest first. */
 async function findByTrace(source: ReportSource, traceId: string): Promise<MessageName[]> {
   for (const [shard, keys] of shardsOf(source).entries()) {
     const pending = await pendingOfTrace(source.redis, keys, traceId);

@@ -16,7 +16,7 @@ interface Trail {
   acceptedMs: number;
   inbound: InboundEntry | undefined;
   turn: TurnSummary | undefined;
-  /** Audit events of this message, in order. */
+  /** Audit events of this message, oldest first. */
   events: readonly StoredEvent[];
   /** Outcomes of messages of the same chat that this message waited for. */
   predecessors: readonly OutcomeRecord[];
@@ -80,7 +80,7 @@ function stepsWithoutTime({ crashes, toolRounds, parts }: TurnSummary): Step[] {
 }
 
 const SHOWN_MAX = 50;
-/** The most events to search, since calls of the model lie between the steps of recovery. */
+/** The maximum number of events to search in a shard. Events of model calls lie between the steps of recovery. */
 const EVENTS_SEARCHED_MAX = 5_000;
 
 /** The report `recoveries`: the newest steps of recovery, the newest first. */

@@ -40,7 +40,7 @@ export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys
   const turn = storedTurn && withAllPartsSent(storedTurn, outcome);
   const chat = inbound ? chatOf(inbound.lane) : outcome?.chat;
   if (chat === undefined) return undefined;
-  // A message did not wait for outcomes after its beginning, e.g. as a command that acts at once.
+  // Outcomes after the first attempt began did not delay the message, e.g. if it was a command that acts at once.
   const untilMs = turn?.firstBegunMs ?? outcome?.settledAtMs ?? Number.POSITIVE_INFINITY;
   const predecessors = ledger.others.filter((each) => each.chat === chat && each.settledAtMs <= untilMs);
   const acceptedMs = msOf(entry);
@@ -56,13 +56,13 @@ export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys
   };
 }
 
-/** Counts all parts as sent once the outcome says so: the settle step stores no mark for the last part. */
+/** Counts all parts as sent unless the outcome is `undeliverable`, because the settle step does not mark the last part. */
 function withAllPartsSent(turn: TurnSummary, outcome: OutcomeRecord | undefined): TurnSummary {
   if (turn.parts === undefined || outcome === undefined || outcome.outcome === 'undeliverable') return turn;
   return { ...turn, parts: { ...turn.parts, sent: turn.parts.total } };
 }
 
-/** Reads a message's outcome, and the outcomes of older messages of the shard that ended after it was accepted. */
+/** Reads a message's outcome, and the outcomes of older messages of the shard that ended while the message was pending. */
 async function readLedgerOf(redis: ReportSource['redis'], keys: Keys, entry: EntryId) {
   const others: OutcomeRecord[] = [];
   for await (const record of outcomesIn(redis, keys).since(msOf(entry))) {
@@ -72,10 +72,10 @@ async function readLedgerOf(redis: ReportSource['redis'], keys: Keys, entry: Ent
   return { others, outcome: undefined };
 }
 
-/** The most older messages to collect: about as many as all lanes of a shard hold. */
+/** The maximum number of older messages to collect: about as many as all lanes of a shard hold. */
 const OTHERS_MAX = 10_000;
 
-/** Reads the user's text of a message that is pending or has a dead letter. */
+/** Reads the user's text of a message that is pending or has a dead letter; `undefined` for any other. */
 async function readContent({ redis }: ReportSource, { keys, entry }: MessageName, letter: string | undefined) {
   const pending = await storedMessage(redis, keys, entry);
   return textOf(pending ?? (letter === undefined ? undefined : await fieldOfLetter(redis, keys, letter, 'message')));
@@ -122,7 +122,7 @@ function sectionsOf(report: MessageReport, template: string | undefined): Sectio
   ];
 }
 
-/** The possible actions by name, the likeliest first. `shard` is a prefix of their targets, or empty. Pure. */
+/** The possible actions by name, the likeliest first. `shard` is the prefix of their targets, such as `1/`, or empty. Pure. */
 function actionsOf({ entry, chat, letter, place, pause }: MessageReport, shard: string): Record<string, Action> {
   const target = `${shard}${entry}`;
   const [cancel, retry] = [`cancel ${entry}`, `retry ${entry}`];

@@ -51,7 +51,10 @@ export function ordersSection(title: string, of: string, orders: readonly Order[
   return listSection(title, { table: { columns: [of, 'Since', 'By', 'Reason'], rows }, more });
 }
 
-/** The action that pauses or resumes every chat. Only pages have the button to pause, since they ask for confirmation. */
+/**
+ * The action that resumes every chat if all are paused, and otherwise pauses them. Pausing is only a button, on pages,
+ * because pages ask for confirmation.
+ */
 export function everyChatAction(pauses: readonly Pause[]): Action {
   const isPaused = pauses.some(({ chat }) => chat === EVERY_CHAT);
   return isPaused ? resumeAction(EVERY_CHAT) : { act: { verb: 'pause', target: EVERY_CHAT, label: 'Pause all' } };

@@ -3,10 +3,10 @@ import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
 import { sum } from '../watch/snapshot.ts';
 import { type ReportSource, shardsOf } from './report.ts';
 
-/** The present proof over all shards that no message was lost. */
+/** The counts of all shards, which prove that no message was lost if the counts of each shard add up. */
 export interface Proof extends Balance {
   isCounted: boolean;
-  /** Shards whose own numbers do not add up, so that one shard's surplus does not hide another's loss. */
+  /** The shards whose numbers do not add up. The totals may hide them, if one shard's surplus equals another's loss. */
   failedShards: number[];
 }
 
@@ -23,7 +23,7 @@ export async function readProof(source: ReportSource): Promise<Proof> {
   };
 }
 
-/** A text about numbers that do not add up; `undefined` if all do. Pure. */
+/** A text about shards whose numbers do not add up; `undefined` if there are none. Pure. */
 export function imbalanceOf({ unaccounted, failedShards }: Proof): string | undefined {
   if (failedShards.length === 0) return undefined;
   const shards = `(shard ${failedShards.join(', ')})`;

@@ -24,7 +24,7 @@ export type Piece =
   | Name
   /** A time, shown as its age, such as "3 min ago". */
   | { atMs: number }
-  /** The name of a dead letter, with its buttons on a page. */
+  /** The name of a dead letter. On a page, the renderer adds buttons for the letter. */
   | { letter: string }
   /** A link to a page outside the console. */
   | { href: string; text: string };
@@ -63,7 +63,7 @@ export interface Section {
   quote?: string;
   /** The number and the noun of entries beyond the visible ones. */
   more?: { count: number; noun: string };
-  /** Text instead of all the fields above, if there is nothing to show. */
+  /** Text to show below the title, in a section that has nothing else to show. */
   empty?: string;
 }
 
@@ -72,7 +72,7 @@ export interface Fact {
   name: string;
   value: Text;
   note?: Text;
-  /** Whether the part works; absent if the fact is no state. */
+  /** Whether the part that the fact describes works; absent if the fact is not a state. */
   tone?: 'good' | 'bad';
 }
 
@@ -120,7 +120,7 @@ export function compact<T>(...parts: readonly (T | false | undefined)[]): T[] {
   return parts.filter((part): part is T => part !== false && part !== undefined);
 }
 
-/** Finds the first `max` matching records, in order; default: all. */
+/** Finds the first `max` matching records, in the order of `records`; default: all. */
 export async function findMatching<T>(records: AsyncIterable<T>, isMatch: (record: T) => boolean, max?: number) {
   const found: T[] = [];
   for await (const record of records) {
@@ -152,7 +152,7 @@ export function pauseAction(chat: ChatKey, label = 'Pause'): Action {
   return { command: `pause ${chat}`, act: { verb: 'pause', target: chat, label } };
 }
 
-/** The source of a report. Contract of every report: it only reads; it rejects when Redis cannot be reached. */
+/** The source of a report. Contract: every report only reads, and rejects when Redis cannot be reached. */
 export interface ReportSource {
   redis: RedisClient;
   shards: number;
@@ -167,7 +167,7 @@ export interface ReportContext extends ReportSource {
 export interface ReportRequest {
   words: readonly string[];
   options: Readonly<Record<string, string | undefined>>;
-  /** Whether to show text that users wrote; absent if the reader did not ask for it. */
+  /** Whether to show users' text: false if the reader asked for it but may not see it; absent if the reader did not ask. */
   content?: boolean;
   /** The message that requests the report; counts leave it out. */
   caller?: { entry: EntryId; lane: LaneKey };
@@ -183,7 +183,7 @@ export interface ReportResult {
 
 export type ReadReport = (at: ReportContext, request: ReportRequest) => Promise<ReportResult>;
 
-/** The error that a name is unknown, or that it matches several things (`choices`). The message is for the operator. */
+/** The error that a name is unknown, or that it fits several things (see `choices`). The message is for the operator. */
 export class UnknownName extends UnknownNameError {
   readonly choices: readonly Name[];
   constructor(message: string, choices: readonly Name[] = []) {
@@ -195,7 +195,7 @@ export class UnknownName extends UnknownNameError {
 /** The error that a setting is unusable for a report. The message is for the operator. */
 export class UnusableSetting extends Error {}
 
-/** The keys of all shards, in order. */
+/** The keys of all shards, in the order of the shards' numbers. */
 export function shardsOf({ shards }: Pick<ReportSource, 'shards'>): Keys[] {
   return Array.from({ length: shards }, (_, shard) => keysOf(shard));
 }

@@ -8,9 +8,9 @@ export interface ReportRule {
   options?: Readonly<Record<string, Option>>;
   /** A line for the list of verbs and the beginning of the help. */
   summary: string;
-  /** The rest of the help. */
+  /** The help after `summary`. */
   about?: string;
-  /** The exit codes beside 2; default: 0. */
+  /** The exit codes in words, besides 2 for wrong usage or configuration; default: 0. */
   exits?: string;
   examples?: readonly string[];
   /** Path in the console; the arguments follow. */
@@ -21,7 +21,7 @@ export interface ReportRule {
   chatCommand?: { word: string; option?: string };
   /** Whether a terminal shows users' text without `--content`. */
   showsContent?: true;
-  /** Loads the reader alone, since loading the modules of all reports would take most of the time. */
+  /** Loads the reader. Loading the modules of all reports would take most of the time of a command. */
   read: () => Promise<ReadReport>;
 }
 

@@ -12,7 +12,7 @@ export interface Spending extends Required<Omit<Usage, 'passes'>> {
   dollars?: number;
 }
 
-/** The figures of a period. Its field names are stable, since machines read them. */
+/** The figures of a period. The names of the fields are stable, because machines read them. */
 export type RollUp = Awaited<ReturnType<typeof readRollUp>>;
 
 const TOP_CHATS = 10;
@@ -33,7 +33,7 @@ function noFigures() {
     delivery: {
       /** Telegram confirmed every part. */
       confirmed: 0,
-      /** Telegram did not confirm the repeat of a part. */
+      /** Telegram confirmed neither a part nor its repeat. */
       unsure: 0,
       /** The record has no proof: an earlier version wrote it, or the message had no parts. */
       unknown: 0,
@@ -52,7 +52,7 @@ function noFigures() {
       invalid: {} as Counts,
       tornRecords: 0,
     },
-    /** By purpose, then by model. The purpose `retry` stands for billed calls without a used answer. */
+    /** By purpose, then by model. The purpose `retry` stands for billed calls whose answer was not used. */
     tokens: {} as Record<string, Record<string, Spending>>,
     /** Calls without an answer, by reason; `billed` counts those that cost something. */
     failedCalls: { byReason: {} as Counts, billed: 0 },
@@ -73,7 +73,7 @@ interface Sums {
 
 /**
  * Adds up the ledger and the audit trail since a time. Ignores unknown events; counts unreadable and incomplete records.
- * Contract: as at `ReportSource`.
+ * Contract: only reads, and rejects when Redis cannot be reached.
  */
 export async function readRollUp({ redis, shards }: ReportSource, fromMs: number, prices?: Prices) {
   const sums: Sums = { figures: noFigures(), latencies: [], chats: new Map(), prices };
@@ -91,7 +91,7 @@ export async function readRollUp({ redis, shards }: ReportSource, fromMs: number
   }
   return {
     ...figures,
-    /** Time from Telegram's date of a message, in whole seconds, to its outcome; only of answered messages. */
+    /** Time from Telegram's date of a message (in whole seconds) to the message's outcome, for answered messages. */
     latencyMs: { answered: latencies.length, ...percentiles(latencies) },
     cost: costIn(figures.tokens),
     topChats: mostExpensive([...chats.values()]),
@@ -188,7 +188,7 @@ function count<Name extends string>(counts: { [Each in Name]?: number }, name: N
   counts[name] = (counts[name] ?? 0) + more;
 }
 
-/** Adds a record of the ledger to the proof of delivery. Ignores outcomes that deliver nothing. */
+/** Adds a record of the ledger to the proof of delivery. Ignores outcomes other than `answered` and `command`. */
 function addToProof(proof: Figures['delivery'], { entry, outcome, delivery }: OutcomeRecord): void {
   if (!DELIVERED.has(outcome)) return;
   const { parts = 0, confirmed = 0, unsure = 0 } = delivery ?? {};
@@ -222,7 +222,7 @@ function costIn(tokens: Figures['tokens']) {
   return { dollars, byPurpose, byModel, unpricedModels: [...modelsWithoutPrice].sort() };
 }
 
-/** Rounds to a millionth of a cent, since sums of fractions have meaningless trailing digits. */
+/** Rounds to a millionth of a cent, because sums of fractions have meaningless trailing digits. */
 function round(dollars: number): number {
   return Math.round(dollars * 1e8) / 1e8;
 }

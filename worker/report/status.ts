@@ -84,7 +84,7 @@ async function readStatus(at: ReportContext, caller: ReportRequest['caller']) {
     ...inFlight,
     receiving: {
       ...stateOf(telegramCheck(now)),
-      // The age of the last answer.
+      // The time since the last successful poll or check of the webhook.
       ageMs: answeredMs === undefined ? undefined : Math.max(0, nowMs - answeredMs),
       by: by === undefined ? undefined : `${hostAndPid(by).host}, process ${hostAndPid(by).pid}`,
     },
@@ -117,7 +117,7 @@ function connectionFacts(status: Status): Fact[] {
   ];
 }
 
-/** The limits of the rules, without a grace period for failures: an operator asks for the state of this moment. */
+/** The limits of the rules. Failing calls count at once, because the operator asks for the state of this moment. */
 function ruleLimits(settings: Settings) {
   const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = settings;
   const times = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0 };
@@ -132,7 +132,7 @@ const INCIDENTS_SHOWN = 8;
 function statusReport(status: Status): Report {
   const { atMs, allowed, budgets, incidents, pauses } = status;
   const open = incidents.filter(({ isOpen }) => isOpen);
-  // Only the first line of each: the verdict has the advice.
+  // Show only the first line of each incident, because the verdict has the advice.
   const items = incidentItems(open.slice(0, INCIDENTS_SHOWN), atMs).map(({ runbook: _, lines, ...item }) => ({
     ...item,
     lines: lines.slice(0, 1),

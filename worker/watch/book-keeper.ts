@@ -8,9 +8,9 @@ import { isAboutData, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { CheckResult } from './rules.ts';
 
 /**
- * Creates the function that enters queued alerts and the results of a check into the book, and logs each occurrence and
- * failure. If another process writes the book first, the next call enters the same again. Returns the present book, and
- * whether every part of the watch worked.
+ * Creates a function that enters queued alerts and the results of a check, if any, into the book. It logs each occurrence,
+ * and each failure once. If another process writes the book first, nothing is entered, and the next call tries again. The
+ * function returns the present book, and whether every part of the watch worked.
  */
 export function createBookKeeper(redis: RedisClient, store: BookStore, shards: number, log: Logger) {
   const loggedFailures = new Set<string>();
@@ -60,7 +60,7 @@ interface LetterCounts {
 
 const NOT_COUNTED: LetterCounts = { failures: [] };
 
-/** Counts the dead letters of each incident. Unreadable data becomes a failure, so that the rest can still be entered. */
+/** Counts the dead letters of each incident. Unreadable data becomes a failure, so that everything else can be entered. */
 async function countLetters(redis: RedisClient, shards: number, book: Book, nowMs: number): Promise<LetterCounts> {
   try {
     return { letters: await countLettersOf(redis, shards, book, nowMs), failures: [] };
@@ -70,7 +70,7 @@ async function countLetters(redis: RedisClient, shards: number, book: Book, nowM
   }
 }
 
-/** Reads the queued alerts of each shard. An unreadable shard becomes a failure and blocks no other shard. */
+/** Reads the queued alerts of each shard. A shard with unreadable data becomes a failure and blocks no other shard. */
 async function readAlerts(store: BookStore, shards: number, { cursors }: StoredBook) {
   const shardAlerts: ShardAlerts[] = [];
   const failures: WatchFailure[] = [];

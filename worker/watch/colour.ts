@@ -8,17 +8,20 @@ import { type Incident, QUIET_MS, REOPEN_MS } from '../alerts/incident.ts';
 
 /** One reason why the installation is not green. */
 export interface Trouble {
-  /** The section of the runbook: a cause of incidents, or trouble that only a check from outside the workers finds. */
+  /** The name of the runbook's section: a cause of incidents, or a trouble that is visible only from outside the workers. */
   cause: string;
-  /** `page` is red, `attention` is yellow. */
+  /** `page` makes the installation red, `attention` yellow. */
   severity: Exclude<Severity, 'info'>;
   text: string;
   todo: string;
-  /** The cause of another trouble that this one follows from. A consequence does not affect the colour. */
+  /** The cause of the trouble that led to this one, if any. A trouble with a cause does not affect the colour. */
   under?: string;
 }
 
-/** State of the installation. Red: users get no answers now. Yellow: an operator should look today. */
+/**
+ * The colour of the installation. Red: an operator must act now. Yellow: an operator should look today. Starting: there is
+ * no trouble, but a process has just started.
+ */
 export type Colour = 'green' | 'yellow' | 'red' | 'starting';
 
 /** The fields of an outcome that the colour depends on. */
@@ -39,37 +42,37 @@ export interface FlowState {
   openLetters: number;
 }
 
-/** The part of the state that only a check from outside the workers finds. */
+/** The part of the state that is visible only from outside the workers, e.g. that no worker is alive. */
 export interface ProcessState {
   workers: number;
   takesWrites: boolean;
-  /** A text about numbers of the ledger that do not add up. */
+  /** A text about shards whose numbers do not add up; `undefined` if all do. */
   imbalance: string | undefined;
   pauses: readonly Pause[];
   /** Whether a process has just started and may not have registered yet. */
   isStarting: boolean;
 }
 
-/** `mostFailed` examines this many of the newest messages, and needs this many failures among them. */
+/** `mostFailed` examines this many of the newest messages. At least `FAILED_MIN`, and more than half, must have failed. */
 const NEWEST = 10;
 const FAILED_MIN = 3;
 /** Outcomes of messages that the model answered. */
 const MODEL_ANSWERED: ReadonlySet<RecentOutcome['outcome']> = new Set(['answered', 'undeliverable']);
-/** A fact never ends, so it affects the colour only for a day. */
+/** A fact never ends, so it affects the colour only for this time after its last occurrence. */
 const FACT_MS = 24 * 3600_000;
-/** Causes whose end shows that the reason of earlier failures is gone. */
+/** Causes whose end shows that the reason for earlier failures is gone. */
 const FAILURE_CAUSES: ReadonlySet<string> = new Set(['provider', 'fixed-parts', 'telegram']);
 /** Causes that are normal at a start, until the first worker has registered and the first poll has succeeded. */
 const NORMAL_AT_START: ReadonlySet<string> = new Set(['worker', 'no-poll', 'no-delivery']);
-/** Consequences of the causes that only a check from outside the workers finds. */
+/** The consequences of each trouble that is visible only from outside the workers. */
 const OUTSIDE_CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
   worker: ['unanswered', 'idle', 'no-poll', 'no-delivery'],
   'redis-writes': ['unanswered', 'idle', 'no-poll', 'no-delivery', 'failed', 'dead-letters'],
 };
 
 /**
- * The present troubles, one for each cause: first root causes, the worst first, then their consequences. Empty when all is
- * well. Pure.
+ * The present troubles, at most one for each cause. Troubles that no other one explains come first, and within both groups
+ * those with severity `page`. Empty when all is well. Pure.
  */
 export function troublesOf(flow: FlowState, processes?: ProcessState): Trouble[] {
   const all = [
@@ -108,7 +111,7 @@ function withCause(trouble: Trouble, all: readonly Trouble[]): Trouble {
   return cause === undefined ? trouble : { ...trouble, under: cause.cause };
 }
 
-/** Whether a trouble has the severity of its row. A nearly full Redis, for example, causes nothing yet. */
+/** Whether a trouble has the full severity of its cause. A nearly full Redis, for example, does not, and causes nothing yet. */
 function isFullSeverity({ cause, severity }: Trouble): boolean {
   return rowOf(cause)?.severity === severity;
 }
@@ -119,7 +122,7 @@ function processTroubles({ workers, takesWrites, imbalance, pauses }: ProcessSta
   const troubles: Trouble[] = [];
   if (!takesWrites)
     troubles.push(red('redis-writes', 'Redis answers, but takes no writes.', 'See "npm run cli -- check".'));
-  // If Redis takes no writes, no worker can renew its sign of life.
+  // While Redis takes no writes, no worker can renew its heartbeat, so missing workers prove nothing.
   else if (workers === 0) troubles.push(red('worker', 'No worker process is alive.', 'Start the gateway.'));
   if (imbalance !== undefined) troubles.push(red('ledger', `${imbalance}.`, CAUSES.ledger.todo ?? ''));
   if (all) {
@@ -136,7 +139,10 @@ function troubleOf(of: { cause: string; level?: string | undefined }, severity: 
   return [{ cause, severity, text, todo }];
 }
 
-/** The present severity of an incident. A fact has its own for ten minutes, then `attention` for a day, then `info`. */
+/**
+ * The present severity of an incident: `info` once it has ended. An open fact has its severity for ten minutes after its
+ * last occurrence, then at most `attention` until a day has passed, then `info`.
+ */
 function severityNow(incident: FlowState['incidents'][number], nowMs: number): Severity {
   const { cause, isOpen, lastMs } = incident;
   const severity = severityOf(incident);
@@ -145,7 +151,7 @@ function severityNow(incident: FlowState['incidents'][number], nowMs: number): S
   return nowMs - lastMs <= FACT_MS ? 'attention' : 'info';
 }
 
-/** The trouble that failed messages are still unanswered, even after the end of their incident. */
+/** The trouble that failed messages are unanswered, even after their incident; empty if there are no such messages. */
 function openLetters({ openLetters: letters }: FlowState): Trouble[] {
   if (letters === 0) return [];
   const text = `${counted(letters, 'message')} failed and ${letters === 1 ? 'was' : 'were'} neither replayed nor closed.`;
@@ -153,8 +159,8 @@ function openLetters({ openLetters: letters }: FlowState): Trouble[] {
 }
 
 /**
- * The trouble that most of the newest messages failed. Failures more than an hour old, or from before the end of an
- * incident that explains them, do not count: without new messages they would be the newest for a day.
+ * The trouble that most of the newest messages failed, if they did. Failures more than an hour old, or from before the end
+ * of an incident that explains them, do not count, because without new messages they would stay the newest.
  */
 function mostFailed({ newest, incidents, nowMs }: FlowState): Trouble[] {
   const ends = incidents.flatMap(

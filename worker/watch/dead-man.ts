@@ -7,10 +7,10 @@ export type DeadMan = ReturnType<typeof createDeadMan>;
 const TIMEOUT_MS = 10_000;
 
 /**
- * Pings an outside service while all is well, with a `GET`. The service raises an alarm when the pings stop.
+ * Creates the dead-man's switch. It pings an outside service, with a `GET`; the service raises an alarm when the pings stop.
  *
- * Contract: `ping` returns at once and never throws. It sends at most one request per interval, also after a failure.
- * `stop` ends a request in flight. The URL is never logged: anyone who has it can keep the alarm silent.
+ * Contract: `ping` returns at once and never throws. It sends at most one request per interval, also after a failure. `stop`
+ * ends a request in flight. The URL is never logged, because anyone who has it can keep the alarm silent.
  */
 export function createDeadMan(url: string, { deadManEveryMs: everyMs }: Limits, log: Logger) {
   const stopping = new AbortController();
@@ -35,7 +35,7 @@ async function send(url: string, stopping: AbortSignal, log: Logger): Promise<vo
     await response.body?.cancel();
     if (!response.ok) log.debug({ status: response.status }, 'the dead-man ping was refused');
   } catch (error) {
-    // Without the error's message, which may quote the URL.
+    // Do not log the error's message, because it may quote the URL.
     const { name, cause } = error as { name?: string; cause?: { code?: unknown } };
     log.debug({ error: name, code: cause?.code }, 'the dead-man ping failed');
   }

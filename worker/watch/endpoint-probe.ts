@@ -12,29 +12,29 @@ import type { ProcessEnv } from '../shard-env.ts';
 
 /** The calls that a probe makes. */
 export interface ProbeCalls {
-  /** Its calls count against the budget of all chats, since an endpoint may bill even a refusal. */
+  /** The model to call. The calls count against the budget of all chats, because an endpoint may bill even a refusal. */
   model: Model;
   /** Asks whether the endpoint accepts the fixed parts. Contract: never rejects. */
   takesFixedParts(signal: AbortSignal): Promise<FixedPartsAnswer['kind']>;
 }
 
 const PROBE_EVERY_MS_MAX = 60_000;
-/** The interval grows with the age of the incident, by this share: after ten minutes it is a minute. */
+/** The interval between probes is this share of the incident's age, within limits: after ten minutes it is a minute. */
 const SHARE_OF_AGE = 0.1;
 
 /**
- * Probes the endpoint while an incident `provider` or `fixed-parts` is open, so that the incident can end before somebody
- * sends the next message. A call of a few tokens tests address, key, credit and model; `withProviderNotes` records its
- * result. Only a request with the fixed parts can test whether the endpoint accepts them, so `fixed-parts` gets that one.
- * One process of the installation probes at a time. If the process dies between the answer and the alert, the next probe
- * gets the same answer.
+ * Starts the service that probes the endpoint while an incident `provider` or `fixed-parts` is open, so that the incident
+ * can end before somebody sends the next message. For `provider`, a call of a few tokens tests the address, the key, the
+ * credit and the model, and `withProviderNotes` records the result. For `fixed-parts`, a request with the fixed parts shows
+ * whether the endpoint accepts them; if it does, an alert ends the incident. One process of the installation probes at a
+ * time. If it dies before it queues the alert, the next probe repeats the request.
  */
 export function startEndpointProbe(env: ProcessEnv, redis: RedisClient, calls: ProbeCalls, book: () => Book): Service {
   const { log, limits } = env;
   const { alertEveryMs: lookEveryMs, probeEveryMs } = limits;
   const keys = keysOf(0);
   const passes = createPasses(redis, keys);
-  /** When this process first saw such an incident, by its monotonic clock. */
+  /** When this process first saw the open incident, by its monotonic clock. */
   let sinceMs: number | undefined;
   return runLoop({
     name: 'endpoint probe',
@@ -42,11 +42,11 @@ export function startEndpointProbe(env: ProcessEnv, redis: RedisClient, calls: P
       const open = [...book().values()].filter(({ isOpen }) => isOpen);
       const areFixedPartsRefused = open.some(({ cause }) => cause === 'fixed-parts');
       const isOpen = areFixedPartsRefused || open.some(({ cause }) => cause === 'provider');
-      // The next incident starts with the shortest interval again.
+      // In the next incident, the interval between probes starts at its shortest again.
       if (!isOpen && sinceMs !== undefined) await passes.endEndpointPause();
       sinceMs = isOpen ? (sinceMs ?? performance.now()) : undefined;
       const lastsMs = performance.now() - (sinceMs ?? Number.POSITIVE_INFINITY);
-      // The failed call that opened the incident is very recent.
+      // It is too early: the failed call that opened the incident is very recent.
       if (lastsMs < probeEveryMs) return lookEveryMs;
       const paceMs = Math.max(probeEveryMs, Math.min(Math.round(lastsMs * SHARE_OF_AGE), PROBE_EVERY_MS_MAX));
       if ((await passes.takeEndpointProbe(paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;

@@ -16,7 +16,7 @@ import { createSnapshotReader, type ShardSnapshot, type Snapshot, sum } from './
 interface InstallationState {
   snapshot: Snapshot;
   laneSizes: readonly LaneSizes[];
-  /** The number of incidents whose newest stage a channel still lacks. */
+  /** The number of incidents whose newest stage some channel has not received. */
   incidentsToDeliver: number;
   workers: number;
 }
@@ -43,7 +43,7 @@ const READERS: Readonly<Partial<Record<MetricName, GaugeReader>>> = {
   [METRIC.workers]: ({ workers }) => workers,
 };
 const GAUGES = Object.keys(READERS) as MetricName[];
-/** How long a reading is reused, since an exporter and a scrape may ask at the same time. */
+/** How long a reading is reused, because an exporter and a scrape may ask at the same time. */
 const FRESH_MS = 1_000;
 
 /** Exports the state of the installation as gauges. Reads Redis only for an export or a scrape, at most once a second. */
@@ -71,10 +71,10 @@ export function startStateGauges({ settings, telemetry, log }: ProcessEnv, redis
   };
 }
 
-/** Reads the state of the installation. Rejects when Redis cannot be reached. */
+/** Creates a reader of the state of the installation, which rejects when Redis cannot be reached. */
 export function createStateReader(redis: RedisClient, shards: number): () => Promise<InstallationState> {
   const book = createBookStore(redis);
-  // 0 ms: every message without an answer counts as overdue.
+  // With 0 ms, every message without an outcome counts as overdue.
   const readSnapshot = createSnapshotReader(redis, shards, 0);
   const measure = createLaneMeasure(redis);
   return async () => {
@@ -113,7 +113,7 @@ function jobsOf(shards: readonly ShardSnapshot[]): GaugeReading[] {
   return Object.entries(counts).map(([state, value]) => ({ metric: METRIC.jobs, value, attributes: { state } }));
 }
 
-/** A gauge for each cause, also with 0 open incidents. A gauge that disappeared would keep its last value for minutes. */
+/** A gauge for each cause, also with 0 open incidents, because a gauge that disappears keeps its last value for minutes. */
 function incidentsOf(open: ReadonlySet<string>): GaugeReading[] {
   const causes = [...open].map((incident) => incident.split(':')[0]);
   return Object.keys(CAUSES).map((cause) => ({

@@ -8,8 +8,9 @@ import { deliveredOf } from '../alerts/next-sending.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /**
- * Creates the function that deletes the oldest dead letters of each shard above `lettersMax`, and logs each without its
- * content. Deletes nothing before the operator was notified of the full shard, or while no alert can be sent.
+ * Creates a function that deletes the oldest dead letters of each shard with more than `lettersMax`, and logs each letter
+ * without the user's text. It deletes nothing before the operator was notified that a shard is full, or while no alert can
+ * be sent.
  *
  * Contract: several processes may call the function at once, and repeat it. It rejects when Redis cannot be reached.
  */
@@ -28,7 +29,7 @@ export function createLetterCap(redis: RedisClient, lettersMax: number, log: Log
   };
 }
 
-/** Whether the operator was notified that a shard is full. A full shard has severity `page`, hence stage 2. */
+/** Whether the operator was notified that a shard is full. A full shard has severity `page`, hence stage 2 or higher. */
 function isNotified({ book, delivered }: Pick<StoredBook, 'book' | 'delivered'>): boolean {
   const incident = book.get('dead-letters');
   return incident?.isOpen === true && incident.level === LETTERS_FULL && deliveredOf(incident, delivered).stage >= 2;

@@ -20,8 +20,9 @@ const ANSWERS_EVERY_MS = 2_000;
 const FAILURES_EVERY_MS = 500;
 
 /**
- * Wraps a model so that its calls record, for the whole installation, whether the endpoint works. Even a refused request
- * proves that the endpoint is up. Contract: recording is best effort; it delays no call and never makes one fail.
+ * Wraps a model so that its calls record, for the whole installation, whether the endpoint works. A request that the
+ * endpoint refuses because of its content also proves that the endpoint works. Contract: recording is best effort; it delays
+ * no call and never makes one fail.
  */
 export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, log: Logger): Model {
   const record = bindProviderNote(redis, keys);
@@ -50,7 +51,7 @@ export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, 
   };
 }
 
-/** The trouble that a result proves; `''` if the endpoint answered, `undefined` if the result proves nothing about it. */
+/** The trouble that a result proves; `''` if the endpoint works, `undefined` if the result proves neither. */
 function troubleOf(result: ModelResult): ProviderTrouble | '' | undefined {
   if (result.ok) return '';
   const { reason } = result.failure;
@@ -60,8 +61,8 @@ function troubleOf(result: ModelResult): ProviderTrouble | '' | undefined {
 const RETRY_MS = 60_000;
 
 /**
- * Asks the endpoint at the start and a few times a day for the life cycle of each model in use, and stores the answers for
- * the watchdogs of all workers. If the endpoint cannot be reached or does not say, the stored values stay.
+ * Starts the service that asks the endpoint, at the start and then every `everyMs`, for the life cycle of each model in use.
+ * The answers are stored for the watchdogs of all workers. Without an answer, the stored life cycle of a model stays.
  */
 export function watchModelLives(ports: {
   redis: RedisClient;

@@ -14,18 +14,18 @@ export interface WatchdogView {
   snapshot(): Snapshot | undefined;
   /** The book of incidents as last read or written. */
   book(): Book;
-  /** Reporters of trouble outside the book: shards that take no writes, and a watchdog that fails although they do. */
+  /** Reporters of trouble outside the book: a shard takes no writes, or the watchdog fails although all shards do. */
   troubles: { redis: Trouble; watch: Trouble };
-  /** The shards that take no writes; `undefined` if there are none, or if the check itself failed. */
+  /** The shards that take no writes; `undefined` if there are none, or before the first round of the watchdog. */
   refusedWrites(): RefusedWritesError | undefined;
 }
 
 type Check = Awaited<ReturnType<ReadinessPart['check']>>;
 
 /**
- * The parts of `/readyz`: each dependency of the gateway with its state in words, and the installation's colour as in the
- * command `status`. Red is not ready, yellow is degraded. With `staysReady` red is only degraded: a load balancer in front
- * of a webhook delivers to ready processes only, and without deliveries red would never end.
+ * The parts of `/readyz`: the dependencies of the gateway and its watchdog, with their states in words, and the colour of
+ * the installation. Red is not ready, yellow is degraded. With `staysReady` red is only degraded, because a load balancer in
+ * front of a webhook delivers only to ready processes, and without deliveries red would never end.
  */
 export function readinessOf(view: WatchdogView, { staysReady }: { staysReady: boolean }): readonly ReadinessPart[] {
   const { snapshot, troubles } = view;
@@ -48,7 +48,7 @@ export function readinessOf(view: WatchdogView, { staysReady }: { staysReady: bo
 const ready = (detail: string): Check => ({ ready: true, detail });
 const degraded = (detail: string): Check => ({ ready: true, isDegraded: true, detail });
 
-/** Runs a check. Unreadable data in Redis makes only this part degraded. */
+/** Runs the check of one part of the report. An error, such as unreadable data in Redis, makes only that part degraded. */
 function safely(check: () => Check): Check {
   try {
     return check();
@@ -62,7 +62,7 @@ function watchCheck(troubleSinceMs: number | undefined): Check {
   return troubleSinceMs === undefined ? ready('looks') : degraded(`fails since ${utcTime(troubleSinceMs)}`);
 }
 
-/** The colour of the installation, with the worst trouble as the reason. */
+/** The colour of the installation, with the worst trouble as the reason. Red is not ready, unless `staysReady` is set. */
 function installationCheck(
   { nowMs, newest, shards }: Pick<Snapshot, 'nowMs' | 'newest' | 'shards'>,
   book: Book,
@@ -78,8 +78,8 @@ function installationCheck(
 }
 
 /**
- * The state of Redis, or since when it takes no writes. If only some shards refuse writes, the process stays ready, since
- * it still serves the other shards.
+ * The state of Redis, or the time since which it takes no writes. If only some shards refuse writes, the process stays
+ * ready, because it still serves the other shards.
  */
 export function redisCheck(
   now: Snapshot | undefined,

@@ -35,15 +35,15 @@ export interface RuleInput {
 export interface RuleLimits {
   /** A message without an outcome is overdue after this time. */
   unansweredMs: number;
-  /** The most time since the last successful poll. A poll without updates takes 50 seconds, so it is much longer. */
+  /** The longest permitted time since the last successful poll; much longer than the 50 seconds of a poll without updates. */
   pollAgeMs: number;
-  /** An endpoint that fails for this long is down. After two failures of `AT_ONCE` it is down at once. */
+  /** An endpoint with two failed calls is down after failing for this long, or at once for trouble in `AT_ONCE`. */
   providerDownMs: number;
-  /** Telegram counts as away after this time without an answer. Shorter trouble causes no alert. */
+  /** Telegram counts as away after this time without an answer. Trouble that ends earlier causes no alert. */
   telegramDownMs: number;
   /** The budgets of all chats. */
   totals: readonly Limit[];
-  /** The most dead letters of a shard. */
+  /** The maximum number of dead letters of a shard. */
   deadLettersMax: number;
   /** The models that the settings name. */
   models: ModelsInUse;
@@ -51,9 +51,9 @@ export interface RuleLimits {
   isVolatileAccepted: boolean;
 }
 
-/** Longer than a poller's pause after a conflict (10 s) or a rejected token (60 s), so that repeats count as one condition. */
+/** How long a refused poll counts as recent: longer than the pause after it (10 s for a conflict, 60 s for a bad token). */
 const REFUSAL_RECENT_MS = 120_000;
-/** Longer than the time between two attempts to send while messages wait for delivery. */
+/** How long a failed send counts as recent: longer than the time between two sends while messages wait for delivery. */
 const SENDS_RECENT_MS = 120_000;
 const PROVIDER_FAILURES_MIN = 2;
 const ALERT_CHANNEL_MS = 120_000;
@@ -81,7 +81,7 @@ export function checkRules(input: RuleInput): CheckResult {
   return { conditions, failures };
 }
 
-/** The conditions of `checkRules`, with a condition `watcher` for rules that threw. */
+/** The conditions of `checkRules` and, if rules threw, a condition `watcher` about them. */
 export function conditionsOf(input: RuleInput): Condition[] {
   const { conditions, failures } = checkRules(input);
   return failures.length === 0 ? [...conditions] : [...conditions, watcherCondition(failures)];
@@ -106,7 +106,7 @@ const RULES: Readonly<Partial<Record<Cause, (input: RuleInput) => Condition[]>>>
   'alert-channel': alertChannelDown,
 };
 
-/** One condition for any number of chats, with the oldest message by name and the others as a count. */
+/** The condition that messages are overdue: one for all chats, with the oldest message and the number of messages and chats. */
 function unanswered({ now }: RuleInput): Condition[] {
   const overdueParts = now.shards.map(({ overdue }) => overdue).filter(({ oldest }) => oldest !== undefined);
   const [oldest] = overdueParts.flatMap((overdue) => overdue.oldest ?? []).sort((a, b) => a.acceptedMs - b.acceptedMs);
@@ -117,7 +117,7 @@ function unanswered({ now }: RuleInput): Condition[] {
   return [unansweredAlert({ ...oldest, ageMs, messages, chats, waiting: waitingIn(now) })];
 }
 
-/** Messages in paused chats: no outage, but an operator must not forget them. */
+/** The condition that messages have waited too long in paused chats: no outage, but an operator must not forget them. */
 function resting({ now }: RuleInput): Condition[] {
   const all = now.shards.flatMap((shard) => shard.resting ?? []);
   const messages = sum(all, (each) => each.messages);
@@ -125,14 +125,14 @@ function resting({ now }: RuleInput): Condition[] {
   return all.length === 0 ? [] : [pausedAlert(messages, chats)];
 }
 
-/** Whether a condition needs no operator now: it is a pause, or it has severity `info`. */
+/** Whether a condition needs no operator now, because it is about a pause or has severity `info`. */
 export function isHarmless({ cause }: Condition): boolean {
   return cause === 'paused' || CAUSES[cause].severity === 'info';
 }
 
 /**
- * Shards whose jobs no worker takes: two checks in a row found no active job and the same next job. A worker takes a job
- * within milliseconds; a different next job means that jobs ran between the checks.
+ * The condition that no worker takes the jobs of some shards: two checks in a row found no active job and the same next job.
+ * A worker takes a job within milliseconds; a different next job means that jobs ran between the checks.
  */
 function idle({ now, before }: RuleInput): Condition[] {
   const isIdle = (shard: ShardSnapshot | undefined): boolean =>
@@ -158,7 +158,7 @@ function providerDown({ now, limits }: RuleInput): Condition[] {
   return [providerAlert(failing, now.nowMs - failing.sinceMs, waitingIn(now))];
 }
 
-/** Models in use that are retired or will be soon. A model may still work after the announced date. */
+/** The conditions of models in use that are retired or will be soon. A model may still work after its announced date. */
 function retiringModels({ now, limits: { models } }: RuleInput): Condition[] {
   return [...models].flatMap(([model, settings]) => {
     const life = now.models.get(model);
@@ -175,7 +175,10 @@ function telegramAway({ now, limits }: RuleInput): Condition[] {
   return [telegramAlert({ ...away, lastsMs: now.nowMs - away.sinceMs, waiting: waitingIn(now) })];
 }
 
-/** Receiving has stopped. After a start, when the last heartbeat may be old, the process first gets `pollAgeMs` to receive. */
+/**
+ * The condition that messages do not arrive or cannot be stored. When this process starts, the last heartbeat may be old:
+ * unless the incident is open, the process first watches for `pollAgeMs` before it reports that none arrive.
+ */
 function notReceiving({ now, sinceMs, limits }: RuleInput, as: Receiver): Condition[] {
   if (now.poll === undefined || now.poll.receiver !== as) return [];
   const { unstoredSinceMs, unstoredMs = Number.NEGATIVE_INFINITY } = now.poll;
@@ -209,14 +212,14 @@ function manyDeadLetters({ now, limits: { deadLettersMax: max } }: RuleInput): C
   return [deadLettersAlert({ letters, fullest, max, dropped })];
 }
 
-/** The operator's chat accepts no alerts. The webhook gets this incident at once, the chat once it accepts messages again. */
+/** The condition that the alert chat accepts nothing. The webhook gets the alert at once, the chat once it works again. */
 function alertChannelDown({ now }: RuleInput): Condition[] {
   const { failing } = now.alerting;
   if (failing === undefined || now.nowMs - failing.sinceMs < ALERT_CHANNEL_MS) return [];
   return [alertChannelAlert(now.nowMs - failing.sinceMs, failing.why)];
 }
 
-/** The number of messages without an answer. */
+/** The number of messages without an outcome. */
 function waitingIn({ shards }: Snapshot): number {
   return sum(shards, ({ unanswered: messages }) => messages);
 }

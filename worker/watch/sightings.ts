@@ -1,30 +1,33 @@
 /**
  * Corrects stored times for steps of Redis' clock, during one check. A time in the future was written before the clock
- * stepped back: `seen` returns the moment at which this process first read it. A time from before a forward step would
- * seem too old: `seen` adds the step.
+ * stepped back: `seen` returns the moment at which this process first read this time. A time from before a forward step of
+ * the clock would seem too old: `seen` adds the size of the step.
  *
  * Contract: `seen` throws if a time is not a finite number.
  */
 export interface Look {
   seen(name: string, ms: number): number;
-  /** The reading of the clock `ms` milliseconds ago, before any step since. */
+  /** The time that Redis' clock showed `ms` milliseconds ago, before any steps that it has made since then. */
   ago(ms: number): number;
-  /** Ends the check, and removes the future times that this check did not read. */
+  /** Ends the check, and forgets the future times that were not read during this check. */
   end(): void;
 }
 
-/** A forward step of the clock: the time without the step (by the steady clock), and the size of the step. */
+/** A forward step of Redis' clock: the time that the clock would have shown without the step, and the size of the step. */
 interface Step {
   atMs: number;
   byMs: number;
 }
 
-/** Smaller differences are no steps: the process may have paused between reading the two clocks. */
+/** Smaller differences do not count as steps, because the process may pause between reading the two clocks. */
 const STEP_MS_MIN = 2_000;
-/** The most forward steps in memory; older ones are dropped. */
+/** The maximum number of forward steps in memory; older ones are dropped. */
 const STEPS_MAX = 8;
 
-/** Remembers, by a clock that never steps, when future times were first read, and the forward steps of Redis' clock. */
+/**
+ * Creates a function that begins a check. Using a clock that never steps, it remembers the forward steps of Redis' clock,
+ * and when this process first read each time in the future.
+ */
 export function createSightings(steadyMs = () => performance.now()): (nowMs: number) => Look {
   let previousFutureTimes: ReadonlyMap<string, number> = new Map();
   let steps: readonly Step[] = [];
@@ -54,7 +57,7 @@ export function createSightings(steadyMs = () => performance.now()): (nowMs: num
   };
 }
 
-/** Corrects the times in a record, i.e. the numbers in fields that end with `Ms`, also in nested records. */
+/** Corrects the times in a record: the numbers in fields whose names end with `Ms`, also in nested records. */
 export function correctTimes<T extends object | undefined>(name: string, record: T, look: Look): T {
   if (record === undefined) return record;
   const fields = Object.entries(record).map(([field, value]: [string, unknown]) => {

@@ -27,13 +27,13 @@ import { viewJobs } from '../lane/job-view.ts';
 import type { RecentOutcome } from './colour.ts';
 import { correctTimes, createSightings, type Look } from './sightings.ts';
 
-/** The state of the flow at one moment, by Redis' clock. */
+/** The state of the flow at one moment. Times are by Redis' clock. */
 export interface Snapshot {
   nowMs: number;
   /** The names of the open incidents. */
   open: ReadonlySet<string>;
   shards: ShardSnapshot[];
-  /** `undefined` if the bot has never received anything. */
+  /** `undefined` if no receiver has ever reported. */
   poll: PollRecord | undefined;
   provider: ProviderRecord;
   models: ModelLives;
@@ -61,7 +61,7 @@ export interface ShardSnapshot {
   /** The number of messages without an outcome. */
   unanswered: number;
   jobsWaiting: number;
-  /** The waiting job that a worker takes next. */
+  /** The waiting job that a worker takes next; absent if no job waits. */
   nextJob?: string;
   jobsActive: number;
   jobsDelayed: number;
@@ -78,9 +78,9 @@ export function sum<T>(all: readonly T[], number: (each: T) => number): number {
 }
 
 /**
- * Creates a reader of the state of the flow, in which a message is overdue after `unansweredMs`. `totals` are the budgets
- * of all chats. If the data of one part is unreadable, only this part throws, when it is used. Contract: the reader rejects
- * when Redis cannot be reached.
+ * Creates a reader of the state of the flow. A message is overdue after `unansweredMs`; `totals` are the budgets of all
+ * chats. If the data of one part is unreadable, only the property of this part throws, when it is used. Contract: the reader
+ * rejects when Redis cannot be reached.
  */
 export function createSnapshotReader(
   redis: RedisClient,
@@ -116,7 +116,7 @@ export function createSnapshotReader(
   };
 }
 
-/** Creates a reader of Telegram's state. Only while Telegram is away, it counts the waiting answers. */
+/** Creates a reader of Telegram's state. It counts the waiting answers only while Telegram is away. */
 function createTelegramReader(redis: RedisClient, shards: number): () => Promise<TelegramSnapshot> {
   const countAnswers = createAnswerCounter(redis, shards);
   return async () => {
@@ -157,7 +157,7 @@ async function readShard(
   };
 }
 
-/** Records to read of each shard: enough to find ten that the model answered among commands and merged messages. */
+/** How many records to read of each shard: usually enough to find ten messages that the model answered among the others. */
 const READ_MAX = 40;
 
 /** Reads the outcomes of the newest messages of all shards, the newest first. Rejects when Redis cannot be reached. */

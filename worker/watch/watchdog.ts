@@ -21,7 +21,7 @@ import type { WatchdogView } from './readiness.ts';
 import { checkRules, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
-/** With very many lanes a check takes seconds. The next one begins only after ten times its duration. */
+/** The next check begins only after this many times the duration of the last one: with very many lanes, it takes seconds. */
 const CHECK_PAUSE_FACTOR = 10;
 const LEAVE_MS = 1_000;
 
@@ -29,21 +29,22 @@ const LEAVE_MS = 1_000;
 interface Findings {
   last?: Snapshot | undefined;
   book: Book;
-  /** The error that says which shards take no writes. */
+  /** The error that names the shards that take no writes; `undefined` if there are none. */
   refusedWrites?: RefusedWritesError | undefined;
   /** Whether a check has found the receiver working since the start of this process. */
   hasReceived?: true;
 }
 
 /**
- * Maintains the book of incidents: enters alerts as they arrive, and regularly checks the state for troubles such as
- * overdue messages, idle workers, missing polls, a failing endpoint or a full Redis. Redis holds one book for the whole
- * installation, so several watchdogs may run side by side, and each can close an incident of another. A failed check is
- * logged and repeated. If Redis takes no writes for long, the watchdog notifies the operator without the book.
+ * Starts the service that maintains the book of incidents: it enters alerts as they arrive, and regularly checks the state
+ * for troubles such as overdue messages, idle workers, missing polls, a failing endpoint or a full Redis. Redis holds one
+ * book for the whole installation, so several watchdogs may run side by side, and each can end an incident that another
+ * opened. A failed check is logged and repeated. If Redis takes no writes for long, the watchdog notifies the operator
+ * without the book.
  *
  * The watchdog pings the dead-man's switch only if all checks work, every shard takes writes, messages are received, and no
- * condition holds beside pauses and `info`. A single overdue message stops the pings: for a bot with one user it is an
- * outage.
+ * condition holds except pauses and those with severity `info`. A single overdue message stops the pings, because for a bot
+ * with one user it is an outage.
  */
 export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Channels): Service & WatchdogView {
   const { settings, log, limits } = env;
@@ -82,7 +83,7 @@ export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Cha
     refusedWrites: () => findings.refusedWrites,
     troubles,
     async stop() {
-      // First the loop: a sign of life after `leave` would look like a crash.
+      // Stop the loop before the process leaves the list: a later heartbeat would look like a crash.
       const leaving = loop
         .stop()
         .then(() => workerList.leave())
@@ -106,7 +107,10 @@ function ruleLimitsOf({ settings, limits: { pollAgeMs, providerDownMs, telegramD
   };
 }
 
-/** The least difference of this process's clock to Redis', from the times around a request to Redis. Negative means behind. */
+/**
+ * How far this process's clock is at least ahead of Redis' clock, computed from the times around a request to Redis.
+ * Negative if the clock is behind; 0 if the two clocks may agree.
+ */
 export function clockAheadMs(requestMs: number, redisMs: number, responseMs: number): number {
   return redisMs < requestMs ? requestMs - redisMs : Math.min(0, responseMs - redisMs);
 }
@@ -114,7 +118,7 @@ export function clockAheadMs(requestMs: number, redisMs: number, responseMs: num
 const CLOCK_OFF_MS = 1_000;
 const CLOCK_REPORT_EVERY_MS = 60_000;
 
-/** Creates the function that alerts the operator of a difference between the clocks, at most once a minute. */
+/** Creates a function that alerts the operator if the clocks differ by a second or more, at most once a minute. */
 function createClockReport(redis: RedisClient, name: string): (aheadMs: number) => Promise<void> {
   let reportedMs = Number.NEGATIVE_INFINITY;
   return async (aheadMs) => {
@@ -124,7 +128,7 @@ function createClockReport(redis: RedisClient, name: string): (aheadMs: number) 
   };
 }
 
-/** Reports an error as trouble of the watchdog if bad data or a bug caused it, otherwise as trouble of Redis. */
+/** Reports an error as trouble of the watchdog if bad data or a bug caused the error, otherwise as trouble of Redis. */
 function reportTrouble(error: unknown, { redis, watch }: WatchdogView['troubles']): void {
   if (isAboutData(error)) {
     redis.worked();
@@ -132,7 +136,7 @@ function reportTrouble(error: unknown, { redis, watch }: WatchdogView['troubles'
   } else redis.failed(error);
 }
 
-/** Creates the round: enters queued alerts into the book and, when due, checks the state. Returns whether it checked. */
+/** Creates the round: it enters queued alerts into the book and, when due, checks the state. It returns whether it checked. */
 function createCheck(
   env: ProcessEnv,
   redis: RedisClient,
@@ -166,7 +170,7 @@ function createCheck(
     const check = input && checkRules(input);
     const result = await keepBook(stored, nowMs, check);
     findings.book = result.book;
-    // Only with every part of the snapshot readable.
+    // Delete letters only if every part of the watch worked, so that no part of the snapshot is unreadable.
     if (now && result.isWhole) await capLetters(now, stored);
     if (findings.refusedWrites === undefined && result.isWhole && check && mayPing(input, check)) deadMan?.ping();
     findings.last = now ?? findings.last;

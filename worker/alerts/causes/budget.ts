@@ -21,13 +21,13 @@ export const BUDGET = {
   },
 } satisfies Rules;
 
-/** Shares of a budget, in percent, from which on the operator is notified; each is a level. */
+/** Shares of a budget, in percent, at which the operator is notified; each share is a level. */
 const BUDGET_LEVELS = [
   { from: 80, words: 'nearly used up' },
   { from: 50, words: 'half used up' },
 ];
 
-/** Conditions for a budget of all chats that is half, nearly or fully used up. A fully used one makes messages refused. */
+/** The conditions for a budget of all chats that is half, nearly or fully used up; none for any other budget. */
 export function budgetConditions(spent: LimitUsage): Condition[] {
   const { limit, isUsedUp, againMs } = spent;
   const percent = percentOf(spent);

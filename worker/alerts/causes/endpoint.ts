@@ -6,7 +6,7 @@ import { dayOfRetirement } from '../../model/catalog.ts';
 import { PROVIDER_SAID } from '../../model/errors/failure.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** The last step of several todos, once the endpoint accepts requests again. */
+/** The end of several `todo` texts: the step to take once the endpoint accepts requests again. */
 const REPLAY = 'then replay what failed: press “Replay failed”, or run "npm run cli -- dead replay --all --since 2h".';
 
 /** Causes about the model endpoint and its models. */
@@ -64,7 +64,7 @@ export const ENDPOINT = {
   },
 } satisfies Rules;
 
-/** The condition that the model endpoint does not answer; its level is the kind of failure. */
+/** The condition that calls of the model endpoint fail; its level is the kind of failure. */
 export function providerAlert(
   failing: { why: ProviderTrouble; status: string; failures: number; sinceMs: number },
   lastsMs: number,
@@ -80,7 +80,7 @@ export function providerAlert(
   };
 }
 
-/** The alert that the endpoint refuses even a request without a conversation. One incident for all chats. */
+/** The alert that the endpoint refuses even a request without a conversation. All chats share one incident. */
 export function fixedPartsAlert(turn: Turn, why: string, status: number | undefined): Alert {
   return {
     cause: 'fixed-parts',
@@ -94,7 +94,7 @@ export function fixedPartsTakenAlert(): Alert {
   return { cause: 'fixed-parts', isOver: true, text: 'Resolved: the endpoint accepts requests again.' };
 }
 
-/** The condition that the provider retires, or has retired, a model in use; one incident for each model and date. */
+/** The condition that a model in use was or will be retired; one incident for each model and date. */
 export function retirementCondition(model: string, settings: readonly string[], life: Lifecycle): Condition {
   const day = life.retiresAtMs === undefined ? undefined : dayOfRetirement(life.retiresAtMs);
   const about = { cause: 'model-retires' as const, key: day === undefined ? model : `${model} ${day}` };
@@ -103,7 +103,7 @@ export function retirementCondition(model: string, settings: readonly string[], 
   return { ...about, text: `${subject} will be retired on ${day}. After that, calls to it fail.` };
 }
 
-/** The alert that the endpoint no longer knows a model that chats chose, although it answers with another model. */
+/** The alert that the endpoint no longer offers a model that a chat had chosen, so such chats continue with `newModel`. */
 export function modelGoneAlert(turn: Turn, goneModel: string, newModel: string): Alert {
   return {
     cause: 'model-gone',

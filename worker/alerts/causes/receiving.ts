@@ -51,7 +51,7 @@ export const RECEIVING = {
   },
 } satisfies Rules;
 
-/** The condition that no poll succeeds, or that no check finds a healthy webhook. */
+/** The condition that nothing is received: no poll has succeeded, or no check has found a healthy webhook. */
 export function notReceivingAlert(as: Receiver, ageMs: number, lastFailure: string | undefined): Condition {
   const isWebhook = as === 'webhook';
   const what = isWebhook ? 'The webhook has received nothing' : 'No poll has succeeded';
@@ -66,7 +66,7 @@ export function unstoredAlert(as: Receiver, ageMs: number): Condition {
   return { cause: as === 'webhook' ? 'no-delivery' : 'no-poll', level: 'unstored', text };
 }
 
-/** The condition that another process receives the bot's messages: it polls, or has removed or replaced the webhook. */
+/** The condition that another program receives the bot's messages: it polls, or has set, replaced or removed a webhook. */
 export function conflictAlert(as: Receiver, ageMs: number): Condition {
   const ago = `${durationInWords(ageMs)} ago`;
   const webhookText = `Another program removed or replaced our webhook ${ago}. Spillway has set it again. The other program may have taken messages.`;

@@ -50,7 +50,7 @@ export function freshSessionAlert(turn: Turn, records: number, newSession: strin
   };
 }
 
-/** The alert that the model rejects a chat's history, as proven by an answer in a fresh session. */
+/** The alert that the model rejects a chat's history, as an answer in a fresh session has proven. */
 export function historyRefusedAlert(about: {
   chat: ChatKey;
   entry: EntryId;
@@ -78,7 +78,7 @@ export function tornAlert(turn: Turn, records: number): Alert {
   };
 }
 
-/** The alert that the endpoint accepts less than `CONTEXT_WINDOW_TOKENS`. One incident for each model. */
+/** The alert that the endpoint accepts fewer tokens than `CONTEXT_WINDOW_TOKENS`. One incident for each model. */
 export function windowAlert(turn: Turn, model: string, settingTokens: number, endpointTokens: number): Alert {
   return {
     cause: 'window',

@@ -55,14 +55,14 @@ export const STORAGE = {
   },
 } satisfies Rules;
 
-/** The share of `maxmemory` from which on Redis is nearly full. */
+/** Above this share of `maxmemory`, Redis counts as nearly full. */
 const MEMORY_SHARE = 0.8;
-/** The share from which on Redis counts as full: users may get no answers within minutes. */
+/** Above this share of `maxmemory`, Redis counts as full: users may get no answers within minutes. */
 const FULL_SHARE = 0.95;
 
 /**
- * Conditions for a Redis that evicts data or is nearly full. The gateway does not start with an evicting Redis, so a
- * person or a failover must have changed the policy since. Pure.
+ * The condition of a Redis that evicts data, is full or is nearly full, if any. The gateway does not start with an evicting
+ * Redis, so a person or a failover must have changed the policy since the start. Pure.
  */
 export function memoryConditions({ evicts, usedBytes, maxBytes }: RedisState): Condition[] {
   if (evicts !== undefined) return [{ cause: 'memory', text: evictionInWords(evicts), level: 'evicting' }];

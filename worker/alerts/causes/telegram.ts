@@ -44,7 +44,7 @@ export const TELEGRAM = {
   },
 } satisfies Rules;
 
-/** The alert that Telegram rejects a reply, so that the user gets nothing. */
+/** The alert that a reply could not be delivered, because Telegram rejects it. */
 export function undeliverableAlert(turn: Turn, why: string): Alert {
   return {
     cause: 'undeliverable',
@@ -62,7 +62,7 @@ export function undeliveredAlert(turn: Turn, why: string): Alert {
   };
 }
 
-/** The alert that a finished reply has waited as long as it may for Telegram to answer. */
+/** The alert that a finished reply has waited for Telegram for the longest permitted time, and is now a dead letter. */
 export function telegramAwayAlert(turn: Turn, waitedMs: number, { kind, description }: TelegramFailure): Alert {
   const duration = durationInWords(waitedMs);
   return {
@@ -72,7 +72,7 @@ export function telegramAwayAlert(turn: Turn, waitedMs: number, { kind, descript
   };
 }
 
-/** The alert that Telegram or the model endpoint asks for a wait that users notice. */
+/** The alert that Telegram or the model endpoint asks for a wait that is long enough for users to notice. */
 export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', waitMs: number): Alert {
   const wait = durationInWords(waitMs);
   const text =
@@ -87,7 +87,7 @@ export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', waitMs: n
   };
 }
 
-/** The condition that Telegram does not answer. `waiting` counts all waiting messages, `answers` the finished answers. */
+/** The condition that Telegram does not answer. `waiting`: all waiting messages; `answers`: those with a finished answer. */
 export function telegramAlert(away: {
   sinceMs: number;
   lastsMs: number;

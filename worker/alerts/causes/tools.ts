@@ -37,9 +37,9 @@ export function refusedToolAlert(turn: Turn, tool: string): Alert {
 }
 
 /**
- * The alert that requests omit tools, since the model's API would refuse every request with them. Tool names
- * come from a foreign server, so each character that could form a link, a mention or a command becomes `_`. Only the log
- * has the reasons.
+ * The alert that requests omit some tools of a server, because the model's API would refuse every request with them. The
+ * names of the tools come from a foreign server, so each character that could form a link, a mention or a command becomes
+ * `_`. Only the log has the reasons.
  */
 export function omittedToolsAlert(server: string, tools: readonly { tool: string; why: string }[]): Alert {
   const prefix = `${server}__`;

@@ -89,7 +89,7 @@ export function gaveUpAlert(turn: Turn, reason: string, fault: 'size' | 'message
   };
 }
 
-/** The alert that a message failed. A failure of the endpoint for all chats counts for the incident of the endpoint. */
+/** The alert that a message failed. If the endpoint fails for all chats, the alert belongs to the incident `provider`. */
 export function failedAlert(turn: Turn, reason: string, detail: string): Alert {
   const trouble = providerTroubleOf(reason as FailureReason);
   const why = trouble === undefined ? '' : `: the model endpoint ${PROVIDER_SAID[trouble]}`;
@@ -100,7 +100,7 @@ export function failedAlert(turn: Turn, reason: string, detail: string): Alert {
   };
 }
 
-/** The alert that a message failed and no turn could end it, since each attempt throws because of a bug or damaged data. */
+/** The alert that a message failed because every attempt threw an error, e.g. because of a bug or damaged data. */
 export function unendedAlert(where: Place & { traceparent: string }, detail: string): Alert {
   return {
     cause: 'failed',
@@ -109,7 +109,7 @@ export function unendedAlert(where: Place & { traceparent: string }, detail: str
   };
 }
 
-/** The alert that an entry of the stream names no chat. */
+/** The alert that an entry of the inbound stream cannot be read. */
 export function undecodableAlert(entry: EntryId): Alert {
   return {
     cause: 'undecodable',
@@ -119,13 +119,13 @@ export function undecodableAlert(entry: EntryId): Alert {
   };
 }
 
-/** The level of a shard with the most dead letters that it may have. Each new one removes the oldest. */
+/** The level at which a shard has as many dead letters as it may have, so that each new one removes the oldest. */
 export const LETTERS_FULL = 'full';
 
-/** The share of a shard's limit of dead letters from which on the operator is warned. */
+/** The operator is warned when the dead letters of a shard reach this share of its limit. */
 export const LETTERS_SHARE = 0.8;
 
-/** The condition that dead letters pile up. `fullest` is the number in the fullest shard, `max` the limit of a shard. */
+/** The condition that dead letters pile up. `fullest`: how many the fullest shard has; `max`: how many each shard may have. */
 export function deadLettersAlert(pile: { letters: number; fullest: number; max: number; dropped: number }): Condition {
   const { letters, fullest, max, dropped } = pile;
   const [level, more] =
@@ -140,7 +140,7 @@ export function deadLettersAlert(pile: { letters: number; fullest: number; max: 
   return { cause: 'dead-letters', level, text: `${text} ${fill}`, messages: letters };
 }
 
-/** The condition that messages have waited too long for an outcome. `chat`, `entry` and `traceId` belong to the oldest one. */
+/** The condition that messages have waited too long for an outcome. `chat`, `entry` and `traceId` are of the oldest one. */
 export function unansweredAlert(backlog: {
   chat: ChatKey;
   entry: EntryId;

@@ -49,7 +49,7 @@ export const WATCH = {
 
 const WHERE_CHARS_MAX = 600;
 
-/** The alert that a worker process was killed, ran out of memory or froze. */
+/** The alert that a worker process ended uncleanly: it was killed, ran out of memory or froze, or its machine went away. */
 export function uncleanEndAlert(end: UncleanEnd): Alert {
   const { host, pid } = hostAndPid(end.name);
   const lastSeen = utcTime(end.seenMs);
@@ -65,7 +65,7 @@ export function uncleanEndAlert(end: UncleanEnd): Alert {
   };
 }
 
-/** The alert that a process's clock differs from the clock of Redis. A negative `aheadMs` means behind. */
+/** The alert that a process's clock differs from that of Redis. If `aheadMs` is negative, the process's clock is behind. */
 export function clockAlert(name: string, aheadMs: number): Alert {
   const { host, pid } = hostAndPid(name);
   const difference = `${durationInWords(Math.abs(aheadMs))} ${aheadMs < 0 ? 'behind' : 'ahead of'}`;
@@ -84,7 +84,7 @@ export function alertChannelAlert(lastsMs: number, why: string): Condition {
   };
 }
 
-/** The condition that parts of the watch fail. Only the log has the errors, since they may quote data. */
+/** The condition that parts of the watch fail. Only the log has the error messages, because they may quote data. */
 export function watcherCondition(failures: readonly WatchFailure[]): Condition {
   const failedParts = [...new Set(failures.map((failure) => failure.what))].sort().join(', ');
   const kinds = [...new Set(failures.map(({ error }) => (error instanceof Error ? error.name : 'unknown')))].join(', ');

@@ -1,8 +1,8 @@
 import type { Alert, Cause, Severity } from '../../../shared/flow/alert.ts';
 
-/** Texts of a message about an incident, beside the text of the alert itself. */
+/** Texts of messages about incidents, besides the text of the alert itself. */
 export const ALERT_WORDS = {
-  /** Alerts of a single process. */
+  /** Texts of alerts that each process sends for itself, without the book of incidents. */
   redisWrites: { title: 'Messages are not accepted: Redis takes no writes', over: 'Redis takes writes again' },
   watchdog: {
     title: 'Some trouble may go unnoticed: the watchdog of a process fails',
@@ -16,9 +16,9 @@ export const ALERT_WORDS = {
   links: { trace: 'Trace', runbook: 'Runbook', console: 'Console' },
   /** Labels of the action buttons under a message about an incident. */
   acts: {
-    /** Replays messages that have failed since the incident began. */
+    /** Replays the messages that failed during the incident. */
     replay: 'Replay failed',
-    /** Replays messages with a finished answer, which only has to be delivered. */
+    /** Replays messages whose answer is finished and only has to be delivered. */
     deliver: 'Deliver again',
     /** Retries the oldest waiting message. */
     retry: 'Try again now',
@@ -48,20 +48,20 @@ export interface CauseRow {
   /** Advice to the operator; absent if the alert's text already has it. */
   todo?: string;
   /**
-   * The event that ends an incident. `watch`: a check finds the condition gone. `alert`: an alert reports the end.
-   * `quiet`: no occurrence for a while. `fact`: the incident never ends, and is removed silently after a week.
+   * The event that ends an incident. `watch`: a check no longer finds the condition. `alert`: an alert reports the end.
+   * `quiet`: no occurrence for a while. `fact`: none; the incident is removed silently a week after its last occurrence.
    */
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
   /** Text of the end, after "Resolved:"; absent for a fact. */
   end?: string;
-  /** Possible root causes. While an incident of one of them is open, this one is only a line in its message. */
+  /** The causes that may explain such an incident. While one is open, this incident is only a line in the cause's message. */
   follows?: readonly Cause[];
   /**
    * Actions on the buttons, the likeliest first; at most six, so that a phone shows them all. Default: none for
    * `endsBy: 'watch'`, otherwise `close`.
    */
   acts?: readonly ActName[];
-  /** Whether the message lists each occurrence, e.g. because each of them needs a look. */
+  /** Whether the message lists each occurrence, e.g. because an operator should look at each of them. */
   namesEach?: true;
   /** Overrides for each level of the trouble. */
   levels?: Readonly<Record<string, Partial<Pick<CauseRow, 'severity' | 'title' | 'todo' | 'follows'>>>>;
@@ -70,7 +70,7 @@ export interface CauseRow {
 /** Rows of some causes. */
 export type Rules = Readonly<Partial<Record<Cause, CauseRow>>>;
 
-/** A lasting condition that a check found. Counts are present values. */
+/** A lasting condition that a check found. The counts are those of the check. */
 export interface Condition extends Alert {
   messages?: number;
   chats?: number;
