@@ -9,7 +9,9 @@ import { fileKind } from '../../reply/part.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
 
 const TEXT_BYTES_MAX = 1_000_000;
-/** Longer than an answer may wait for its delivery, or a dead letter for an operator's retry. */
+/**
+ * How long a file's text is stored. Longer than an answer may wait for its delivery, or a dead letter for an operator's retry.
+ */
 const KEEP_SECONDS = 7 * 24 * 3_600;
 const REF = /^[0-9a-f]{64}$/;
 
@@ -32,8 +34,8 @@ const SPEC: ToolSpec = {
 type Source = { content: string } | { ref: string };
 
 /**
- * The built-in tool `send_file`: makes a file a part of the reply. A call only stores the file on the turn; the conclusion adds
- * the stored files. A call that runs again after a crash stores the same file once.
+ * The built-in tool `send_file`: makes a file a part of the reply. A call only stores the file in the turn; the stored files
+ * join the reply when the turn concludes. A call that runs again after a crash stores the same file once.
  */
 function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore, 'keep' | 'load'>): Toolbox {
   const partOf = async ({ currentChat }: Turn, name: string, source: Source): Promise<FilePart | undefined> => {
@@ -65,7 +67,10 @@ function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore,
   };
 }
 
-/** Runs the calls of one attempt one after the other. Otherwise a small file would overtake a large one before it. */
+/**
+ * Creates a function that runs the calls of one attempt one after another, so that a small file does not overtake a large one
+ * that the model sent before it.
+ */
 function createOrder() {
   const last = new WeakMap<Turn, Promise<unknown>>();
   return <Result>(turn: Turn, work: () => Promise<Result>): Promise<Result> => {
@@ -75,7 +80,7 @@ function createOrder() {
   };
 }
 
-/** The source of the bytes, or the error. An empty field counts as absent: models fill in optional fields. */
+/** The source of the bytes, or an error for the model. An empty field counts as absent: models fill in optional fields. */
 function sourceOf({ content, ref }: Readonly<Record<string, unknown>>): Source | string {
   const [hasContent, hasRef] = [isGiven(content), isGiven(ref)];
   if (hasContent === hasRef) return 'Give either "content", which must not be empty, or "ref".';
@@ -118,7 +123,10 @@ function shorten(stem: string, charsMax: number): string {
   return stem.length <= charsMax ? stem : graphemePrefix(stem, charsMax).trimEnd();
 }
 
-/** Files that the model sends with its answer. The core adds the stored files to the reply and delivers them. */
+/**
+ * Files that the model sends with its answer. The feature only stores them; other code adds them to the reply and delivers
+ * them.
+ */
 export const filesFeature: Feature = {
   name: 'files',
   tools: ({ redis, keys, media }) => createSendFile(notedFiles(redis, keys), media),

@@ -12,7 +12,7 @@ export interface QuotableText {
   id: string;
   /** The time of the record, as an ISO text. */
   at: string;
-  /** A user's name, with the id if the record has it; otherwise "user", "assistant" or "tool". */
+  /** A user's name, with their id if known; or "user", "assistant" or "tool". */
   who: string;
   text: string;
 }
@@ -69,7 +69,7 @@ function wordsOf(block: Block): string | undefined {
 export interface Quote {
   /** `NaN` if the time is unknown. */
   atMs: number;
-  /** As in `QuotableText`. */
+  /** A user's name, with their id if known; or "user", "assistant" or "tool". */
   who: string;
   /** The snippet, on one line. */
   text: string;
