@@ -60,8 +60,8 @@ export function fieldOf(visit: Visit, name: string): string {
 const FORM_BYTES_MAX = 16 * 1024;
 
 /**
- * Reads the form of a request, also in chunks without a length, and refuses a large form. Hono's `bodyLimit` cannot read
- * chunks here: it needs its own global `Request`, which the console does not install.
+ * Reads the form of a request, even in chunks without a stated length, and refuses a large form. Hono's `bodyLimit` cannot read
+ * chunks here, because it needs Hono's global `Request`, which the console does not install.
  */
 export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
   const chunks: Buffer[] = [];
@@ -75,7 +75,7 @@ export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
   return next();
 };
 
-/** Whether a page of the console sent a request, by `Sec-Fetch-Site` or else `Origin`. Without both headers: no. */
+/** Whether a page of the console sent a request, according to `Sec-Fetch-Site` or else `Origin`. Without both headers: no. */
 export function isFromOwnPage({ req }: Visit): boolean {
   const [site, origin] = [req.header('sec-fetch-site'), req.header('origin')];
   const host = req.header('x-forwarded-host') ?? req.header('host');

@@ -4,8 +4,8 @@ import type { Feature } from '../../feature.ts';
 import { entityParts, textOf } from '../../reply/format/layout.ts';
 
 /**
- * Adds a list of all changes that the model made while it answered to the reply, in full, each with an undo button. People must
- * see the changes, because a page or a tool's result may have talked the model into them.
+ * Lists below the reply, in full, the changes that the model made while it answered, each with an undo button. People must see
+ * the changes, because a page or a tool's result may have talked the model into them.
  */
 export const undoFeature: Feature = {
   name: 'undo',

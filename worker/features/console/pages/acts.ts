@@ -2,7 +2,9 @@ import { html } from 'hono/html';
 import type { ActionButton } from '../../../report/report.ts';
 import { formKeyField, HOME, type Html } from './layout.ts';
 
-/** Actions whose button leads to a page with a question first. The buttons of all others run the action at once. */
+/**
+ * Actions whose buttons lead to a page with a question first. Of the others, only a replay of many letters needs a question.
+ */
 const NEEDS_QUESTION: ReadonlySet<ActionButton['verb']> = new Set(['cancel', 'pause', 'purge', 'close']);
 
 /** Buttons side by side. Pure. */
