@@ -67,10 +67,7 @@ export function askingIn(turn: Turn<Env>, loadedSession: LoadedSession, round: n
   return calls.length === 0 ? undefined : askingOf(roundOf(tools, turn, calls, round));
 }
 
-/**
- * A round of calls with its policy. Grants cover only calls on behalf of people on the allow list; a guest's call of a tool
- * that asks needs an approval each time.
- */
+/** A round of calls with its policy, in which grants do not cover calls on behalf of guests. */
 function roundOf(tools: Toolbox, turn: Turn, calls: readonly ToolUse[], round: number): DecidableRound {
   const { toolGrants: grants } = turn;
   const policy = { specs: tools.specs(), grants, mayGrant: !turn.isOfGuest, nowMs: turn.nowMs() };

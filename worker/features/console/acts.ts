@@ -21,10 +21,7 @@ export function serveActs(app: Hono<VisitEnv>, parts: ConsoleParts): void {
   app.post(path, (visit) => serveAct(visit, parts, fieldOf(visit, 'target'), true));
 }
 
-/**
- * Shows the question before an action, or runs the action after a click; a problem page if the action or its subject is
- * unknown.
- */
+/** Shows the question before an action, or runs the action after a click. 404 if the action or its subject is unknown. */
 async function serveAct(visit: Visit, { source, log }: ConsoleParts, target: string, isClick: boolean) {
   const verb = visit.req.param('verb') ?? '';
   const back = pageAfter(verb, target);

@@ -32,10 +32,7 @@ function buttonFor(chatCommand: string): Button[] {
   return command.length <= DATA_BYTES_MAX ? [{ text, command }] : [];
 }
 
-/**
- * At most 8 buttons that send these chat commands, in rows. Buttons for messages, 2 at most, have long names and a row each.
- * Pure.
- */
+/** At most 8 buttons that send these chat commands, in rows. Buttons for messages, at most 2, get a row each. Pure. */
 export function rowsFor(chatCommands: readonly string[]): readonly (readonly Button[])[] {
   const all = [...new Set(chatCommands)].flatMap(buttonFor);
   const isForMessage = ({ command }: Button) => command.startsWith('/desk message');

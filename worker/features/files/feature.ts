@@ -67,10 +67,7 @@ function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore,
   };
 }
 
-/**
- * Creates a function that runs the calls of one attempt one after another, so that a small file does not overtake a large one
- * that the model sent before it.
- */
+/** Creates a queue for the calls of each attempt, so that no small file overtakes a large one requested before it. */
 function createOrder() {
   const last = new WeakMap<Turn, Promise<unknown>>();
   return <Result>(turn: Turn, work: () => Promise<Result>): Promise<Result> => {
@@ -123,10 +120,7 @@ function shorten(stem: string, charsMax: number): string {
   return stem.length <= charsMax ? stem : graphemePrefix(stem, charsMax).trimEnd();
 }
 
-/**
- * Files that the model sends with its answer. The feature only stores them; other code adds them to the reply and delivers
- * them.
- */
+/** Files that the model sends with its answer. The feature only stores them; other code makes them parts of the reply. */
 export const filesFeature: Feature = {
   name: 'files',
   tools: ({ redis, keys, media }) => createSendFile(notedFiles(redis, keys), media),

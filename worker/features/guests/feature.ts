@@ -13,10 +13,7 @@ import { NO_PROGRESS } from '../../reply/progress.ts';
 import { forSummons } from '../../tools/toolboxes.ts';
 import { surroundWithTexts } from '../../turn/conclude.ts';
 
-/**
- * At this age of a summons, the process that accepted it has sent the first message or given up, and has stored the result,
- * unless the process died.
- */
+/** When a summons is this old, the process that accepted it has stored the result of the first message, or has died. */
 const FIRST_MESSAGE_STORED_MS = FIRST_MESSAGE_WITHIN_MS + 500;
 const POLL_MS = 100;
 /** The timeout of the call that sends the first message. An attempt waits for this call before it ends. */
@@ -46,8 +43,8 @@ export const guestsFeature: Feature = {
 
 /**
  * Delivers a conclusion by editing the bot's message in the chat of the summons, so that a repeat does no harm. If Telegram
- * refuses that for good, now or earlier, delivers it to the person's private chat, below a line that says so. Contract: as
- * `deliver` of the outbox.
+ * refuses for good, now or earlier, delivers it to the person's private chat, below a line about that. Contract: as `deliver`
+ * of the outbox.
  */
 async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery> {
   const { env, texts, message } = turn;
@@ -87,10 +84,7 @@ async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: '
   return (await summonses.refuse(entry)) ?? { kind: 'refused' };
 }
 
-/**
- * Edits the message, without formatting if Telegram rejects the formatting. `refused`: Telegram refuses for good, e.g. because
- * somebody deleted the message.
- */
+/** Edits the message, without formatting if Telegram rejects that. `refused`: for good, e.g. the message was deleted. */
 async function edit(
   env: Env,
   inlineId: string,

@@ -9,8 +9,7 @@ import type { Link } from './link.ts';
 import { type McpTool, readTool, type ServerTools } from './tool.ts';
 
 /**
- * The part of a server that a call needs. `link`: the newest connection that became usable, which may have ended since. `scrub`
- * removes the server's secrets from a text.
+ * The parts of a server for a call. `link`: the newest connection that was usable; it may have ended. `scrub` hides secrets.
  */
 interface Callee {
   link: Link | undefined;

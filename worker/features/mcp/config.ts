@@ -95,10 +95,7 @@ export type StdioServer = { name: string } & z.infer<typeof stdioEntry>;
 export type HttpServer = { name: string } & z.infer<typeof httpEntry>;
 export type McpServer = StdioServer | HttpServer;
 
-/**
- * The result of reading the configuration: the servers in the order of the file, without disabled ones, and the names of all
- * servers; or all problems.
- */
+/** The servers in the order of the file, without disabled ones, and the names of all servers; or all problems. */
 export type McpConfigReading =
   | { ok: true; servers: readonly McpServer[]; names: readonly string[] }
   | { ok: false; problems: readonly string[] };

@@ -10,18 +10,12 @@ const BURST_SECONDS = 5;
 const BYTES_PER_MESSAGE = 64 * 1024;
 /** Opening a stream takes the event loop about a millisecond, as long as reading this many small messages. */
 const MESSAGES_PER_STREAM = 20;
-/**
- * The most answers of the gateway that a server may leave unread. Servers can request little, so the gateway answers only
- * pings.
- */
+/** The most answers of the gateway that a server may leave unread. The gateway answers only pings: it offers nothing else. */
 const ANSWERS_MAX = 32;
 /** The most lines or events of one connection that are no messages. The SDK reports them without their length. */
 const NO_MESSAGES_MAX = 20;
 
-/**
- * The bounds of one connection, over any transport. The first bound that the server breaks ends the connection: from then
- * on, nothing passes in either direction.
- */
+/** The bounds of one connection. The first bound that the server breaks ends the connection in both directions. */
 export class Guard {
   /** The most bytes of one message, and of all messages together that the server has not read yet. */
   readonly messageBytesMax: number;

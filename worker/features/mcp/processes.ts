@@ -38,7 +38,7 @@ done
 kill -KILL 0`;
 
 /**
- * The words that run a command under a supervisor. When the command ends, the supervisor kills all processes that the command
+ * The words that run a command under a supervisor. When the command ends, the supervisor kills every process that the command
  * started. `id` is unique to the tool server.
  */
 export function supervisedCommand(words: readonly string[], id: string): readonly string[] {
@@ -51,8 +51,7 @@ const LIMIT_SCRIPT =
 
 /**
  * How much memory the kernel lets one process map for writing, beyond twice `memoryMb`. Node 26 maps 560 MB at its start and
- * 130 MB more with each thread, and uses little of it. A limit on the address space would fail, because WebAssembly reserves 10
- * GB.
+ * 130 MB more with each thread, and uses little of it. A limit on the address space would fail: WebAssembly reserves 10 GB.
  */
 const MAPPED_MB = 4_096;
 

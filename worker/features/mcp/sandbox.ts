@@ -143,10 +143,7 @@ function isFolder(path: string): boolean {
 const run = promisify(execFile);
 const COMMAND_MS = 5_000;
 const WORDS_CHARS_MAX = 200;
-/**
- * Shell code that succeeds if the user finds the program `$1`, can read the other arguments, and can write to those that are
- * folders.
- */
+/** Succeeds if the user finds the program `$1`, can read the other arguments, and can write to those that are folders. */
 const ACCESS_CHECK =
   'command -v "$1" > /dev/null || exit 1; shift; for each; do [ -r "$each" ] || exit 1; [ ! -d "$each" ] || [ -w "$each" ] || exit 1; done';
 
@@ -178,10 +175,7 @@ export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Settings): rea
   ];
 }
 
-/**
- * The path to hide for a socket: its folder, since Redis makes a new socket at each start; in a shared folder, the socket
- * itself.
- */
+/** The path that hides a socket: its folder, as each start of Redis makes a new socket; the socket in a shared folder. */
 function hidingPlaceOf(socket: string): string {
   const folder = dirname(socket);
   return ['/', '/tmp', '/var/tmp', tmpdir(), homedir()].includes(folder) ? socket : folder;

@@ -106,10 +106,7 @@ async function waitForFirstTries(running: readonly RunningServer[], startMs: num
   }
 }
 
-/**
- * Builds the directory: servers in the order of the configuration, and the tools of each in the server's order. Of two tools
- * with the same name, the first counts.
- */
+/** Lists the tools in the order of the configuration and of each server's list. Of two with one name, the first counts. */
 function directoryOf(running: readonly RunningServer[], toolsCharsMax: number): Directory {
   const lists = running.map(({ list }) => list);
   const byName = new Map<string, DirectoryTool>();

@@ -60,10 +60,7 @@ interface Target {
   id: string | undefined;
 }
 
-/**
- * The confirmation of a command, the changes to store, and the lines after these changes; `lines` is absent if they are the
- * same.
- */
+/** The confirmation of a command, the changes to store, and the lines after them; `lines` is absent if they stay the same. */
 type Result = { confirmation: string; changes: Change[]; lines?: readonly MemoryLine[] };
 
 function deleteLine(book: MemoryBook, turn: Turn, { now, undoable, id }: Target): Result {
@@ -99,10 +96,7 @@ function isInRequests({ memory: snapshot = '' }: Turn, id: string): boolean {
   return snapshot.includes(`${id}:`);
 }
 
-/**
- * Makes the next attempt copy the memory into the session again. Later requests then begin differently, which costs one miss of
- * the prompt cache.
- */
+/** Makes the next attempt copy the memory into the session again, which costs one miss of the prompt cache. */
 function reshowMemory({ keys, session }: Turn): Change {
   return sessionMemory(keys, session).renew();
 }

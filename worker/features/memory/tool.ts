@@ -122,10 +122,7 @@ export function planOf({ lines }: Pick<Memory, 'lines'>, input: Input, fresh: Om
   return { before, after: { ...(before ?? fresh), text, ...(from && { source: from }) } };
 }
 
-/**
- * The source that the model names; undefined if it names none, null if there is no such source. An empty field counts as
- * absent.
- */
+/** The source that the model names; undefined if none (an empty field counts as absent), null if there is no such source. */
 function sourceIn({ source }: Input): Source | undefined | null {
   if (source === undefined || source === null || source === '') return undefined;
   return SOURCES.find((each) => each === source) ?? null;

@@ -56,8 +56,7 @@ export function createChatMemory(source: SearchSource): ChatMemory {
   return {
     async search(session, question, signal) {
       const window = await windowStartOf(redis, keys, session);
-      // A fresh session begins with a copy of the message that its parent could not answer. The window shows this message, so
-      // the quotes omit the parent's copy of it.
+      // A fresh session begins with a copy of its parent's message. The window shows this message, so the quotes omit it.
       const firstShown = window.line === undefined ? undefined : decodeRecord(window.line).id;
       const damage = { unreadable: 0 };
       const search = createSearch(question);

@@ -25,10 +25,7 @@ const TEXT_CHARS = 56_000;
 const REDACTED_CHARS = 64_000;
 const NAME_CHARS = 60;
 
-/**
- * The first 56,000 characters of a message. Includes tool calls, tool results and credentials, but no results of earlier
- * searches. Pure.
- */
+/** The first 56,000 characters of a message, with tool calls, tool results (but no earlier searches) and credentials. Pure. */
 export function searchableText(record: UserRecord | AssistantRecord): string {
   return fullText(record).slice(0, TEXT_CHARS);
 }

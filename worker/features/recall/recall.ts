@@ -12,10 +12,7 @@ import type { ChatMemory, SearchResult } from './chat-memory.ts';
 import { minute, QUOTE_OPENING, type Quote } from './document.ts';
 import { boundaryAt } from './snippet.ts';
 
-/**
- * Loads stored bytes of a chat by their SHA-256 in hex: the full text of a shortened one, a picture or a PDF. `undefined` if
- * there are none.
- */
+/** Loads stored bytes of a chat, if there are any, by their SHA-256 in hex: the whole of a cut text, a picture or a PDF. */
 type LoadBytes = (chat: ChatKey, sha256: string) => Promise<Buffer | undefined>;
 
 const TIME_LIMIT_MS = 30_000;
@@ -142,8 +139,7 @@ const PASSAGE_CHARS = 12_000;
 
 /**
  * A line that states the range and how to continue, and then at most 12,000 characters (UTF-16 units) of a text, from the start
- * of the grapheme at `from`. The next passage begins where this one ends. Undefined if the text has no character at `from`.
- * Pure.
+ * of the grapheme at `from`. The next passage begins at the end of this one. Undefined if `from` is beyond the text. Pure.
  */
 export function passage(text: string, ref: string, from: number): string | undefined {
   if (from >= text.length) return undefined;

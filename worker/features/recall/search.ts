@@ -24,10 +24,7 @@ export interface Search {
   best(hitsMax: number, except: (id: string) => boolean): Hit[];
   /** The number of messages with text that were searched so far. */
   readonly size: number;
-  /**
-   * The times of the oldest and the newest searched message, in ms since the epoch; absent until a message with a time is
-   * added.
-   */
+  /** The times of the oldest and newest searched message, in ms since the epoch; absent while no message has a time. */
   readonly span: { oldestMs: number; newestMs: number } | undefined;
 }
 
@@ -96,9 +93,8 @@ export function createSearch(question: string): Search {
 }
 
 /**
- * Ranks messages by BM25+: rare terms of the question weigh more, and of two messages with the same matches the shorter one
- * comes first. Rarity counts twice, once for the question and once for the message, so that common words, as in "what did I say
- * about", hardly count.
+ * Ranks messages by BM25+: rare terms of the question weigh more, and of equal matches the shorter message comes first. Rarity
+ * counts twice, for the question and for the message, so that common words, as in "what did I say about", hardly count.
  */
 function createRanking(boosts: readonly number[]) {
   /** For each term: how many messages match it exactly, and how many match it at all. */

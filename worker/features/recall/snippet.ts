@@ -18,10 +18,7 @@ export function snippet(text: string, terms: ReadonlySet<string>, maxChars: numb
   return `${opening}${graphemePrefix(rest, maxChars - opening.length - 1)}…`;
 }
 
-/**
- * The position of the first term in the stretch of about `length` characters that has the largest number of different terms; 0
- * if the line has no term.
- */
+/** The position of the first term in the `length` characters with the largest number of different terms; 0 without terms. */
 function densestStart(line: string, terms: ReadonlySet<string>, length: number): number {
   const places: { term: string; at: number }[] = [];
   eachWord(line, (term, at) => {
@@ -45,10 +42,7 @@ function densestStart(line: string, terms: ReadonlySet<string>, length: number):
 /** A grapheme of more UTF-16 units than this is malicious. `boundaryAt` cuts it, but never inside a surrogate pair. */
 const GRAPHEME_CHARS_MAX = 64;
 
-/**
- * The start of the grapheme at a position in a text, in UTF-16 units. A position outside the text becomes its beginning or its
- * end. Pure.
- */
+/** The start of the grapheme at a position, in UTF-16 units; for a position outside the text, the nearest end. Pure. */
 export function boundaryAt(text: string, at: number): number {
   if (at <= 0 || at >= text.length) return Math.min(Math.max(0, at), text.length);
   const start = graphemes.segment(text).containing(at)?.index ?? at;

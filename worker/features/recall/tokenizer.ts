@@ -22,19 +22,13 @@ const FLEXIBLE_CHARS_MIN = 5;
 const EDITS_SHARE = 0.2;
 const ID_BOOST = 2;
 
-/**
- * A word, or several words that punctuation joins to an id, a path, a date or an address. Matches only whole runs, so that
- * matching takes linear time.
- */
+/** A word, or words that punctuation joins to an id, path, date or address. Matches whole runs only, in linear time. */
 const RUN = /[\p{L}\p{N}\p{M}]+(?:[-_.:/@#+][\p{L}\p{N}\p{M}]+)*/gu;
 const PLAIN = /^[A-Za-z0-9]+$/;
 /** The punctuation that joins words to an id. */
 export const JOINED = /[-_.:/@#+]/;
 const UNSPACED = '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}ー';
-/**
- * A character of a script without spaces, and below it a letter or digit of any other script. For expressions with the flag
- * `v`.
- */
+/** A character of a script without spaces, and a letter or digit of any other script. For expressions with the flag `v`. */
 const UNSPACED_SIGN = `[${UNSPACED}]`;
 export const FOLDED_LETTER = `[[\\p{L}\\p{N}\\p{M}]--${UNSPACED_SIGN}]`;
 const PART = new RegExp(`${UNSPACED_SIGN}+|[^\\-_.:\\/@#+${UNSPACED}]+`, 'gv');
@@ -92,10 +86,7 @@ export function fold(word: string): string {
   return bounded.normalize('NFKD').toUpperCase().toLowerCase().replace(ACCENTS, '').normalize('NFC');
 }
 
-/**
- * Whether a word may have more than 30 combining marks in a row. Such a run has three marks from some multiple of 28 on, so
- * only these places need a test.
- */
+/** Whether a word may have over 30 marks in a row. Such a run covers some multiple of 28 and the two places after it. */
 function hasMarkRun(word: string): boolean {
   for (let at = 0; at < word.length; at += 28) if (MARKS_ONLY.test(word.slice(at, at + 3))) return true;
   return false;

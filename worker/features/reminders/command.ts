@@ -22,7 +22,7 @@ const ARGUMENT = /^(cancel|restore) (\w{1,32})$/;
 /**
  * `/reminders`: lists the pending reminders in full, each with a button that sends `/reminders cancel <id>`. The button under
  * an answer for which the model cancelled a reminder sends `/reminders restore <id>`. One write stores the change and the
- * reply that confirms it.
+ * reply.
  */
 export const reminders: CommandHandler = async ({ turn, argument }) => {
   const { settings } = turn.env;

@@ -12,10 +12,7 @@ import { startReminding } from './reminding.ts';
 import { dueSince } from './schedule.ts';
 import { createReminders } from './tool.ts';
 
-/**
- * A reminder that waits longer than this is late: a notice states its due time, and its answer also covers the reminders that
- * wait behind it in the lane.
- */
+/** A reminder that waits longer is late: a notice states its due time, and its answer covers reminders that wait behind it. */
 const LATE_MS = 60_000;
 /** After a longer delay than this, the header for the model says that the reminder is late, and states its due time. */
 const LATE_FOR_MODEL_MS = 5 * 60_000;
@@ -61,10 +58,7 @@ const due: SelfEntered = {
         .join('\n\n'),
     ),
   behindQuestion: ({ content }, texts) => texts.reminders.behindQuestion(content.text ?? ''),
-  /**
-   * Stores that the chat is gone. Ends a repeated reminder whose chat was gone at two due times in a row, because each further
-   * due time would cost a model call and an alert.
-   */
+  /** Stores that the chat is gone, and ends a repeat whose chat was gone at two due times in a row, to save model calls. */
   async chatGone(turn) {
     const book = bookOf(turn);
     const pending = await book.of(turn.currentChat);

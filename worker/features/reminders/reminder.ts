@@ -23,26 +23,17 @@ interface DueFacts {
   isListed: (id: number) => boolean;
 }
 
-/**
- * Telegram's account for admins who write in the name of their group. Such admins are no guests: the group itself is on the
- * allow list.
- */
+/** Telegram's account for admins who write in the name of their group. They are no guests: their group is allowed. */
 const ANONYMOUS_ADMIN = 1_087_968_824;
 /** The newest version of reminders that this code reads. The reminders that it writes have no version field. */
 const VERSION = 1;
 const NEWER_WAIT_MS = 60_000;
 const ANSWERING_CHARS_MAX = 200;
 const MINUTE_MS = 60_000;
-/**
- * A reminder is late if it becomes a message more than this after its due time. Shorter delays come from the interval between
- * rounds.
- */
+/** A reminder is late if it becomes a message more than this after its due time. Shorter delays are normal. */
 const LATE_MS = 60_000;
 
-/**
- * The origin of a reminder: the entry, chat and author of the message for which the model sets it, and the beginning of that
- * message's text, if any. Pure.
- */
+/** The origin of a reminder: the entry, chat, author and beginning of the message that the model is answering. Pure. */
 export function originOf(entry: EntryId, message: InboundMessage): Pick<Reminder, 'asked' | 'setIn' | 'answering'> {
   const { chatId, topicId, chatType, chatTitle, messageId, from, content } = message;
   const words = 'text' in content ? (content.text ?? '') : '';

@@ -34,10 +34,7 @@ export function startReminding(env: ShardEnv): Service {
   });
 }
 
-/**
- * Returns a function that loads the current allow list. A worker without `TELEGRAM_ALLOWED_IDS` accepts everything that the
- * producer accepted.
- */
+/** Loads the current allow list. A worker without `TELEGRAM_ALLOWED_IDS` accepts everything that the producer accepted. */
 function allowedIdsLoader({ redis, settings: { TELEGRAM_ALLOWED_IDS: ids } }: ShardEnv): () => Promise<AllowedIds> {
   return allowedNow(redis, ids !== 'everyone' && ids.size === 0 ? 'everyone' : ids);
 }

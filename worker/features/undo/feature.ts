@@ -32,10 +32,7 @@ export const undoFeature: Feature = {
   },
 };
 
-/**
- * Inserts parts after the last part that is not a file, so that the last inserted part is the one with the buttons. Without a
- * layout, appends them as plain texts.
- */
+/** Inserts parts before the files at the end, so that the last inserted part has the buttons. Without a layout, adds texts. */
 function withParts({ parts, layout, ...conclusion }: Conclusion, added: readonly Part[]): Conclusion {
   const at = 1 + parts.findLastIndex((_, index) => layout?.[index]?.path !== 'file');
   const newLayout = layout && { layout: layout.toSpliced(at, 0, ...added) };

@@ -24,10 +24,9 @@ const SPOKEN: Readonly<Record<string, string>> = {
 };
 
 /**
- * Transcribes voice messages, audio files and video notes. One write stores a transcript in the turn together with the notice
- * that shows the text to the user, so that no retry pays for it again. If a recording has no words, or its transcription fails
- * for good, a message that is only a recording ends with a reply that says so; with other content, the turn goes on without the
- * transcript.
+ * Transcribes voice messages, audio files and video notes. One write stores a transcript in the turn with the notice that shows
+ * it to the user, so that no retry pays for it again. If a recording has no words, or its transcription fails for good, a
+ * message that is only a recording ends with a reply that says so; with other content, the turn goes on without the transcript.
  */
 export const voiceFeature: Feature = {
   name: 'voice',
@@ -73,10 +72,7 @@ function soundIn({ content }: InboundMessage): Sound | undefined {
 
 const TRANSCRIPTION_MS_MAX = 120_000;
 
-/**
- * The transcriber, if the settings name an endpoint. A call of the endpoint times out before its turn does, so that the reason
- * of the failure is known.
- */
+/** The transcriber, if the settings name an endpoint. A call times out before its turn does, so that the reason is known. */
 function transcriberOf({ books, settings }: Env): Transcriber | undefined {
   const { TRANSCRIPTION_BASE_URL: baseUrl, TRANSCRIPTION_API_KEY: apiKey, TRANSCRIPTION_MODEL: model } = settings;
   if (baseUrl === undefined || model === undefined) return undefined;
