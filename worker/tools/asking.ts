@@ -2,7 +2,7 @@ import type { ToolGrant } from '../../shared/state/chat/tool-grants.ts';
 import type { CallDecision, Decision, Parking } from '../../shared/state/turn/parking.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
-/** A decision that a round of tools needs from a person before it goes on. */
+/** A decision that a round of tools needs from a person before the round goes on. */
 export type Asking =
   /** Whether to make the calls. `beyond`: further calls, for which the message with the question has no room. */
   | { kind: 'approval'; id: string; calls: readonly AskedCall[]; beyond: readonly AskedCall[] }
@@ -44,7 +44,7 @@ export interface DecidableRound {
   policy: AskingPolicy;
 }
 
-/** The most calls in one request for approval, so that people read all of them before they press a button. */
+/** The most calls in one request for approval: people read no more before they press a button. */
 const CALLS_MAX = 5;
 const TOO_MANY = `At most ${CALLS_MAX} calls that need approval are asked for at once. This one was not made: make it again in a later step.`;
 const NOT_ASKED = 'The person could not be asked, so nothing was done. Go on without it.';
@@ -53,13 +53,13 @@ const UNWILLING = 'The person does not want to answer this.';
 const LATE = 'Nobody answered in time, so nothing was done. Say so, and go on without it.';
 
 /**
- * The next open question of a round: first one request for approval of all calls that need it, then each question of the model.
- * Undefined if no question is open, or if the message's newest question got no answer in time or could not be sent. A change of
- * the policy does not change which calls an open question asks about. Pure.
+ * The next undecided question of a round: first one request for approval of all calls that need it, then each question of the
+ * model. Undefined if all are decided, or if the message's newest question got no answer in time or could not be sent. A change
+ * of the policy does not change which calls an open question asks about. Pure.
  */
 export function askingOf(of: DecidableRound): Asking | undefined {
   const { newest } = of.parking;
-  // If the newest question got no answer or could not be sent, ask no other: it would hold up the chat again.
+  // If the newest question got no answer or could not be sent, ask no other, since each question holds up the chat.
   const before = newest && of.parking.decisionOf(newest.id);
   return before?.how === 'late' || before?.how === 'untold' ? undefined : (approvalOf(of) ?? firstQuestionOf(of));
 }
@@ -169,14 +169,12 @@ const SPEC: ToolSpec = {
   repeatable: true,
 };
 
-/** Whether the model has the tool `ask_user` in this turn. In turns of guests it has not. */
+/** Whether the model may call `ask_user` in this turn. In the turns of guests it may not. */
 function offersQuestions({ specs }: AskingPolicy): boolean {
   return specs.some((spec) => spec.name === ASK_USER);
 }
 
-/**
- * The question of a call; undefined if the call is not one of `ask_user`, if `isOffered` is false, or if the input is invalid.
- */
+/** The question of a call; undefined if the call is not one of `ask_user`, or `isOffered` is false, or the input is invalid. */
 function questionOf({ name, input }: ToolUse, isOffered: boolean): ReturnType<typeof questionIn> {
   return name === ASK_USER && isOffered ? questionIn(input) : undefined;
 }
@@ -198,9 +196,7 @@ function wellFormed(text: string): string {
   return text.toWellFormed().trim();
 }
 
-/**
- * The built-in tool `ask_user`. Its `call` gets only invalid questions: a valid one makes the turn wait for a person instead.
- */
+/** The built-in tool `ask_user`. Its `call` gets only invalid questions; a valid one makes the turn wait for a person. */
 export function createAskUser(): Toolbox {
   const specs = [SPEC];
   return {

@@ -129,7 +129,7 @@ export async function finishRound(
 /** The round of calls that `finishRound` handles. `isBegun`: an earlier attempt may have made some of the calls. */
 type CurrentRound = { calls: readonly ToolUse[]; round: number; isBegun: boolean; hasReadOthers: boolean };
 
-/** The result of one call: stored by an earlier attempt, decided without a call, or made now. Undefined on abort. */
+/** The result of one call: stored by an earlier attempt, decided without a call, or made now. Undefined if aborted. */
 async function resultOf(
   turn: Turn<Env>,
   call: ToolUse,

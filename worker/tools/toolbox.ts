@@ -17,11 +17,9 @@ export interface ToolSpec {
   asks?: 'until granted' | 'always' | undefined;
   /** For the tool of an MCP server: the hash of its definition there. A grant holds for one definition only. */
   definition?: string;
-  /**
-   * Whether guests of groups may use the tool. If the tool only reads and never asks, summonses may use it, too. Absent: no.
-   */
+  /** Whether the tool is for guests of groups, and for summonses if it only reads and never asks. Absent: no. */
   isForGuests?: boolean;
-  /** Whether summonses may use the tool if it only reads and never asks. Absent: only if `isForGuests` is set. */
+  /** Whether the tool is for summonses if it only reads and never asks. Absent: only if `isForGuests` is set. */
   isForSummons?: boolean;
 }
 
@@ -61,8 +59,8 @@ export interface ToolOutput {
  *
  * Contract: `specs` never throws. Its order is stable, and it includes a tool whose server is away, because the list is part of
  * every request's prefix. `call` is idempotent only where the spec says so. A call of an MCP server or of `recall` ends within
- * its own time limit, and returns an error result at once on abort. `call` throws only if a built-in tool cannot use its stored
- * data: then `FencedError`, or an error of Redis or the blob store.
+ * its own time limit, and returns an error result at once on abort. `call` throws only for a built-in tool: `FencedError` if
+ * another attempt took over, or an error of Redis or the blob store.
  */
 export interface Toolbox {
   specs(): readonly ToolSpec[];

@@ -36,7 +36,7 @@ export function joinToolboxes(boxes: readonly Toolbox[]): Toolbox {
 export interface Exclusions {
   /**
    * Removes a tool until the process ends: the model no longer gets the tool, and a call of it returns an error text. Returns
-   * false, and does nothing, if there is no such tool, e.g. since an earlier removal. Idempotent.
+   * false, and does nothing, if there is no such tool, e.g. after an earlier removal. Idempotent.
    */
   exclude(name: string, why: string): boolean;
   /** The removed tools, in the order of their removal. */

@@ -46,7 +46,7 @@ export function showProblem(visit: Visit, status: Status, title: string, text: s
   return show(visit, { title, body: html`${problemHtml(title, text)}${more}` }, status);
 }
 
-/** Options of the console's cookies. `Secure` only behind an https proxy, since browsers do not send such cookies over http. */
+/** Options of the console's cookies. Sets `Secure` only behind an https proxy: browsers send no such cookies over http. */
 export function cookieOptions({ req }: Visit, maxAge: number): CookieOptions {
   const secure = /^\s*https\b/i.test(req.header('x-forwarded-proto') ?? '');
   return { path: HOME, httpOnly: true, sameSite: 'Strict', secure, maxAge };
@@ -84,7 +84,7 @@ export function isFromOwnPage({ req }: Visit): boolean {
   return new URL(origin).host === host.toLowerCase();
 }
 
-/** Response headers for pages without scripts and frames, with the console's own style only. */
+/** Response headers that forbid scripts, frames, and styles other than the console's own. */
 export const safeHeaders = secureHeaders({
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],

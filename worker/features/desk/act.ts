@@ -52,8 +52,8 @@ export const dismissQuestion: DeskHandler = () => ({ text: 'Nothing was done.', 
 
 /**
  * `/desk act <opening> <act> [<message>|<chat>] [yes-<time of the question>]`: a button under an alert. Button presses run one
- * after another in one lane. An action stores its result in the incident: if its press runs again after a crash, it replies
- * with the stored result, or completes the action if there is none. The reply to an outdated button says so.
+ * after another in one lane. An action stores its result in the incident. A press that runs again after a crash replies with
+ * the stored result, or completes the action if there is none. An outdated button only gets a reply that says so.
  */
 export const pressButton: DeskHandler = async (call) => {
   const { attempts, entry } = call.context.turn;
@@ -108,7 +108,7 @@ async function subjectOf(call: DeskCall, incident: Incident, press: Press): Prom
   return findFor(call.source, ACTS[name], targetOf(incident, press, pressedMs, call.source.shards));
 }
 
-/** The name of the subject for the action's `find`. */
+/** The name by which the action's `find` finds the subject. */
 function targetOf({ waiting, ...incident }: Incident, { name, target }: Press, pressedMs: number, shards: number) {
   if (name === 'pause-all') return EVERY_CHAT;
   if (name === 'resume-all') return `${pressedMs}`;
@@ -117,7 +117,7 @@ function targetOf({ waiting, ...incident }: Incident, { name, target }: Press, p
     return `${sinceMs}..${untilMs}`;
   }
   if (target !== waiting?.entry) return target;
-  // With the shard, since several shards may have the same entry id.
+  // Name the shard, too, because several shards may have the same entry id.
   return `${shardOf(parseChatKey(waiting.chat)?.chatId ?? 0, shards)}/${target}`;
 }
 
@@ -128,7 +128,7 @@ async function questionReply({ source, words }: DeskCall, act: Act, text: string
   return { text, buttons: [[button, { text: 'Back', command: '/desk back' }]] };
 }
 
-/** The reply with the stored result of an action. After a long wait, it mentions the time of the button press. */
+/** The reply with the stored result of an action. After a long wait, the reply mentions the time of the button press. */
 function resultReply({ context: { turn } }: DeskCall, text: string, doneMs: number): DeskReply {
   turn.env.reach('act noted');
   const pressedMs = turn.message.ok ? turn.message.value.sentAtMs : doneMs;

@@ -47,7 +47,7 @@ export function reportButtons(report: Report): readonly (readonly Button[])[] {
   return rowsFor([...acts, ...namesIn(report).flatMap(commandsFor)]);
 }
 
-/** The chat command that shows a linked report; none if a chat cannot show the report, or if it is empty. Pure. */
+/** The chat command that shows a linked report; none if the report is empty or a chat cannot show it. Pure. */
 export function commandsFor({ of, id, text }: Name): string[] {
   if (of === 'message') return ENTRY_NAME.test(id) || TRACE_NAME.test(id) ? [`/message ${id}`] : [];
   if (of === 'dead') return text === 0 ? [] : [`/dead ${id}`.trim()];

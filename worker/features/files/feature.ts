@@ -9,9 +9,7 @@ import { fileKind } from '../../reply/part.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
 
 const TEXT_BYTES_MAX = 1_000_000;
-/**
- * How long a file's text is stored. Longer than an answer may wait for its delivery, or a dead letter for an operator's retry.
- */
+/** How long a file's text is stored: longer than an answer may wait for its delivery, or a dead letter for a replay. */
 const KEEP_SECONDS = 7 * 24 * 3_600;
 const REF = /^[0-9a-f]{64}$/;
 

@@ -8,9 +8,7 @@ import type { McpLimits } from './limits.ts';
 import type { Link } from './link.ts';
 import { type McpTool, readTool, type ServerTools } from './tool.ts';
 
-/**
- * The parts of a server for a call. `link`: the newest connection that was usable; it may have ended. `scrub` hides secrets.
- */
+/** The server of a call. `link`: the newest connection that was usable; it may have ended. `scrub` removes secrets. */
 interface Callee {
   link: Link | undefined;
   limits: McpLimits;
@@ -82,7 +80,7 @@ function outputOf(server: Callee, answer: unknown): ToolOutput {
 }
 
 function failureOf(server: Callee, error: unknown): ToolOutput {
-  // Here the call did not reach a tool: no server listens, or the server no longer knows the session.
+  // With these errors, the call did not reach a tool: no server listens, or the server no longer knows the session.
   const isSessionLost = error instanceof StreamableHTTPError && error.code === 404;
   if (isSessionLost || CONNECT_ERRORS.has(systemCode(error) ?? '')) return toolError(AWAY);
   const words = safeText(server, errorWords(error), ERROR_CHARS_MAX);

@@ -58,7 +58,7 @@ const general = {
   disabled: z.literal(false, 'expected true or false').optional(),
   limits: limits.default(SERVER_LIMITS),
   approve: z.enum(APPROVALS, 'expected "never", "write" or "always"').default('write'),
-  /** Whether guests of a group may use the tools of this server. */
+  /** Whether guests of a group may use this server's tools, and summonses those that only read and never ask. */
   guests: z.boolean('expected true or false').default(false),
   /** Approvals of single tools, by the name that the server gives each; the model never sees a tool that is `off`. */
   tools: z

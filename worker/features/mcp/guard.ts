@@ -2,8 +2,8 @@ import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/tran
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js';
 
 /**
- * A server may send the messages of this many seconds at once, e.g. its log after the start. Reading and answering 500 small
- * messages takes the event loop some 30 ms.
+ * A server may send as many messages at once as its rate allows in this many seconds, e.g. its log after the start. Reading and
+ * answering 500 small messages takes the event loop some 30 ms.
  */
 const BURST_SECONDS = 5;
 /** This many bytes count as one more message, because reading them takes about as long. */

@@ -2,7 +2,7 @@
 export const LIMITS = {
   /** How long the start waits for servers. Slower servers keep connecting in the background. */
   startMs: 10_000,
-  /** How long a connection may take to become usable, and how long each page of a later list of tools may take. */
+  /** How long a connection may take to become usable, and how long each page of a list of tools may take. */
   connectMs: 60_000,
   /** A server that does not answer a ping for this long is lost. */
   probeMs: 30_000,
@@ -17,10 +17,7 @@ export const LIMITS = {
   messageBytesMax: 10 * 1024 * 1024,
   pagesMax: 50,
   toolsMax: 500,
-  /**
-   * Characters of the definitions of all tools together: about 50,000 tokens, a quarter of the smallest window of current
-   * models. Some 200 tools of ordinary size fit.
-   */
+  /** The most characters of all tools' definitions: some 200 tools, or 50,000 tokens, a quarter of a window of 200,000. */
   toolsCharsMax: 200_000,
 };
 /** The limits, with the time that a call may take. */

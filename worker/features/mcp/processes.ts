@@ -38,7 +38,7 @@ done
 kill -KILL 0`;
 
 /**
- * The words that run a command under a supervisor. When the command ends, the supervisor kills every process that the command
+ * The words that run a command under a supervisor. When the command ends, the supervisor kills the processes that the command
  * started. `id` is unique to the tool server.
  */
 export function supervisedCommand(words: readonly string[], id: string): readonly string[] {

@@ -37,7 +37,8 @@ const SYSTEM = /^\/(?:$|(?:usr|s?bin|lib\w*|etc|boot|dev|proc|sys|run)(?:\/|$))/
 
 /**
  * The command that runs a server under a supervisor, in the sandbox, and with the kernel's limits. `scratch` is the server's
- * home in a sandbox, and its working folder if the configuration names none. It must exist and belong to the server's user.
+ * home in a sandbox, and its working folder if the configuration names none. This folder must exist and belong to the server's
+ * user.
  */
 export function confinedCommand(server: StdioServer, scratch: string, sandbox: Sandbox): StdioServerParameters {
   const cwd = server.cwd ?? scratch;
@@ -60,9 +61,7 @@ function asUser({ uid, gid }: { uid: number; gid: number }): readonly string[] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--'];
 }
 
-/**
- * The absolute paths in a server's configuration: in its arguments, also after the `=` of an option, its environment and `cwd`.
- */
+/** The absolute paths in a server's arguments (also after the `=` of an option), environment and `cwd`. */
 function namedPaths({ args, env, cwd }: StdioServer): readonly string[] {
   const words = [...args, ...Object.values(env), ...(cwd === undefined ? [] : [resolve(cwd)])];
   return words.map((word) => word.slice(word.startsWith('-') ? word.indexOf('=') + 1 : 0)).filter(isAbsolute);
@@ -116,9 +115,7 @@ function isReadOnly(folder: string): boolean {
   return SYSTEM.test(folder) || real(PACKAGES).some((packages) => isWithin(folder, packages));
 }
 
-/**
- * Whether a symbolic link leads a path out of a configured folder. The server can write there, so it may have made the link.
- */
+/** Whether a symbolic link leads a path out of a configured folder, in which the server may have made that link. */
 function leadsOutside(path: string, configured: readonly string[]): boolean {
   const [end = path] = [...real(path), ...real(dirname(path))];
   const places = configured.flatMap((each) => [each, dirname(each)]);
@@ -175,7 +172,10 @@ export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Settings): rea
   ];
 }
 
-/** The path that hides a socket: its folder, as each start of Redis makes a new socket; the socket in a shared folder. */
+/**
+ * The path to hide so that no server sees a socket: its folder, because each start of Redis makes a new socket; in a shared
+ * folder such as `/tmp`, the socket itself.
+ */
 function hidingPlaceOf(socket: string): string {
   const folder = dirname(socket);
   return ['/', '/tmp', '/var/tmp', tmpdir(), homedir()].includes(folder) ? socket : folder;

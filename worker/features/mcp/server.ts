@@ -29,9 +29,7 @@ export class RunningServer {
   readonly firstTry: Promise<void>;
   /** The newest connection that became usable; it may have ended since. */
   link: Link | undefined;
-  /**
-   * The newest list of tools, the same object until the list changes. Empty before the first connection, unchanged while away.
-   */
+  /** The newest list of tools, one object until it changes. Empty at first, and unchanged while the server is away. */
   list: ServerTools = { tools: [], omitted: [] };
   /** Why the server is unavailable, as a text for the operator; `undefined` when it is available. */
   problem: string | undefined = 'it has not answered yet';

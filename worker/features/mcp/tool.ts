@@ -13,7 +13,7 @@ export interface McpTool {
   /** The server's own name for the tool, unchanged. */
   name: string;
   description: string;
-  /** JSON Schema of the input, an object. */
+  /** The JSON Schema of the input, which is an object. */
   inputSchema: Schema;
   repeatable: boolean;
   onlyReads: boolean;
@@ -74,9 +74,7 @@ function hashOf(value: unknown): string {
 }
 
 const CHARS_MAX = 100_000;
-/**
- * The most levels of a schema. Some parsers on the way to the model fail at around 200, and the request adds levels around it.
- */
+/** The most levels of a schema. Some parsers on the way to the model fail at around 200, and the request adds some. */
 const DEPTH_MAX = 100;
 const PLACE_CHARS_MAX = 120;
 
@@ -115,7 +113,7 @@ function excessOf(schema: unknown): string | undefined {
   return length > CHARS_MAX ? `has ${length} characters, and not ${CHARS_MAX}` : undefined;
 }
 
-/** How many levels of objects and lists a value has, counted up to `DEPTH_MAX + 1`. Iterative: there may be thousands. */
+/** How many levels of objects and lists a value has, up to `DEPTH_MAX + 1`. Not recursive: a value may have thousands. */
 function depthOf(value: object): number {
   let level: unknown[] = [value];
   let depth = 0;

@@ -91,7 +91,7 @@ function undoChange(book: MemoryBook, turn: Turn, { now, undoable, id }: Target)
   };
 }
 
-/** Whether the copy of the memory in the session, which its requests show, has a line. */
+/** Whether the session's copy of the memory, which its requests contain, has the line with this id. */
 function isInRequests({ memory: snapshot = '' }: Turn, id: string): boolean {
   return snapshot.includes(`${id}:`);
 }

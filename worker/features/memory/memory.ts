@@ -5,9 +5,7 @@ import { estimateText } from '../../model/estimate.ts';
 export const LINES_MAX = 100;
 export const CHARS_MAX = 8_000;
 export const LINE_CHARS_MAX = 300;
-/**
- * The largest share of the model's window that a memory may fill, so that most of the window stays free for the conversation.
- */
+/** The largest share of the model's window that a memory may fill. Most of the window stays free for the conversation. */
 const WINDOW_SHARE = 0.1;
 
 /** The text before a memory in the system prompt. */

@@ -16,7 +16,7 @@ export interface SearchSource extends SessionSource {
   log?: Logger | undefined;
   /** A search ends once it has read this many bytes, newest records first. Default: 64 MiB. */
   bytesMax?: number;
-  /** The longest time that a search reads, newest records first. Default: 20 seconds. */
+  /** The longest time that a search may spend reading, newest records first. Default: 20 seconds. */
   readMsMax?: number;
 }
 
@@ -56,7 +56,7 @@ export function createChatMemory(source: SearchSource): ChatMemory {
   return {
     async search(session, question, signal) {
       const window = await windowStartOf(redis, keys, session);
-      // A fresh session begins with a copy of its parent's message. The window shows this message, so the quotes omit it.
+      // A fresh session begins with a copy of its parent's unanswered message, which the window shows and no quote should.
       const firstShown = window.line === undefined ? undefined : decodeRecord(window.line).id;
       const damage = { unreadable: 0 };
       const search = createSearch(question);

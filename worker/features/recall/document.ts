@@ -25,7 +25,7 @@ const TEXT_CHARS = 56_000;
 const REDACTED_CHARS = 64_000;
 const NAME_CHARS = 60;
 
-/** The first 56,000 characters of a message, with tool calls, tool results (but no earlier searches) and credentials. Pure. */
+/** The first 56,000 characters of a message, with tool calls, tool results (except those of searches) and credentials. Pure. */
 export function searchableText(record: UserRecord | AssistantRecord): string {
   return fullText(record).slice(0, TEXT_CHARS);
 }
@@ -64,7 +64,7 @@ function wordsOf(block: Block): string | undefined {
 
 /** A snippet of a chat's history that matches a search. */
 export interface Quote {
-  /** `NaN` if the time is unknown. */
+  /** The time of the message in ms since the epoch; `NaN` if unknown. */
   atMs: number;
   /** A user's name, with their id if known; or "user", "assistant" or "tool". */
   who: string;

@@ -39,7 +39,7 @@ interface Candidate {
 
 /** The usual constants of BM25+. */
 const [SATURATION, LENGTH_SHARE, FLOOR] = [1.2, 0.7, 0.5];
-/** How many candidates survive an early ranking: enough that it practically never drops one of the few best in the end. */
+/** How many candidates survive an early ranking: so many that the final best are practically always among them. */
 const CANDIDATES = 100;
 
 /** Begins a search. */

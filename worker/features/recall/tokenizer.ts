@@ -34,7 +34,7 @@ export const FOLDED_LETTER = `[[\\p{L}\\p{N}\\p{M}]--${UNSPACED_SIGN}]`;
 const PART = new RegExp(`${UNSPACED_SIGN}+|[^\\-_.:\\/@#+${UNSPACED}]+`, 'gv');
 export const STARTS_UNSPACED = new RegExp(`^${UNSPACED_SIGN}`, 'v');
 const ASCII = /^[\0-\x7f]*$/;
-/** Words that may match with edits. For longer words, counting the edits takes too long. */
+/** Words of 5 to 24 letters, which may match with edits. For longer words, counting the edits takes too long. */
 const FLEXIBLE = new RegExp(`^\\p{L}{${FLEXIBLE_CHARS_MIN},24}$`, 'u');
 const ACCENTS = /[\u0300-\u036f]/g;
 /** Symbols that NFKD turns into letters, which would merge with the neighbouring word: “№5”, “50㎡”. */

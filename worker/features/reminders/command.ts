@@ -20,8 +20,8 @@ const BUTTONS_A_ROW = 3;
 const ARGUMENT = /^(cancel|restore) (\w{1,32})$/;
 
 /**
- * `/reminders`: lists the pending reminders in full, each with a button that sends `/reminders cancel <id>`. The button under
- * an answer for which the model cancelled a reminder sends `/reminders restore <id>`. One write stores the change and the
+ * `/reminders`: lists the pending reminders in full, each with a button that sends `/reminders cancel <id>`. Under an answer
+ * for which the model cancelled a reminder, a button sends `/reminders restore <id>`. One write stores the change and the
  * reply.
  */
 export const reminders: CommandHandler = async ({ turn, argument }) => {

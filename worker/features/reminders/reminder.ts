@@ -23,7 +23,7 @@ interface DueFacts {
   isListed: (id: number) => boolean;
 }
 
-/** Telegram's account for admins who write in the name of their group. They are no guests: their group is allowed. */
+/** Telegram's account for admins who write in the name of their group. They are no guests: the group is on the allow list. */
 const ANONYMOUS_ADMIN = 1_087_968_824;
 /** The newest version of reminders that this code reads. The reminders that it writes have no version field. */
 const VERSION = 1;

@@ -61,7 +61,9 @@ function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
 
 const FIELD = /^(?:[\d*,/-]|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)+$/i;
 
-/** The fault of a cron expression, for the model; undefined if it is valid and its times are `minutesMin` apart. Pure. */
+/**
+ * The fault of a cron expression, for the model; undefined if it is valid and its times are at least `minutesMin` apart. Pure.
+ */
 export function cronProblem(cron: string, minutesMin: number): string | undefined {
   const fields = cron.trim().split(/\s+/);
   if (fields.length !== 5 || !fields.every((field) => FIELD.test(field)))

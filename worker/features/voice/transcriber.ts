@@ -10,7 +10,7 @@ export interface Recording {
   seconds?: number;
   /** The payer of the transcription. */
   payer: Payer;
-  /** A file name with an extension, from which endpoints learn the format. */
+  /** A file name with an extension, from which endpoints learn the format of the recording. */
   name: string;
   mediaType: string;
 }
