@@ -16,7 +16,7 @@ import { surroundWithTexts } from '../../turn/conclude.ts';
 /** When a summons is this old, the process that accepted it has stored the result of the first message, or has died. */
 const FIRST_MESSAGE_STORED_MS = FIRST_MESSAGE_WITHIN_MS + 500;
 const POLL_MS = 100;
-/** The timeout of the call that sends the first message. An attempt cannot end before this call. */
+/** The timeout of the call that sends the first message. An attempt cannot end before this call has ended. */
 const SEND_TIMEOUT_MS = 10_000;
 
 /** Answers summonses, i.e. calls of the bot in chats that it is not part of (Telegram's guest mode), by editing one message. */
@@ -43,8 +43,8 @@ export const guestsFeature: Feature = {
 
 /**
  * Delivers a conclusion by editing the bot's message in the chat of the summons; a repeat does no harm. If Telegram refuses
- * that for good, delivers the conclusion to the person's private chat, below a line about it. Contract: as `deliver` of the
- * outbox.
+ * that for good, delivers the conclusion to the person's private chat, below a line that explains this. Contract: as `deliver`
+ * of the outbox.
  */
 async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery> {
   const { env, texts, message } = turn;

@@ -101,9 +101,7 @@ const FAULT = /\b(?:error|can't|cannot|no such|not found|denied|refused)\b/i;
 /** How long the supervisor may take to kill a program and everything that the program started. */
 const KILL_MS = 5_000;
 
-/**
- * The SDK's transport, but with one write at a time: the SDK's `send` adds a listener to the pipe for each write that waits.
- */
+/** The SDK's transport with one write at a time: the SDK's `send` adds a listener to the pipe for each write that waits. */
 class Program extends StdioClientTransport {
   #lastWrite = Promise.resolve();
 
@@ -160,7 +158,7 @@ function connectProgram(
 const STDERR_LINE_CHARS_MAX = 2_000;
 const STDERR_LINES_PER_MINUTE = 600;
 
-/** Reads up to 600 lines a minute, cut to 2,000 characters each. Reports once a minute if it drops more. */
+/** Passes on up to 600 lines a minute, each cut to 2,000 characters, and then one line that says that more follow. */
 function readLines(stream: Readable, onLine: (line: string) => void): void {
   let [rest, count, sinceMs] = ['', 0, performance.now()];
   stream.setEncoding('utf8').on('data', (text: string) => {
@@ -185,7 +183,7 @@ function connectSession({ url, headers }: HttpServer, guard: Guard, probe: () =>
     fetch: boundedFetch(guard),
   });
   const transport = guardTransport(session as Transport, guard);
-  // A failed request or stream does not prove that the server is gone: a ping finds out.
+  // A failed request or stream does not prove that the server is gone, so ping the server.
   transport.onerror = probe;
   const close = async () => {
     await within(session.terminateSession(), FAREWELL_MS).catch(() => undefined);

@@ -5,9 +5,7 @@ import type { ServerLimits } from './config.ts';
 const APART =
   process.platform === 'darwin' ? ['perl', '-MPOSIX=setsid', '-e', 'setsid; exec @ARGV or exit 127', '--'] : ['setsid'];
 
-/**
- * The environment variable of all processes of one server, by which the supervisor finds those that leave its process group.
- */
+/** The environment variable by which the supervisor finds a server's processes, even outside the server's process group. */
 const MARK = 'SPILLWAY_TOOL_SERVER';
 
 /**

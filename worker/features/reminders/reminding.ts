@@ -34,7 +34,9 @@ export function startReminding(env: ShardEnv): Service {
   });
 }
 
-/** Loads the current allow list. A worker without `TELEGRAM_ALLOWED_IDS` accepts everything that the producer accepted. */
+/**
+ * Creates a loader of the current allow list. Without `TELEGRAM_ALLOWED_IDS`, a worker accepts all that the producer accepted.
+ */
 function allowedIdsLoader({ redis, settings: { TELEGRAM_ALLOWED_IDS: ids } }: ShardEnv): () => Promise<AllowedIds> {
   return allowedNow(redis, ids !== 'everyone' && ids.size === 0 ? 'everyone' : ids);
 }

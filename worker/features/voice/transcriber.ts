@@ -8,7 +8,6 @@ export interface Recording {
   bytes: Buffer;
   /** The length, if the sender states it. */
   seconds?: number;
-  /** The payer of the transcription. */
   payer: Payer;
   /** A file name with an extension, from which endpoints learn the format of the recording. */
   name: string;
