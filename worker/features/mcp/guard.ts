@@ -10,7 +10,7 @@ const BURST_SECONDS = 5;
 const BYTES_PER_MESSAGE = 64 * 1024;
 /** Opening a stream takes the event loop about a millisecond, as long as reading this many small messages. */
 const MESSAGES_PER_STREAM = 20;
-/** The most answers of the gateway that a server may leave unread. The gateway offers servers little more than pings. */
+/** The most answers of the gateway that a server may leave unread. Servers have little to request, so answers are few. */
 const ANSWERS_MAX = 32;
 /** The most lines or events of one connection that are no messages. The SDK reports them without their length. */
 const NO_MESSAGES_MAX = 20;

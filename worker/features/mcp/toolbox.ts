@@ -138,7 +138,7 @@ const DESCRIPTION_STEPS = [4_000, 1_000, 300];
 
 /**
  * Fits tools into `charsMax` characters of serialised definitions. Pure; keeps the order. Cuts long descriptions first, and
- * only as much as needed; then drops each tool that does not fit behind the tools before it.
+ * only as much as needed; then drops each tool for which the tools before it leave no room.
  */
 export function boundTools<Spec extends ToolSpec>(
   specs: readonly Spec[],

@@ -86,7 +86,7 @@ export function fold(word: string): string {
   return bounded.normalize('NFKD').toUpperCase().toLowerCase().replace(ACCENTS, '').normalize('NFC');
 }
 
-/** Whether a word may have over 30 marks in a row. Such a run covers some multiple of 28 and the two places after it. */
+/** Whether a word may have over 30 combining marks in a row. Such a run has a multiple of 28 and the next two places in it. */
 function hasMarkRun(word: string): boolean {
   for (let at = 0; at < word.length; at += 28) if (MARKS_ONLY.test(word.slice(at, at + 3))) return true;
   return false;
