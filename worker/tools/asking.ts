@@ -2,9 +2,9 @@ import type { ToolGrant } from '../../shared/state/chat/tool-grants.ts';
 import type { CallDecision, Decision, Parking } from '../../shared/state/turn/parking.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
-/** A decision that a round of tools needs from a person before it goes on. */
+/** A decision that a round of tools needs from a person before the round goes on. */
 export type Asking =
-  /** Whether to make the calls; `beyond` has the calls for which one message has no room. */
+  /** Whether to make the calls. `beyond`: further calls, for which the message with the question has no room. */
   | { kind: 'approval'; id: string; calls: readonly AskedCall[]; beyond: readonly AskedCall[] }
   /** A question of the model. */
   | { kind: 'question'; id: string; question: string; choices: readonly string[] };
@@ -18,20 +18,20 @@ export interface ToolUse {
   isReadable: boolean;
 }
 
-/** A call that waits for its approval. */
+/** A call that needs an approval. */
 export interface AskedCall {
   id: string;
   name: string;
   input: Readonly<Record<string, unknown>>;
-  /** The definition of the tool for a grant; absent if the tool must ask each time. */
+  /** The definition of the tool that a grant would cover; absent if an approval of this call cannot become a grant. */
   definition?: string | undefined;
 }
 
-/** The rules for calls without a decision. */
+/** The rules for calls on which nobody has decided yet. */
 interface AskingPolicy {
   specs: readonly ToolSpec[];
   grants: readonly ToolGrant[];
-  /** Whether grants apply to calls on behalf of this person. */
+  /** Whether grants apply. For calls on behalf of guests they do not. */
   mayGrant: boolean;
   nowMs: number;
 }
@@ -44,7 +44,7 @@ export interface DecidableRound {
   policy: AskingPolicy;
 }
 
-/** The most calls that people read before they press a button. */
+/** The most calls in one request for approval: people read no more before they press a button. */
 const CALLS_MAX = 5;
 const TOO_MANY = `At most ${CALLS_MAX} calls that need approval are asked for at once. This one was not made: make it again in a later step.`;
 const NOT_ASKED = 'The person could not be asked, so nothing was done. Go on without it.';
@@ -53,13 +53,13 @@ const UNWILLING = 'The person does not want to answer this.';
 const LATE = 'Nobody answered in time, so nothing was done. Say so, and go on without it.';
 
 /**
- * The next question of a round: first one about all calls that need an approval, then the model's own questions, one by
- * one. Undefined when every question is decided, or the last one got no answer. A change of the policy does not change a
- * question that is open. Pure.
+ * The next undecided question of a round: first one request for approval of all calls that need it, then each question of the
+ * model. Undefined if all are decided, or if the message's newest question got no answer in time or could not be sent. A change
+ * of the policy does not change which calls an open question asks about. Pure.
  */
 export function askingOf(of: DecidableRound): Asking | undefined {
   const { newest } = of.parking;
-  // Nobody answered the last question. Each further one would hold up the chat for as long again.
+  // If the newest question got no answer or could not be sent, ask no other, since each question holds up the chat.
   const before = newest && of.parking.decisionOf(newest.id);
   return before?.how === 'late' || before?.how === 'untold' ? undefined : (approvalOf(of) ?? firstQuestionOf(of));
 }
@@ -85,8 +85,8 @@ function firstQuestionOf({ calls, round, parking, policy }: DecidableRound): Ask
 }
 
 /**
- * The result for a call that must not be made; undefined for a call to make. A stored decision is final; the policy applies
- * only to calls without a decision. Pure.
+ * The result of a call without making it: a person's answer, or an error because nobody has allowed the call. Undefined if the
+ * call is to be made. A stored decision is final; the policy applies only to calls without a decision. Pure.
  */
 export function resultWithoutCall(
   call: ToolUse,
@@ -101,7 +101,7 @@ export function resultWithoutCall(
   return isUndecided ? toolError(NOT_ASKED) : undefined;
 }
 
-/** The result for a call after a decision; undefined for a call to make. */
+/** The result of a call according to the decision; undefined if the decision allows the call. */
 function resultOf(how: CallDecision, decision: Decision | undefined, isQuestion: boolean): ToolOutput | undefined {
   const text = decision?.text ?? '';
   if (how === 'once' || how === 'always') return undefined;
@@ -113,14 +113,14 @@ function resultOf(how: CallDecision, decision: Decision | undefined, isQuestion:
   return toolError(NOT_ASKED);
 }
 
-/** Whether a call needs a decision: its tool asks, and the chat has no grant for it. */
+/** Whether a call needs an approval: its input is readable, its tool asks for approvals, and no grant applies. */
 function needsApproval(call: ToolUse, { specs, grants, mayGrant, nowMs }: AskingPolicy): boolean {
   const spec = specs.find(({ name }) => name === call.name);
   if (!call.isReadable || spec?.asks === undefined) return false;
   return !mayGrant || !isGranted(spec, grants, nowMs);
 }
 
-/** Whether a grant covers a tool with its current definition. Pure. */
+/** Whether a grant in force covers the current definition of a tool; false for tools that must ask each time. Pure. */
 export function isGranted(spec: Grantable, grants: readonly ToolGrant[], nowMs: number): boolean {
   const { name, definition, asks } = spec;
   const isFor = (grant: ToolGrant) => grant.tool === name && grant.definition === definition && grant.untilMs > nowMs;
@@ -169,17 +169,17 @@ const SPEC: ToolSpec = {
   repeatable: true,
 };
 
-/** Whether the model has `ask_user` here: guests do not. */
+/** Whether the model may call `ask_user` in this turn. In the turns of guests it may not. */
 function offersQuestions({ specs }: AskingPolicy): boolean {
   return specs.some((spec) => spec.name === ASK_USER);
 }
 
-/** The question of a call of `ask_user`, if the model has that tool here. */
+/** The question of a call; undefined if the call is not one of `ask_user`, or `isOffered` is false, or the input is invalid. */
 function questionOf({ name, input }: ToolUse, isOffered: boolean): ReturnType<typeof questionIn> {
   return name === ASK_USER && isOffered ? questionIn(input) : undefined;
 }
 
-/** The question in an input; undefined if the input breaks the limits of the tool. Pure. */
+/** The question in an input of `ask_user`; undefined if the input breaks the limits of the tool. Pure. */
 function questionIn(
   input: Readonly<Record<string, unknown>>,
 ): { question: string; choices: readonly string[] } | undefined {
@@ -196,7 +196,7 @@ function wellFormed(text: string): string {
   return text.toWellFormed().trim();
 }
 
-/** The built-in tool `ask_user`. Its `call` only gets invalid questions, since a valid one parks its turn. */
+/** The built-in tool `ask_user`. Its `call` gets only invalid questions; a valid one makes the turn wait for a person. */
 export function createAskUser(): Toolbox {
   const specs = [SPEC];
   return {

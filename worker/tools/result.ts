@@ -11,9 +11,10 @@ const MEDIA_MAX = 8;
 const NOTHING = '(no output)';
 
 /**
- * A tool's output as a block of the request. Cuts a long text, with a marker that states the full size and how to read on. Fits
- * pictures, and stores them and audio outside the log. The events belong to the write that stores the block. Contract: rejects
- * when Redis cannot be reached; any fault of the output becomes text.
+ * Turns a tool's output into a block of the request. Cuts a long text, and adds how long the whole text is and how to read the
+ * rest. Resizes pictures to fit. Stores pictures, audio and the whole of a cut text outside the log. The returned events belong
+ * to the write that stores the block. Contract: rejects if Redis or the blob store is unavailable, or if no decoder can be
+ * started; any fault of the output becomes text.
  */
 export async function resultBlock(
   turn: Turn<Env>,
@@ -52,7 +53,10 @@ async function cut({ currentChat, env: { settings, media } }: Turn<Env>, text: s
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
 }
 
-/** A picture, and after it the reference for `send_file`. An error may contain no picture, so it only names it, like audio. */
+/**
+ * The blocks for one picture or recording. A usable picture is followed by the reference with which `send_file` sends it. Text
+ * replaces audio, unusable pictures, pictures in an error (an error may contain none), and everything after the first 8.
+ */
 async function mediaBlocks(
   { currentChat, env: { media } }: Turn<Env>,
   piece: Media,

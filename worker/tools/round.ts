@@ -17,7 +17,7 @@ const NO_JSON =
 const INTERRUPTED =
   'The call was interrupted, and nobody knows whether it took effect. Find that out before you make it again.';
 
-/** The calls of this message's newest answer that have no results yet. Pure. */
+/** The calls in the newest answer to this message, each id once; none if the log has their results already. Pure. */
 function openCalls({ window }: LoadedSession, { entry }: Turn): readonly ToolUse[] {
   const last = window.records.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant' || last.entry !== entry) return [];
@@ -28,10 +28,10 @@ function callsOf({ content, unreadable }: AssistantRecord): ToolUse[] {
   return typeof content === 'string' ? [] : content.flatMap((block) => toolUse(block, unreadable));
 }
 
-/** After so many answers in a row without a readable call, a further one would only cost money. */
+/** After this many answers in a row without a readable call, a further answer would only cost money. */
 const UNREADABLE_ANSWERS_MAX = 3;
 
-/** Whether the newest `UNREADABLE_ANSWERS_MAX` answers for a message all have calls, and no readable one. Pure. */
+/** Whether each of the newest `UNREADABLE_ANSWERS_MAX` answers to a message has calls, but none with a readable input. Pure. */
 export function hasOnlyUnreadableCalls({ window }: LoadedSession, { entry }: Turn): boolean {
   const own = window.records.filter((record) => record.t === 'assistant').filter((record) => record.entry === entry);
   const newest = own.slice(-UNREADABLE_ANSWERS_MAX).map(callsOf);
@@ -42,7 +42,10 @@ export function hasOnlyUnreadableCalls({ window }: LoadedSession, { entry }: Tur
 /** Tools whose results contain no text of strangers. */
 const OWN: ReadonlySet<unknown> = new Set(['memory', 'reminders', 'send_file', 'ask_user']);
 
-/** Whether the model may have read text of strangers in a tool result for this message, also outside the window. Pure. */
+/**
+ * Whether a tool result may have shown the model text of strangers while it answered this message. True also if some of the
+ * answers to this message are outside the window. Pure.
+ */
 function hasReadOthers({ window }: LoadedSession, { entry, rounds }: Turn): boolean {
   const answers = window.records.flatMap((record) =>
     record.t === 'assistant' && record.entry === entry ? [record.content] : [],
@@ -50,21 +53,21 @@ function hasReadOthers({ window }: LoadedSession, { entry, rounds }: Turn): bool
   return (
     answers.length < rounds ||
     answers.some((content, at) => {
-      // The calls of the newest answer have no results yet.
+      // The calls of the newest answer have no results yet, except those of tools that the provider ran itself.
       const read = at === answers.length - 1 ? ['server_tool_use'] : ['server_tool_use', 'tool_use'];
       return typeof content !== 'string' && content.some(({ type, name }) => read.includes(type) && !OWN.has(name));
     })
   );
 }
 
-/** The decision that a person must make before the open calls of a message; undefined if none needs one. Pure. */
+/** The question that a person must decide before the calls of a message go on; undefined if there is none. Pure. */
 export function askingIn(turn: Turn<Env>, loadedSession: LoadedSession, round: number): Asking | undefined {
   const { tools } = turn.env;
   const calls = openCalls(loadedSession, turn);
   return calls.length === 0 ? undefined : askingOf(roundOf(tools, turn, calls, round));
 }
 
-/** Grants cover only calls on behalf of people on the allow list; calls on behalf of guests need an approval each time. */
+/** A round of calls with its policy, in which grants do not cover calls on behalf of guests. */
 function roundOf(tools: Toolbox, turn: Turn, calls: readonly ToolUse[], round: number): DecidableRound {
   const { toolGrants: grants } = turn;
   const policy = { specs: tools.specs(), grants, mayGrant: !turn.isOfGuest, nowMs: turn.nowMs() };
@@ -72,13 +75,14 @@ function roundOf(tools: Toolbox, turn: Turn, calls: readonly ToolUse[], round: n
 }
 
 /**
- * Makes the calls of one round that have no results yet, concurrently, and records their results as one message. Stores each
- * result as it arrives: an attempt after a crash makes only the calls that did not end, and of these only the repeatable ones;
- * for the others, the result says that the outcome is unknown. Calls `onTools` with the names of the tools, and with none after
- * the last call; calls `onResult` after each call.
+ * Makes the calls of one round concurrently, and records their results as one message. Returns the session unchanged if no call
+ * is open. Stores each result as it arrives. After a crash, the next attempt makes only calls without a stored result, and of
+ * these only repeatable ones; the result of any other such call says that its outcome is unknown. Calls `onTools` with the
+ * names of the tools, and with an empty list once all calls have ended; calls `onResult` after each call.
  *
- * Contract: throws `FencedError`, or what Redis throws. Returns `undefined` on abort, with the finished results stored, and
- * before any call if a grant changed since the attempt began.
+ * Contract: throws `FencedError`, or an error of Redis, of the blob store or of a decoder that cannot be started. Returns
+ * `undefined` if a grant has changed since the attempt began, without making a call; and on abort, after the results of
+ * finished calls are stored.
  */
 export async function finishRound(
   turn: Turn<Env>,
@@ -92,7 +96,7 @@ export async function finishRound(
   const { keys, chat, toolGrants } = turn;
   const grantsHold = toolGrants.length === 0 ? [] : [chatState(keys, chat).expectGrants(toolGrants)];
   const written = await turn.write(`calls:${round}`, [], grantsHold);
-  // The grants have changed since this attempt read them. The next attempt reads them again.
+  // The grants have changed since this attempt read them. The next attempt will read them again.
   if (written === 'unmet') return undefined;
   const currentRound = {
     calls,
@@ -122,10 +126,10 @@ export async function finishRound(
   return withRecord(loadedSession, record);
 }
 
-/** The round of a `finishRound`. `isBegun`: an earlier attempt may have made some of its calls. */
+/** The round of calls that `finishRound` handles. `isBegun`: an earlier attempt may have made some of the calls. */
 type CurrentRound = { calls: readonly ToolUse[]; round: number; isBegun: boolean; hasReadOthers: boolean };
 
-/** The result of one call, from an earlier attempt or from a call now; undefined after an abort. */
+/** The result of one call: stored by an earlier attempt, decided without a call, or made now. Undefined if aborted. */
 async function resultOf(
   turn: Turn<Env>,
   call: ToolUse,
@@ -153,7 +157,7 @@ async function resultOf(
 }
 
 function make({ env }: Turn<Env>, call: ToolUse & ToolCall, signal: AbortSignal): Promise<ToolOutput> {
-  // A name of no tool is free text of the model, which belongs neither in a span nor in a label.
+  // If no tool has this name, the model made the name up, and such text belongs neither in a span nor in a label.
   const tool = specOf(env.tools, call)?.name ?? 'unknown';
   const attributes = {
     'gen_ai.operation.name': 'execute_tool',

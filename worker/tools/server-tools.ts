@@ -1,20 +1,21 @@
 import type { Settings } from '../../shared/base/settings.ts';
 
-/** A tool that the provider runs itself, as the Messages API takes it. */
+/** The definition of a tool that the provider runs itself, in the form of the Messages API. */
 export interface ServerTool {
   type: string;
   name: string;
   [key: string]: unknown;
 }
 
-/** The most uses of a tool in a request: an answer to a chat needs few, and each search costs money. */
+/** The most uses of a tool in one request. An answer in a chat needs few, and each search costs money. */
 const USES_MAX = 5;
-/** The most tokens of a page, so that five pages leave most of a window of 200,000. */
+/** The most tokens of one fetched page, so that five pages fill only half of a window of 200,000. */
 const PAGE_TOKENS_MAX = 20_000;
 
 /**
- * The provider's tools for the web, in a stable order, since they are part of every request's prefix. Pure. The model may only
- * call them directly, not from code that it writes: older models cannot do that, and the answer would have blocks of code.
+ * The provider's web tools that the settings enable, in a stable order because tools are part of every request's prefix. The
+ * model may call these tools only directly, not from code that it writes: older models cannot do that, and the answer would
+ * contain blocks of code. Pure.
  */
 export function serverTools({
   WEB_SEARCH,

@@ -7,19 +7,19 @@ export interface ToolSpec {
   /** Unique among the tools of a request; letters, digits, `_` and `-`, at most 64. */
   name: string;
   description: string;
-  /** JSON Schema of the input, an object. */
+  /** The JSON Schema of the input, which is an object. */
   inputSchema: Readonly<Record<string, unknown>>;
-  /** Whether a call with an unknown outcome may be made again: it only reads, or is idempotent. */
+  /** Whether a call whose outcome is unknown may be made again, because the tool only reads or is idempotent. */
   repeatable: boolean;
-  /** Whether the tool only reads, as its server claims. Absent: it may write. */
+  /** Whether the tool only reads; for the tool of an MCP server, as the server claims. Absent: the tool may write. */
   onlyReads?: boolean;
   /** When a call needs a person's approval: until somebody has granted the tool to the chat, or always. Absent: never. */
   asks?: 'until granted' | 'always' | undefined;
-  /** For the tool of an MCP server: the hash of its whole description there. A grant is for one definition. */
+  /** For the tool of an MCP server: the hash of its definition there. A grant holds for one definition only. */
   definition?: string;
-  /** Whether guests of groups may use the tool, and calls from other chats if it only reads. Absent: no. */
+  /** Whether the tool is for guests of groups, and for summonses if it only reads and never asks. Absent: no. */
   isForGuests?: boolean;
-  /** Whether calls from chats without the bot may use the tool, if it only reads. Absent: only with `isForGuests`. */
+  /** Whether the tool is for summonses if it only reads and never asks. Absent: only if `isForGuests` is set. */
   isForSummons?: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface ToolCall {
   name: string;
   input: Readonly<Record<string, unknown>>;
   turn: Turn;
-  /** Whether the model may have read text of strangers for the message, in a tool result. Absent: no. */
+  /** Whether a tool result may have shown the model text of strangers while it answered the message. Absent: no. */
   hasReadOthers?: boolean;
 }
 
@@ -46,10 +46,10 @@ export type ToolPart =
   | { type: 'image'; bytes: Buffer }
   | { type: 'audio'; bytes: Buffer; mimeType: string };
 
-/** The result of a call. The model sees an error and can try something else. */
+/** The result of a call. The model sees an error, too, and can try something else. */
 export interface ToolOutput {
   parts: readonly ToolPart[];
-  /** Pictures and documents after the parts, which refer to stored bytes. */
+  /** Blocks of pictures and documents that refer to stored bytes. They come after the parts. */
   files?: readonly Block[];
   isError: boolean;
 }
@@ -57,10 +57,10 @@ export interface ToolOutput {
 /**
  * The tools that a model may call.
  *
- * Contract: nothing else throws. `specs` is in a stable order and keeps a tool whose server is away, since it is part of
- * every request's prefix. `call` is idempotent only where the spec says so; it ends within its own time limit, and on
- * abort it returns an error result at once. An own tool of the gateway writes to Redis under the attempt's fencing token;
- * only this write throws, `FencedError` or what Redis throws.
+ * Contract: `specs` never throws. Its order is stable, and it includes a tool whose server is away, because the list is part of
+ * every request's prefix. `call` is idempotent only where the spec says so. A call of an MCP server or of `recall` ends within
+ * its own time limit, and returns an error result at once on abort. `call` throws only for a built-in tool: `FencedError` if
+ * another attempt took over, or an error of Redis or the blob store.
  */
 export interface Toolbox {
   specs(): readonly ToolSpec[];
@@ -77,7 +77,7 @@ export const NO_TOOLS: Toolbox & Service = {
   stop: async () => {},
 };
 
-/** A result in words. */
+/** A successful result that is only a text. */
 export function toolText(text: string): ToolOutput {
   return { parts: [{ type: 'text', text }], isError: false };
 }

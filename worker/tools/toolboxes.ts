@@ -1,7 +1,7 @@
 import { type ChatSettings, hasTool } from '../../shared/state/chat/chat-settings.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
 
-/** Returns the same array while its items are unchanged. */
+/** Creates a function that returns its previous array if the new one has the same items in the same order. */
 function steadyList<Item>(): (now: readonly Item[]) => readonly Item[] {
   let before: readonly Item[] = [];
   return (now) => {
@@ -12,8 +12,8 @@ function steadyList<Item>(): (now: readonly Item[]) => readonly Item[] {
 }
 
 /**
- * Joins several toolboxes. Of two tools with one name the first wins, so no MCP server can shadow an own tool. `specs` returns
- * the same array while the tools are the same.
+ * Joins several toolboxes. Of two tools with the same name, the first one counts, so no MCP server can replace a tool of the
+ * gateway, which comes earlier in `boxes`. `specs` returns the same array while the tools are the same.
  */
 export function joinToolboxes(boxes: readonly Toolbox[]): Toolbox {
   const steady = steadyList<ToolSpec>();
@@ -35,17 +35,17 @@ export function joinToolboxes(boxes: readonly Toolbox[]): Toolbox {
 /** Removes tools from a toolbox. */
 export interface Exclusions {
   /**
-   * Removes a tool until the process ends: the model no longer gets it, and a call to it returns an error text.
-   * Returns whether it was there before. Idempotent.
+   * Removes a tool until the process ends: the model no longer gets the tool, and a call of it returns an error text. Returns
+   * false, and does nothing, if there is no such tool, e.g. after an earlier removal. Idempotent.
    */
   exclude(name: string, why: string): boolean;
-  /** The removed tools, oldest first. */
+  /** The removed tools, in the order of their removal. */
   excluded(): readonly OmittedTool[];
 }
 
 /**
- * Adds exclusions to a toolbox in use, for tools that the model's API names in a refusal. `specs` keeps the order, and returns
- * the same array while the tools are the same.
+ * Adds exclusions to a toolbox, for tools that the model's API names when it refuses a request. `specs` keeps the order, and
+ * returns the same array while the tools are the same.
  */
 export function withExclusions<Box extends Toolbox>(box: Box): Box & Exclusions {
   const excluded = new Map<string, string>();
@@ -71,7 +71,7 @@ const NOT_PERMITTED = 'Only people on the allow list may use this tool in this g
 const NOT_HERE = 'This chat does not have this tool. Go on without it.';
 
 /**
- * The tools for guests of a group: only those of servers that the operator gave to guests (`guests`). A call to any other tool
+ * The tools for guests of a group: only those of MCP servers whose configuration has `"guests": true`. A call of any other tool
  * returns an error, even if the model knows the tool from an earlier message.
  */
 export function forGuests<Box extends Toolbox>(box: Box): Box {
@@ -79,9 +79,9 @@ export function forGuests<Box extends Toolbox>(box: Box): Box {
 }
 
 /**
- * The tools for a call from a chat that the bot is not part of, where anybody may have written the quoted text: those that only
- * read and never ask, of servers that the operator gave to guests, and `recall`, which searches only the conversation of these
- * calls.
+ * The tools for a summons, whose quoted text anybody may have written: those tools of MCP servers with `"guests": true` that
+ * only read and never ask, and `recall`, which then searches only the conversation of this person's summonses in that chat. A
+ * call of any other tool returns an error.
  */
 export function forSummons<Box extends Toolbox>(box: Box): Box {
   const isHarmless = ({ onlyReads, isForGuests, isForSummons, asks }: ToolSpec) =>
@@ -89,7 +89,7 @@ export function forSummons<Box extends Toolbox>(box: Box): Box {
   return restrict(box, isHarmless, NOT_HERE);
 }
 
-/** The tools of a chat whose tools the operator has listed. A call to any other tool returns an error. */
+/** The tools that the settings of a chat list; all tools if they list none. A call of any other tool returns an error. */
 export function forChat<Box extends Toolbox>(box: Box, chat: ChatSettings): Box {
   return chat.tools === undefined ? box : restrict(box, ({ name }) => hasTool(chat, name), NOT_HERE);
 }

@@ -21,7 +21,7 @@ export function serveActs(app: Hono<VisitEnv>, parts: ConsoleParts): void {
   app.post(path, (visit) => serveAct(visit, parts, fieldOf(visit, 'target'), true));
 }
 
-/** Answers with the question before an action, or runs the action after a click. */
+/** Shows the question before an action, or runs the action after a click. 404 if the action or its subject is unknown. */
 async function serveAct(visit: Visit, { source, log }: ConsoleParts, target: string, isClick: boolean) {
   const verb = visit.req.param('verb') ?? '';
   const back = pageAfter(verb, target);
@@ -45,7 +45,7 @@ async function serveAct(visit: Visit, { source, log }: ConsoleParts, target: str
   }
 }
 
-/** The result of the last action. Each result appears on one page only. */
+/** The result of the last action, on one page only; empty HTML if there is none. */
 export function resultHtml(visit: Visit): Html {
   const text = getCookie(visit, RESULT_COOKIE);
   if (text === undefined) return html``;

@@ -30,8 +30,8 @@ const CLICK_RESULT_UNKNOWN =
 const READY_MS = 2_000;
 
 /**
- * Starts the operator's console, as a route of the HTTP port. The console stores nothing, so every process of an
- * installation serves the same pages to the same login. Everybody with `token` can read and act.
+ * Starts the operator's console, as a route of the HTTP port. The console stores nothing, so every process of an installation
+ * serves the same pages, and a login holds in all of them. Everybody with `token` can read and act.
  */
 export function startConsole(
   { settings, redisAddress, log }: Pick<Root, 'settings' | 'redisAddress' | 'log'>,
@@ -42,7 +42,7 @@ export function startConsole(
   const source = { redis, shards: settings.SHARDS };
   const runbook = readRunbook(runbookFile, settings.RUNBOOK_URL);
   const app = consoleApp({ settings, redis, source, runbook, token: tokenOf(token), log });
-  // Leaves Node's global `Request` and `Response` unchanged.
+  // Leave Node's global `Request` and `Response` unchanged.
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   return {
     name: 'console',

@@ -18,7 +18,7 @@ export function tokenOf(token: string) {
   return {
     /** Compares a text with the token in constant time, which does not reveal even the token's length. */
     isEqualTo: (text: string) => isSame(text, token),
-    /** Signs the cookie of a session. */
+    /** The key that signs the cookie of a session. */
     cookieKey,
     /** The key in the forms of a session. Other sites cannot know it. */
     formKey: (session: string) => mac(cookieKey, `form ${session}`).toString('base64url'),
@@ -47,7 +47,7 @@ type LoginParts = Pick<ConsoleParts, 'token' | 'log'>;
 
 /**
  * Answers requests without a session with the login form. A request that changes something must come from a page of the
- * console, and have the form key of its session.
+ * console, and, unless it is the login, have the form key of its session.
  */
 export function requireSession({ token, log }: LoginParts): MiddlewareHandler<VisitEnv> {
   const warn = rareWarning(log, 'the console refused a form that was not its own');
@@ -73,7 +73,7 @@ export function requireSession({ token, log }: LoginParts): MiddlewareHandler<Vi
 }
 
 /**
- * Serves the login and the logout. Wrong tokens have no limit: behind a proxy all visitors have the same address, so a
+ * Serves the login and the logout. There is no limit on wrong tokens: behind a proxy all visitors have the same address, so a
  * limit would lock out the operator, and nobody can guess a token of 32 characters.
  */
 export function serveLogin(app: Hono<VisitEnv>, { token, log }: LoginParts): void {

@@ -46,7 +46,7 @@ export function showProblem(visit: Visit, status: Status, title: string, text: s
   return show(visit, { title, body: html`${problemHtml(title, text)}${more}` }, status);
 }
 
-/** Options of the console's cookies. `Secure` only behind an https proxy, since browsers do not send such cookies over http. */
+/** Options of the console's cookies. Sets `Secure` only behind an https proxy: browsers send no such cookies over http. */
 export function cookieOptions({ req }: Visit, maxAge: number): CookieOptions {
   const secure = /^\s*https\b/i.test(req.header('x-forwarded-proto') ?? '');
   return { path: HOME, httpOnly: true, sameSite: 'Strict', secure, maxAge };
@@ -60,8 +60,8 @@ export function fieldOf(visit: Visit, name: string): string {
 const FORM_BYTES_MAX = 16 * 1024;
 
 /**
- * Reads the form of a request, also in chunks without a length, and refuses a large form. Hono's `bodyLimit` cannot read
- * chunks here: it needs its own global `Request`, which the console does not install.
+ * Reads the form of a request, even in chunks without a stated length, and refuses a large form. Hono's `bodyLimit` cannot read
+ * chunks here, because it needs Hono's global `Request`, which the console does not install.
  */
 export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
   const chunks: Buffer[] = [];
@@ -75,7 +75,7 @@ export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
   return next();
 };
 
-/** Whether a page of the console sent a request, by `Sec-Fetch-Site` or else `Origin`. Without both headers: no. */
+/** Whether a page of the console sent a request, according to `Sec-Fetch-Site` or else `Origin`. Without both headers: no. */
 export function isFromOwnPage({ req }: Visit): boolean {
   const [site, origin] = [req.header('sec-fetch-site'), req.header('origin')];
   const host = req.header('x-forwarded-host') ?? req.header('host');
@@ -84,7 +84,7 @@ export function isFromOwnPage({ req }: Visit): boolean {
   return new URL(origin).host === host.toLowerCase();
 }
 
-/** Response headers for pages without scripts and frames, with the console's own style only. */
+/** Response headers that forbid scripts, frames, and styles other than the console's own. */
 export const safeHeaders = secureHeaders({
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],

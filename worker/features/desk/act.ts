@@ -26,18 +26,18 @@ interface Press {
   name: ActName;
   /** A message or a chat; empty if the action needs none. */
   target: string;
-  /** Time of the question; absent if the button is not the "Yes" of a question. */
+  /** When the question was asked; absent if the button is not the "Yes" of a question. */
   questionMs: number | undefined;
 }
 
 const PRESS_PATTERN = /^([\w-]{10}) ([a-z-]{2,12})(?: (-?\d[\d.-]*))?(?: yes-([0-9a-z]{1,9}))?$/;
 const BY_CHARS_MAX = 40;
 const QUESTION_LASTS_MS = 600_000;
-/** After a longer wait, the reply mentions the time of the press. */
+/** If an action ends longer than this after the button press, the reply mentions the time of the press. */
 const LATE_MS = 120_000;
 
 const OUTDATED = 'That alert is over or has changed, so nothing was done. /incidents shows what is open now.';
-/** For a press that runs again: its first run may have changed something before a crash. */
+/** For a button press that runs again: its first run may have changed something before a crash. */
 const OUTDATED_AFTER_CRASH =
   'That alert is over or has changed, perhaps because of your press. /incidents and /status show the present state.';
 const TOO_LATE = 'That question is more than ten minutes old, so nothing was done. Press the alert button again.';
@@ -47,13 +47,13 @@ export const oldButton: DeskHandler = () => ({
   text: 'This button is from an older version, so nothing was done. /incidents shows what is open now.',
 });
 
-/** `/desk back`: the "Back" of a question. */
+/** `/desk back`: the "Back" button of a question. */
 export const dismissQuestion: DeskHandler = () => ({ text: 'Nothing was done.', isAnswered: true });
 
 /**
- * `/desk act <opening> <act> [<message>|<chat>] [yes-<time of the question>]`: a button under an alert. Presses run one
- * after another in one lane, and store their result in the incident. A press that runs again after a crash replies with
- * the stored result, or completes the action if there is none.
+ * `/desk act <opening> <act> [<message>|<chat>] [yes-<time of the question>]`: a button under an alert. Button presses run one
+ * after another in one lane. An action stores its result in the incident. A press that runs again after a crash replies with
+ * the stored result, or completes the action if there is none. An outdated button only gets a reply that says so.
  */
 export const pressButton: DeskHandler = async (call) => {
   const { attempts, entry } = call.context.turn;
@@ -108,7 +108,7 @@ async function subjectOf(call: DeskCall, incident: Incident, press: Press): Prom
   return findFor(call.source, ACTS[name], targetOf(incident, press, pressedMs, call.source.shards));
 }
 
-/** The name of the subject for the action's `find`. */
+/** The name by which the action's `find` finds the subject. */
 function targetOf({ waiting, ...incident }: Incident, { name, target }: Press, pressedMs: number, shards: number) {
   if (name === 'pause-all') return EVERY_CHAT;
   if (name === 'resume-all') return `${pressedMs}`;
@@ -117,7 +117,7 @@ function targetOf({ waiting, ...incident }: Incident, { name, target }: Press, p
     return `${sinceMs}..${untilMs}`;
   }
   if (target !== waiting?.entry) return target;
-  // With the shard, since several shards may have the same entry id.
+  // Name the shard, too, because several shards may have the same entry id.
   return `${shardOf(parseChatKey(waiting.chat)?.chatId ?? 0, shards)}/${target}`;
 }
 
@@ -128,7 +128,7 @@ async function questionReply({ source, words }: DeskCall, act: Act, text: string
   return { text, buttons: [[button, { text: 'Back', command: '/desk back' }]] };
 }
 
-/** The reply with the stored result of an action. After a long wait, the reply mentions the time of the press. */
+/** The reply with the stored result of an action. After a long wait, the reply mentions the time of the button press. */
 function resultReply({ context: { turn } }: DeskCall, text: string, doneMs: number): DeskReply {
   turn.env.reach('act noted');
   const pressedMs = turn.message.ok ? turn.message.value.sentAtMs : doneMs;
@@ -151,7 +151,7 @@ export const resumeChat: DeskHandler = async (call) => {
   return runOnChat(call, 'resume', chats);
 };
 
-/** Runs an action on the chat in the first word. Without a chat, the reply offers some. */
+/** Runs an action on the chat in the first word, or on every chat for "all". Without either, the reply offers some chats. */
 async function runOnChat(call: DeskCall, name: 'pause' | 'resume', chats?: readonly string[]) {
   const [word = '', ...why] = call.words;
   const chat = word.toLowerCase() === 'all' || word === EVERY_CHAT ? EVERY_CHAT : chatIn(call.words);

@@ -24,7 +24,7 @@ export interface DeskCall {
 /** The reply to an operator. */
 export type DeskReply = {
   buttons?: readonly (readonly Button[])[];
-  /** Whether to remove the buttons under the message of the pressed button. */
+  /** Whether to remove the buttons of the message whose button was pressed. */
   isAnswered?: true;
 } & ({ text: string | readonly Inline[] } | { blocks: readonly Block[] });
 
@@ -41,13 +41,13 @@ const HANDLERS: Readonly<Record<string, DeskHandler>> = {
   resume: resumeChat,
 };
 
-/** Answers commands and presses of operators in the chat of alerts. Contract: as `DeskHandler`. */
+/** Answers commands and button presses of operators in the chat of alerts. Contract: as `DeskHandler`. */
 const desk: CommandHandler = async (context) => {
   const { message } = context.turn;
   const { redis, settings } = context.turn.env;
   const [word = '', ...words] = context.argument.split(' ');
   const { id = 0, name = '' } = message.ok ? message.value.from : {};
-  // Buttons of other versions may send unknown words.
+  // Buttons of other versions may send unknown words, so any unknown word shows the help.
   const handle = (Object.hasOwn(HANDLERS, word) && HANDLERS[word]) || help;
   const source = { redis, settings, shards: settings.SHARDS };
   const reply = await handle({ words, by: plainLine(name) || `${id}`, id, context, source });

@@ -48,7 +48,7 @@ function handlerOf({ args = [], options = {}, chatCommand, read }: ReportRule): 
   };
 }
 
-/** Adds the state of the conversation if the bot also answers messages in this chat. */
+/** Adds the state of the conversation to the report if the bot also answers messages in this chat. */
 function withConversation(handler: DeskHandler): DeskHandler {
   return async (call) => {
     const reply = await handler(call);
@@ -59,7 +59,7 @@ function withConversation(handler: DeskHandler): DeskHandler {
   };
 }
 
-/** The chat in the first word. */
+/** The chat in the first word; undefined if the first word names no chat. */
 export function chatIn([word = '']: readonly string[]): ChatKey | undefined {
   return parseChatKey(word)?.chat;
 }

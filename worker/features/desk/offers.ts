@@ -8,7 +8,7 @@ import type { Name, Report, Text } from '../../report/report.ts';
 const DATA_BYTES_MAX = 64;
 const BUTTONS_MAX = 8;
 const MESSAGES_MAX = 2;
-/** The first characters of a trace id, enough to tell two traces apart. */
+/** How many characters of a trace id a button shows: enough to tell two traces apart. */
 const TRACE_CHARS = 8;
 const CLI_COMMAND =
   /^(?<verb>status|incidents|message|chat|audit|pause|resume|dead)(?<list> list)?(?: (?:--chat )?(?<target>\S+))?$/;
@@ -32,7 +32,7 @@ function buttonFor(chatCommand: string): Button[] {
   return command.length <= DATA_BYTES_MAX ? [{ text, command }] : [];
 }
 
-/** Rows of buttons that send these chat commands. Each message gets its own row, because its name is long. Pure. */
+/** At most 8 buttons that send these chat commands, in rows. Buttons for messages, at most 2, get a row each. Pure. */
 export function rowsFor(chatCommands: readonly string[]): readonly (readonly Button[])[] {
   const all = [...new Set(chatCommands)].flatMap(buttonFor);
   const isForMessage = ({ command }: Button) => command.startsWith('/desk message');
@@ -47,7 +47,7 @@ export function reportButtons(report: Report): readonly (readonly Button[])[] {
   return rowsFor([...acts, ...namesIn(report).flatMap(commandsFor)]);
 }
 
-/** The chat command that shows a linked report; none if the chat cannot show the report. Pure. */
+/** The chat command that shows a linked report; none if the report is empty or a chat cannot show it. Pure. */
 export function commandsFor({ of, id, text }: Name): string[] {
   if (of === 'message') return ENTRY_NAME.test(id) || TRACE_NAME.test(id) ? [`/message ${id}`] : [];
   if (of === 'dead') return text === 0 ? [] : [`/dead ${id}`.trim()];

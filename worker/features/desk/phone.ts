@@ -15,13 +15,13 @@ import { plainLine } from '../memory/memory.ts';
 import { chatCommandFor } from './offers.ts';
 
 const MARKS: Readonly<Record<Tone, string>> = { good: '🟢 ', fair: '🟡 ', bad: '🔴 ', plain: '' };
-/** The mark of an item without a colour. */
+/** The symbol before an item without a colour. */
 const NO_COLOUR = '⚪️ ';
 const ROWS_SHOWN = 10;
 const ITEMS_SHOWN = 6;
 const STEPS_SHOWN = 20;
 const WORDS_CHARS_MAX = 300;
-/** An entry with or without its shard, or a trace. */
+/** An entry id, with or without its shard, or a trace id. */
 const ID = /\b(?:\d{1,5}\/)?\d{13}-\d{1,10}\b|\b[\da-f]{32}\b/g;
 /** Cells without a value. */
 const NO_VALUE = /^(?:–|none|)$/;
@@ -30,8 +30,8 @@ const CLI_CALL = /"npm run cli -- ([^"]+)"/g;
 type Line = readonly Inline[];
 
 /**
- * Renders a report as blocks for a phone: table rows as lines, ids that a tap copies, long lists folded and cut. Leaves out
- * users' texts (`Section.quote`). Pure.
+ * Renders a report as blocks for a phone: table rows become lines, a tap copies an id, tables and timelines are folded, and
+ * long lists are cut. Omits texts of users (`Section.quote`). Pure.
  */
 export function phoneBlocks({ title, nowMs, verdict, sections }: Report): Block[] {
   return [
@@ -75,7 +75,7 @@ function factLine({ name, value, note, tone }: Fact, nowMs: number): Line {
   return [plain(MARKS[tone ?? 'plain']), bold(plain(name)), plain(' '), ...inlinesOf(value, nowMs), ...noteInlines];
 }
 
-/** A table row as one line. Each cell but the first follows the name of its column. */
+/** A table row as one line. Each cell but the first follows the name of its column. Omits empty cells. */
 function rowLine(columns: readonly string[], cells: readonly Text[], nowMs: number): Line {
   return cells.flatMap((cell, at): Line => {
     if (at === 0) return [plain('• '), ...inlinesOf(cell, nowMs)];
@@ -84,7 +84,7 @@ function rowLine(columns: readonly string[], cells: readonly Text[], nowMs: numb
   });
 }
 
-/** The first step and the newest steps. */
+/** The lines of a timeline. If it is long: the first step, how many are hidden, and the newest steps. */
 function stepLines({ steps, fromMs }: NonNullable<Section['timeline']>): Line[] {
   const lines = steps.map(({ atMs, text }): Line => {
     return [plain(atMs === undefined ? '• ' : `+${inWords(atMs - fromMs)} `), ...inlinesOfText(text)];
@@ -111,7 +111,7 @@ function inlinesOf(text: Text, nowMs: number): Inline[] {
   });
 }
 
-/** A text on one line. Command lines become chat commands, and ids become inlines that a tap copies. */
+/** A text on one line, clipped. Command lines become chat commands, and ids become inlines that a tap copies. */
 export function inlinesOfText(text: string): Inline[] {
   const [, leading = '', words = '', trailing = ''] = /^(\s*)(.*?)(\s*)$/s.exec(text) ?? [];
   const withChatCommands = words.replaceAll(

@@ -9,7 +9,7 @@ import { fileKind } from '../../reply/part.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
 
 const TEXT_BYTES_MAX = 1_000_000;
-/** Longer than an answer may wait for its delivery, or a dead letter for an operator's retry. */
+/** How long a file's text is stored: longer than an answer may wait for its delivery, or a dead letter for a replay. */
 const KEEP_SECONDS = 7 * 24 * 3_600;
 const REF = /^[0-9a-f]{64}$/;
 
@@ -32,8 +32,8 @@ const SPEC: ToolSpec = {
 type Source = { content: string } | { ref: string };
 
 /**
- * The built-in tool `send_file`: makes a file a part of the reply. A call only stores the file on the turn; the conclusion adds
- * the stored files. A call that runs again after a crash stores the same file once.
+ * The built-in tool `send_file`: makes a file a part of the reply. A call only stores the file in the turn; the stored files
+ * join the reply when the turn concludes. A call that runs again after a crash stores the same file once.
  */
 function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore, 'keep' | 'load'>): Toolbox {
   const partOf = async ({ currentChat }: Turn, name: string, source: Source): Promise<FilePart | undefined> => {
@@ -65,7 +65,7 @@ function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore,
   };
 }
 
-/** Runs the calls of one attempt one after the other. Otherwise a small file would overtake a large one before it. */
+/** Creates a queue for the calls of each attempt, so that no small file overtakes a large one requested before it. */
 function createOrder() {
   const last = new WeakMap<Turn, Promise<unknown>>();
   return <Result>(turn: Turn, work: () => Promise<Result>): Promise<Result> => {
@@ -75,7 +75,7 @@ function createOrder() {
   };
 }
 
-/** The source of the bytes, or the error. An empty field counts as absent: models fill in optional fields. */
+/** The source of the bytes, or an error for the model. An empty field counts as absent: models fill in optional fields. */
 function sourceOf({ content, ref }: Readonly<Record<string, unknown>>): Source | string {
   const [hasContent, hasRef] = [isGiven(content), isGiven(ref)];
   if (hasContent === hasRef) return 'Give either "content", which must not be empty, or "ref".';
@@ -118,7 +118,7 @@ function shorten(stem: string, charsMax: number): string {
   return stem.length <= charsMax ? stem : graphemePrefix(stem, charsMax).trimEnd();
 }
 
-/** Files that the model sends with its answer. The core adds the stored files to the reply and delivers them. */
+/** Files that the model sends with its answer. The feature only stores them; other code makes them parts of the reply. */
 export const filesFeature: Feature = {
   name: 'files',
   tools: ({ redis, keys, media }) => createSendFile(notedFiles(redis, keys), media),

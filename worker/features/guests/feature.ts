@@ -13,18 +13,18 @@ import { NO_PROGRESS } from '../../reply/progress.ts';
 import { forSummons } from '../../tools/toolboxes.ts';
 import { surroundWithTexts } from '../../turn/conclude.ts';
 
-/** By then, the accepting process has sent the first message or given up, and has stored the result, unless it died. */
+/** When a summons is this old, the process that accepted it has stored the result of the first message, or has died. */
 const FIRST_MESSAGE_STORED_MS = FIRST_MESSAGE_WITHIN_MS + 500;
 const POLL_MS = 100;
-/** Bounds the call that sends the first message: an attempt ends only after this call. */
+/** The timeout of the call that sends the first message. An attempt cannot end before this call has ended. */
 const SEND_TIMEOUT_MS = 10_000;
 
-/** Answers summons, calls of the bot in chats that it is not part of (Telegram's guest mode), by editing one message. */
+/** Answers summonses, i.e. calls of the bot in chats that it is not part of (Telegram's guest mode), by editing one message. */
 export const guestsFeature: Feature = {
   name: 'guests',
   elsewhere: {
     writer({ from: { id, name }, chatTitle }) {
-      // Anybody may have written the title.
+      // Anybody may have chosen the title, so it is reduced to a plain name.
       const place = chatTitle === undefined ? 'a chat with somebody else' : `the group ${plainName(chatTitle)}`;
       return `${plainName(name)} (id ${id}) calls you in ${place}, of which you see nothing else: all there read your answer, one message of at most 3,500 characters`;
     },
@@ -42,8 +42,9 @@ export const guestsFeature: Feature = {
 };
 
 /**
- * Edits a conclusion into the bot's message in the chat of the summons, so that a repeat does no harm. If Telegram refuses that
- * for good, sends the conclusion to the person's private chat, with a line that says so. Contract: as `deliver` of the outbox.
+ * Delivers a conclusion by editing the bot's message in the chat of the summons; a repeat does no harm. If Telegram refuses
+ * that for good, delivers the conclusion to the person's private chat, below a line that explains this. Contract: as `deliver`
+ * of the outbox.
  */
 async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery> {
   const { env, texts, message } = turn;
@@ -60,8 +61,8 @@ async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTi
 }
 
 /**
- * The place for the answer. If the process that accepted the summons died before it sent the first message, sends `text` as
- * that message.
+ * The place for the answer; `later` if Telegram is unavailable. Waits until the process that accepted the summons has stored
+ * the result of its first message. If none appears, e.g. because that process died, sends `text` as the first message.
  */
 async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: 'later'; failure: TelegramFailure }> {
   const { env } = turn;
@@ -83,7 +84,7 @@ async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: '
   return (await summonses.refuse(entry)) ?? { kind: 'refused' };
 }
 
-/** Edits the message, without formatting if Telegram rejects the formatting. `refused`: e.g. somebody deleted the message. */
+/** Edits the message, without formatting if Telegram rejects that. `refused`: for good, e.g. the message was deleted. */
 async function edit(
   env: Env,
   inlineId: string,

@@ -8,7 +8,7 @@ import type { McpLimits } from './limits.ts';
 import type { Link } from './link.ts';
 import { type McpTool, readTool, type ServerTools } from './tool.ts';
 
-/** The part of a server that a call needs. `link` is the newest usable connection; `scrub` removes the server's secrets. */
+/** The server of a call. `link`: the newest connection that was usable; it may have ended. `scrub` removes secrets. */
 interface Callee {
   link: Link | undefined;
   limits: McpLimits;
@@ -16,7 +16,7 @@ interface Callee {
 }
 
 const ERROR_CHARS_MAX = 4_000;
-/** The search for secrets reads no more of a text, so that it ends soon. */
+/** The most characters of a text that the search for secrets reads, so that it ends soon. */
 const SCRUBBED_CHARS_MAX = 100_000;
 const TIMER_MS_MAX = 2_147_483_647;
 /** Matches at most 1,000 characters at once: a run of millions can exhaust the stack of a regular expression. */
@@ -29,11 +29,11 @@ const AWAY = "The tool's server is not available right now.";
 const anything = z.unknown();
 
 /**
- * Calls a tool of a server. Avoids the SDK's `callTool`, which compiles the server's output schema with its patterns: a
- * pattern may run for hours.
+ * Calls a tool of a server. Avoids the SDK's `callTool`, which compiles the server's output schema, whose patterns may run for
+ * hours.
  *
- * Contract: nothing throws; it ends within the time limit, and on abort at once. Not idempotent in general. Every
- * failure becomes a text, without secrets.
+ * Contract: never throws; ends within the time limit, and at once on abort. Not idempotent in general. Every failure becomes a
+ * text without secrets.
  */
 export async function callTool(
   server: Callee,
@@ -44,7 +44,7 @@ export async function callTool(
   const { link, limits } = server;
   if (link === undefined || link.endSignal.aborted) return toolError(AWAY);
   if (signal.aborted) return toolError('The call was called off before it was made.');
-  // Each call has its own signal: the SDK never removes its listener, and would cancel calls that ended long ago.
+  // Give each call a signal of its own: the SDK never removes its listener, and would cancel calls that ended long ago.
   const cancellation = new AbortController();
   const cancel = () => cancellation.abort();
   signal.addEventListener('abort', cancel);
@@ -80,7 +80,7 @@ function outputOf(server: Callee, answer: unknown): ToolOutput {
 }
 
 function failureOf(server: Callee, error: unknown): ToolOutput {
-  // The call did not reach a tool: nothing listens, or the server no longer knows the session.
+  // With these errors, the call did not reach a tool: no server listens, or the server no longer knows the session.
   const isSessionLost = error instanceof StreamableHTTPError && error.code === 404;
   if (isSessionLost || CONNECT_ERRORS.has(systemCode(error) ?? '')) return toolError(AWAY);
   const words = safeText(server, errorWords(error), ERROR_CHARS_MAX);
@@ -96,7 +96,7 @@ function systemCode(error: unknown): string | undefined {
   return cause === undefined ? undefined : systemCode(cause);
 }
 
-/** The message of an error, followed by the system's error code. */
+/** The message of an error, followed by the system's error code, if there is one and the message lacks it. */
 export function errorWords(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const code = systemCode(error);
@@ -113,14 +113,14 @@ export function safeLine(server: Pick<Callee, 'scrub'>, words: string, charsMax:
   return safeText(server, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
 }
 
-/** The SDK's schema of a page of tools, with any value as a tool: `readTool` judges each tool by itself. */
+/** The SDK's schema of a page of tools, but with any value as a tool, because `readTool` checks each tool by itself. */
 const pageForm = ListToolsResultSchema.extend({ tools: z.array(z.unknown()) });
 
-/** Asks a server for all its tools, page by page. Rejects when an answer is invalid or does not come. */
+/** Asks a server for its tools, page by page, up to the limits. Rejects if an answer is invalid or does not come in time. */
 export async function listTools({ client }: Link, limits: McpLimits): Promise<ServerTools> {
   const { pagesMax, toolsMax, connectMs } = limits;
   const list = { tools: [] as McpTool[], omitted: [] as OmittedTool[] };
-  // A server without tools says so in its capabilities, and need not support the request.
+  // A server without tools does not state the capability `tools`, and need not support the request.
   if (client.getServerCapabilities()?.tools === undefined) return list;
   let cursor: string | undefined;
   let count = 0;

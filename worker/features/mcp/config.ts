@@ -3,7 +3,7 @@ import { jsonValue } from '../../../shared/base/fields.ts';
 import { redact } from '../../../shared/base/redact.ts';
 import { clip } from '../../../shared/base/text.ts';
 
-/** When the gateway asks a person before it calls a tool: never, unless the tool only reads, or always. */
+/** When the gateway asks a person before it calls a tool. `write`: unless the tool only reads. */
 const APPROVALS = ['never', 'write', 'always'] as const;
 
 const NAME_CHARS_SHOWN = 80;
@@ -37,8 +37,8 @@ const address = z.string('expected an http or https URL').superRefine((text, pro
 
 const limit = (usual: number) => z.int('expected a whole number').min(1, 'expected a number above 0').default(usual);
 /**
- * The most that a server may send and use. A server that drives a browser needs some 500 threads and 1 GB. Handling 100
- * messages a second takes less than 1 % of a processor. The usual default of a system is 1,024 open files.
+ * How much a server may send and use. A server that drives a browser needs some 500 threads and 1 GB. Handling 100 messages a
+ * second takes less than 1 % of a processor. The usual limit of a system is 1,024 open files.
  */
 const limits = z.object({
   /** Messages a second that answer no request of the gateway; five times as many may come at once. */
@@ -58,9 +58,9 @@ const general = {
   disabled: z.literal(false, 'expected true or false').optional(),
   limits: limits.default(SERVER_LIMITS),
   approve: z.enum(APPROVALS, 'expected "never", "write" or "always"').default('write'),
-  /** Whether guests of a group have its tools that do more than read. */
+  /** Whether guests of a group may use this server's tools, and summonses those that only read and never ask. */
   guests: z.boolean('expected true or false').default(false),
-  /** Approvals of single tools, by the server's own names for them; the model never sees a tool that is `off`. */
+  /** Approvals of single tools, by the name that the server gives each; the model never sees a tool that is `off`. */
   tools: z
     .record(z.string(), z.enum([...APPROVALS, 'off'], 'expected "never", "write", "always" or "off"'))
     .default({}),
@@ -71,7 +71,7 @@ const stdioEntry = z
     type: z.literal('stdio', 'expected "stdio", since there is a command').optional(),
     command: nonEmpty,
     args: z.array(withoutNul, 'expected an array of strings').default([]),
-    /** Environment of the program, besides the few variables that every program needs. */
+    /** Variables for the program, in addition to the few that every program needs. */
     env: environment.default({}),
     cwd: nonEmpty.optional(),
   })
@@ -89,16 +89,13 @@ const httpEntry = z
   })
   .transform(({ type: _, disabled: __, ...entry }) => ({ kind: 'http' as const, ...entry }));
 
-/** A server that is a program, on its standard input and output. */
+/** A server that is a program and speaks MCP on its standard input and output. */
 export type StdioServer = { name: string } & z.infer<typeof stdioEntry>;
 /** A server that speaks streamable HTTP. */
 export type HttpServer = { name: string } & z.infer<typeof httpEntry>;
 export type McpServer = StdioServer | HttpServer;
 
-/**
- * The result of reading the configuration: the servers in the order of the file, and the names of all, disabled ones
- * included; or all problems.
- */
+/** The servers in the order of the file, without disabled ones, and the names of all servers; or all problems. */
 export type McpConfigReading =
   | { ok: true; servers: readonly McpServer[]; names: readonly string[] }
   | { ok: false; problems: readonly string[] };
@@ -108,9 +105,9 @@ const file = z.looseObject({
 });
 
 /**
- * Reads the usual MCP configuration, `{"mcpServers": {"name": {"command", …} or {"url", …}}}`. Pure. Finds all problems
- * in one pass; each names the server and the field, and never quotes a value, which may be a secret. Ignores unknown keys
- * and servers with `"disabled": true`. Expands nothing: `${VAR}` stays as written.
+ * Reads the usual MCP configuration, `{"mcpServers": {"name": {"command", …} or {"url", …}}}`. Pure. Finds the problems of all
+ * servers in one pass; each names the server and the field, and never quotes a value, which may be a secret. Ignores unknown
+ * keys and servers with `"disabled": true`. Expands nothing: `${VAR}` stays as written.
  */
 export function readMcpConfig(json: string): McpConfigReading {
   const value = jsonValue(json);
@@ -143,20 +140,20 @@ function readServer(name: string, entry: unknown): { server?: McpServer; problem
   return read.success ? { server: { name, ...read.data }, problems: [] } : refuse(read.error.issues.map(fault));
 }
 
-/** A problem behind the path of keys to its field. Never quotes a value. */
+/** A problem, after the path of keys to its field. Never quotes a value. */
 function fault(issue: { path: readonly PropertyKey[]; message: string }): string {
   const place = issue.path.map((key) => clip(String(key), NAME_CHARS_SHOWN).toWellFormed()).join('.');
   return place === '' ? issue.message : `${place}: ${issue.message}`;
 }
 
-/** Shorter values stay in a text: they are likely to be part of ordinary words. */
+/** Values shorter than this stay in a text, because they are likely to be part of ordinary words. */
 const SECRET_CHARS_MIN = 8;
-/** Parts of an address from this length on are probably keys. */
+/** Parts of a URL's path of this length or more are probably keys. */
 const ADDRESS_SECRET_CHARS_MIN = 16;
 
 /**
- * Returns a function that makes a text safe for logs and answers: it replaces every secret of this server's configuration,
- * and then everything that looks like a credential. Short values stay.
+ * Returns a function that makes a text safe for logs and answers: it replaces the secrets of this server's configuration,
+ * except short ones, and then everything that looks like a credential.
  */
 export function scrubberOf(server: McpServer): (text: string) => string {
   const secrets = server.kind === 'stdio' ? Object.values(server.env).flatMap(forms) : httpSecrets(server);
@@ -172,7 +169,7 @@ function httpSecrets({ url, headers }: HttpServer): string[] {
   return [...inHeaders, ...inAddress, ...searchParams.values()].flatMap(forms);
 }
 
-/** A secret as it is, line by line, and as it appears inside JSON or an address. */
+/** A secret as it is, line by line, and as it appears inside JSON or an address; without forms that are too short. */
 function forms(secret: string): string[] {
   const plain = [secret.trim(), ...secret.split(/\r?\n/)];
   const spellings = plain.flatMap((text) => [text, JSON.stringify(text).slice(1, -1), encode(text)]);

@@ -3,24 +3,24 @@ import { z } from 'zod';
 import { clip, graphemePrefix } from '../../../shared/base/text.ts';
 import { type ToolOutput, type ToolPart, toolError } from '../../tools/toolbox.ts';
 
-/** The most that the model gets of one answer: UTF-16 units of all texts together, and pieces of content. */
+/** How much of one answer the model gets: UTF-16 units of all texts together, and pieces of content. */
 export const CONTENT_LIMITS = { textCharsMax: 4 * 1024 * 1024, itemsMax: 1_000 };
 
 /** Matches at most 1,000 characters at once: a run of millions can exhaust the stack of a regular expression. */
 const BLANKS = /[\s\p{Cc}]{1,1000}/gu;
 const LABEL_CHARS_MAX = 300;
-/** The beginning of a PNG, JPEG, GIF or WebP in base64; 200 characters after it rule out a word. A slash may be escaped. */
+/** The beginning of a PNG, JPEG, GIF or WebP in base64; the 200 characters after it rule out a word. A slash may be escaped. */
 const PICTURE_START = /(?:iVBORw0KGgo|\\?\/9j\\?\/|R0lGOD|UklGR)[A-Za-z0-9+/=\\]{200}/g;
 const NOT_BASE64 = /[^A-Za-z0-9+/=\\]/g;
 
-/** The SDK's schema of an answer, with any value as content: of perhaps millions of pieces, only the first are read. */
+/** The SDK's schema of an answer, but with any value as content: only the first of perhaps millions of pieces are read. */
 const answerForm = CallToolResultSchema.extend({ content: z.array(z.unknown()).default([]) });
 
 /**
- * A server's answer to a call, as parts for the model. Pure; takes any JSON and never throws. Pictures and audio stay
- * as they are; of other binary content, only address, type and size remain. Structured content counts only in an answer without
- * text: a server sends it as text too. Texts are well-formed, without NUL and base64 pictures, never empty, and bounded
- * in all; a cut states the full length.
+ * Turns a server's answer to a call into parts for the model. Pure; accepts any JSON and never throws. Pictures and audio stay
+ * as they are; of other binary content, only address, type and size remain. Uses structured content only if the answer has no
+ * text, because a server sends it as text too. Texts are well-formed and not empty, have no NUL and no base64 pictures, and
+ * keep to the limits; a cut text states the full length.
  */
 export function toolOutput(answer: unknown, limits = CONTENT_LIMITS): ToolOutput {
   const read = answerForm.safeParse(answer);
@@ -99,13 +99,13 @@ function cut(parts: readonly ToolPart[], charsMax: number): readonly ToolPart[] 
   });
 }
 
-/** Replaces pictures in base64: as text they cost many tokens and show nothing. */
+/** Replaces base64 pictures in a text: they cost many tokens and show the model nothing. */
 function withoutPictures(part: ToolPart): ToolPart {
   if (part.type !== 'text') return part;
   const { text } = part;
   let result = '';
   let end = 0;
-  // A second expression finds the end: one expression over a picture of millions of characters exhausts its stack.
+  // A second expression finds the end: one expression for a picture of millions of characters would exhaust its stack.
   for (const { index } of text.matchAll(PICTURE_START)) {
     if (index < end) continue;
     result += text.slice(end, index);

@@ -34,21 +34,21 @@ export const mcpFeature: Feature = {
   },
 };
 
-/** The least time between two alerts about omitted tools of one server, which may change its list at any rate. */
+/** The shortest time between two alerts about omitted tools of one server, which may change its list as often as it likes. */
 const OMITTED_EVERY_MS = 3_600_000;
 
-/** The state of one server at its newest alerts. Times are of `performance.now()`. */
+/** The state of one server, and how its newest alerts reported it. Times come from `performance.now()`. */
 interface ServerAlerts {
   downSinceMs?: number | undefined;
-  /** `up`, `down`, or the bound that the server broke. */
+  /** The reported state: `up`, `down`, or the bound that the server broke. */
   health?: string;
   omittedJson: string;
   omittedMs: number;
 }
 
 /**
- * Queues an alert when a tool server has been down for `toolServerDownMs`, breaks a bound, is up again, or has tools that are
- * omitted. Reports a server that is up once after each start: an earlier process may have ended while it was down.
+ * Queues an alert when a tool server has been down for `toolServerDownMs`, breaks a bound, is up again, or has newly omitted
+ * tools. After each start, also reports a server that is up, once: an earlier process may have reported it as down.
  */
 export function watchToolServers({
   state,

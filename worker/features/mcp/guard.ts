@@ -2,25 +2,22 @@ import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/tran
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js';
 
 /**
- * A server may send the messages of this many seconds at once, e.g. its log after the start. Reading and answering 500 small
- * messages takes the event loop some 30 ms.
+ * A server may send as many messages at once as its rate allows in this many seconds, e.g. its log after the start. Reading and
+ * answering 500 small messages takes the event loop some 30 ms.
  */
 const BURST_SECONDS = 5;
-/** This many bytes count as one more message: reading them takes about as long. */
+/** This many bytes count as one more message, because reading them takes about as long. */
 const BYTES_PER_MESSAGE = 64 * 1024;
 /** Opening a stream takes the event loop about a millisecond, as long as reading this many small messages. */
 const MESSAGES_PER_STREAM = 20;
-/** The gateway's answers that the server has not read yet. It offers servers nothing, so it answers only single pings. */
+/** The most answers of the gateway that a server may leave unread. Servers have little to request, so answers are few. */
 const ANSWERS_MAX = 32;
-/** Lines or events of one connection that are no messages. The SDK reports each without its length. */
+/** The most lines or events of one connection that are no messages. The SDK reports them without their length. */
 const NO_MESSAGES_MAX = 20;
 
-/**
- * The bounds of one connection, over any transport. The first bound that the server breaks ends the connection: from then
- * on, nothing passes in either direction.
- */
+/** The bounds of one connection. The first bound that the server breaks ends the connection in both directions. */
 export class Guard {
-  /** Bytes of one message, and of all messages that the server has not read yet. */
+  /** The most bytes of one message, and of all messages together that the server has not read yet. */
   readonly messageBytesMax: number;
   /** The bound that the server broke, as a text without words of the server. */
   brokenBound: string | undefined;
@@ -37,14 +34,14 @@ export class Guard {
     this.#messagesLeft = messagesPerSecond * BURST_SECONDS;
   }
 
-  /** Counts messages, and other work, that the server causes without a request of the gateway. */
+  /** Counts messages and other work that no request of the gateway caused. Ends the connection beyond the rate. */
   count(messages: number, bytes = 0): void {
     const perSecond = this.#messagesPerSecond;
     const nowMs = performance.now();
     const refill = ((nowMs - this.#countedAtMs) / 1_000) * perSecond;
     this.#messagesLeft = Math.min(this.#messagesLeft + refill, perSecond * BURST_SECONDS);
     this.#countedAtMs = nowMs;
-    // Checks before it subtracts: one message of any size passes, and uses up the rate of later messages.
+    // Check before subtracting: one message of any size passes, and uses up the allowance for later messages.
     if (this.#messagesLeft <= 0) this.breach(`it sent more than ${perSecond} messages a second that answer no request`);
     this.#messagesLeft -= messages + bytes / BYTES_PER_MESSAGE;
   }
@@ -63,9 +60,8 @@ export class Guard {
 }
 
 /**
- * A transport between the SDK's protocol and the SDK's transport. It counts every message that answers no request of the
- * gateway: requests, notifications, answers with an unknown id, and text that is no message. It also bounds the messages
- * that the server has not read yet.
+ * Wraps the SDK's transport. Counts every message that answers no open request of the gateway: requests, notifications, and
+ * answers with an unknown id. Also bounds the texts that are no messages, and the messages that the server has not read yet.
  */
 export function guardTransport(inner: Transport, guard: Guard): Transport {
   const openRequests = new Set<RequestId>();
@@ -116,14 +112,14 @@ function isNoMessage(error: Error): boolean {
 }
 
 /**
- * A `fetch` for an untrusted server: the SDK's transport over HTTP reads messages of any size. The bytes of a stream count
- * against the rate. In a stream that answers a request, the first `messageBytesMax` bytes are free.
+ * A `fetch` for an untrusted server, with bounds, because the SDK's HTTP transport reads messages of any size. The bytes of a
+ * stream count against the rate, except the first `messageBytesMax` bytes of a stream that answers a request.
  */
 export function boundedFetch(guard: Guard): FetchLike {
   const bytesMax = guard.messageBytesMax;
   return async (url, init) => {
     const isRequest = init?.method === 'POST';
-    // The server decides how often the SDK opens the stream again, even without any pause.
+    // The server decides how often the SDK opens the stream again, and can make it do so without any pause.
     if (init?.method === 'GET') guard.count(MESSAGES_PER_STREAM);
     const response = await fetch(url, init);
     if (response.body === null) return response;
@@ -148,7 +144,7 @@ export function boundedFetch(guard: Guard): FetchLike {
   };
 }
 
-/** Whether JSON begins as a list. The SDK would check all its entries, perhaps a million, without a pause. */
+/** Whether JSON begins as a list. The SDK would check all entries of a list, perhaps a million, without a pause. */
 function isList(start: Uint8Array): boolean {
   return Buffer.from(start.buffer, start.byteOffset, start.byteLength).toString('latin1').trimStart().startsWith('[');
 }

@@ -15,7 +15,7 @@ import { confinedCommand, type Sandbox } from './sandbox.ts';
 
 /** The surroundings of a server that is a program. */
 interface ProgramSettings {
-  /** Home in a sandbox, and working folder if the configuration names none. Created if missing, for its user alone. */
+  /** Home in a sandbox, and working folder if the configuration names none. Created if needed, for the program's user alone. */
   folder: string;
   sandbox: Sandbox;
   /** Called with each line of standard error, up to 600 a minute. */
@@ -23,14 +23,14 @@ interface ProgramSettings {
 }
 
 /**
- * One connection to a server, from the first try to the end.
+ * One connection to a server, from the attempt to connect until it ends.
  *
- * Contract: nothing throws or rejects, apart from `ready`. A link ends once, and with it the requests that wait for an
- * answer. Every member may be used at any time and any number of times.
+ * Contract: nothing throws or rejects except `ready`. A link ends only once, and its end also ends the requests that wait for
+ * an answer. Every member may be used at any time and any number of times.
  */
 export class Link {
   readonly client = new Client({ name: 'spillway', version: '1' }, { capabilities: {} });
-  /** Resolves when the server has answered the handshake. */
+  /** Resolves when the server has answered the handshake; rejects if it does not. */
   readonly ready: Promise<void>;
   readonly #limits: McpLimits;
   readonly #ended = new AbortController();
@@ -53,12 +53,12 @@ export class Link {
     return this.#ended.signal;
   }
 
-  /** The bound that the server broke, as a text without words of the server, if the connection ended for that. */
+  /** The bound that the server broke, as a text without words of the server; `undefined` if no bound ended the connection. */
   get brokenBound(): string | undefined {
     return this.#guard.brokenBound;
   }
 
-  /** Pings the server, and ends the link if the server does not answer. */
+  /** Pings a connected server, unless a ping is under way, and ends the link if the server does not answer. */
   probe(): void {
     if (this.#isProbing || this.endSignal.aborted || this.client.getServerCapabilities() === undefined) return;
     this.#isProbing = true;
@@ -96,12 +96,12 @@ interface Connection {
   close(): Promise<void>;
 }
 
-/** A word of a line that probably says why a program ends. */
+/** A word in a line of standard error that probably says why a program ends. */
 const FAULT = /\b(?:error|can't|cannot|no such|not found|denied|refused)\b/i;
-/** How long the supervisor may take to kill a program and all that the program started. */
+/** How long the supervisor may take to kill a program and everything that the program started. */
 const KILL_MS = 5_000;
 
-/** The SDK's transport, with one write at a time. Its own `send` adds a listener to the pipe for each write that waits. */
+/** The SDK's transport with one write at a time: the SDK's `send` adds a listener to the pipe for each write that waits. */
 class Program extends StdioClientTransport {
   #lastWrite = Promise.resolve();
 
@@ -158,7 +158,7 @@ function connectProgram(
 const STDERR_LINE_CHARS_MAX = 2_000;
 const STDERR_LINES_PER_MINUTE = 600;
 
-/** Reads up to 600 lines a minute, and reports when it drops more. Cuts each line to 2,000 characters. */
+/** Passes on up to 600 lines a minute, each cut to 2,000 characters, and then one line that says that more follow. */
 function readLines(stream: Readable, onLine: (line: string) => void): void {
   let [rest, count, sinceMs] = ['', 0, performance.now()];
   stream.setEncoding('utf8').on('data', (text: string) => {
@@ -183,7 +183,7 @@ function connectSession({ url, headers }: HttpServer, guard: Guard, probe: () =>
     fetch: boundedFetch(guard),
   });
   const transport = guardTransport(session as Transport, guard);
-  // A failed request or stream does not prove that the server is gone: a ping finds out.
+  // A failed request or stream does not prove that the server is gone, so ping the server.
   transport.onerror = probe;
   const close = async () => {
     await within(session.terminateSession(), FAREWELL_MS).catch(() => undefined);
@@ -192,7 +192,7 @@ function connectSession({ url, headers }: HttpServer, guard: Guard, probe: () =>
   return { transport, close };
 }
 
-/** Whether a server answers a ping. A refusal is an answer too, but not the error page of a proxy without its server. */
+/** Whether a server answers a ping. A refusal counts as an answer; the error page of a proxy whose server is gone does not. */
 async function isAlive(client: Client, probeMs: number): Promise<boolean> {
   try {
     await client.ping({ timeout: probeMs });

@@ -1,18 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ServerLimits } from './config.ts';
 
-/** Starts a program in its own session and process group. Ctrl-C in the gateway's terminal does not reach it. */
+/** Starts a program in a session and process group of its own, so that Ctrl-C in the gateway's terminal does not reach it. */
 const APART =
   process.platform === 'darwin' ? ['perl', '-MPOSIX=setsid', '-e', 'setsid; exec @ARGV or exit 127', '--'] : ['setsid'];
 
-/** The variable that marks all processes of one server, also those that leave its process group. */
+/** The environment variable by which the supervisor finds a server's processes, even outside the server's process group. */
 const MARK = 'SPILLWAY_TOOL_SERVER';
 
 /**
  * The supervisor: runs a program (`$2` and the rest). On SIGTERM it sends the program SIGTERM, and SIGKILL a second later; on
  * SIGHUP it sends SIGKILL at once. The death of the gateway has the effect of SIGTERM. When the program has ended, the
- * supervisor kills every process that has the variable `$1` in its environment, in several rounds, since such processes may be
- * starting others, and then itself. It writes nothing: after the gateway's death, a write would end it.
+ * supervisor kills the program's process group, and on Linux every process that has the variable `$1` in its environment, in
+ * several rounds, since such processes may be starting others. Then it kills itself. It writes nothing: after the gateway's
+ * death, a write would end it.
  */
 const SUPERVISE = `
 mark=$1; shift
@@ -34,23 +35,26 @@ while [ "$round" -lt 50 ]; do
 done
 kill -KILL 0`;
 
-/** The words of a command under a supervisor, which ends all that the command started. `id` is unique to the server. */
+/**
+ * The words that run a command under a supervisor. When the command ends, the supervisor kills the processes that the command
+ * started. `id` is unique to the tool server.
+ */
 export function supervisedCommand(words: readonly string[], id: string): readonly string[] {
   return [...APART, '/bin/sh', '-c', SUPERVISE, 'sh', `${MARK}=${id}`, ...APART, ...words];
 }
 
-/** Sets limits, unless lower ones hold already. The option for processes is `-u` or `-p`, depending on the shell. */
+/** Sets limits, except where a lower one is in force. The option for processes is `-u` or `-p`, depending on the shell. */
 const LIMIT_SCRIPT =
   '{ ulimit -c 0; ulimit -n "$1"; ulimit -d "$2"; ulimit -u "$3" || ulimit -p "$3"; } 2> /dev/null; shift 3; exec "$@"';
 
 /**
- * The memory that the kernel lets one process map for writing, beyond twice its limit. Node 26 maps 560 MB at its start and
- * 130 MB more with each thread, and uses little of it. A limit on the address space fails: WebAssembly reserves 10 GB.
+ * How much memory the kernel lets one process map for writing, beyond twice `memoryMb`. Node 26 maps 560 MB at its start and
+ * 130 MB more with each thread, and uses little of it. A limit on the address space would fail: WebAssembly reserves 10 GB.
  */
 const MAPPED_MB = 4_096;
 
 /**
- * The words of a command under the limits that the kernel enforces: open files, memory that one process maps for writing,
+ * The words that run a command under limits that the kernel enforces: open files, memory that one process maps for writing,
  * and, if the kernel counts the server's processes apart from the gateway's (`isApart`), processes and threads.
  */
 export function limitedCommand(words: readonly string[], limits: ServerLimits, isApart: boolean): readonly string[] {
@@ -61,7 +65,7 @@ export function limitedCommand(words: readonly string[], limits: ServerLimits, i
 }
 
 /**
- * Measures four times a second the threads and the memory of a program and its descendants, and calls `onExcess` with the limit
+ * Measures the threads and the memory of a program and its descendants four times a second. Calls `onExcess` with the limit
  * that they exceed. Returns a function that stops the timer. Outside Linux, finds nothing.
  */
 export function watchUse(pid: number, limits: ServerLimits, onExcess: (bound: string) => void): () => void {
@@ -74,7 +78,7 @@ export function watchUse(pid: number, limits: ServerLimits, onExcess: (bound: st
   return () => clearInterval(timer);
 }
 
-/** The use of a program and its descendants. Stops counting beyond `tasksMax`. Mapped files and shared memory do not count. */
+/** The threads and memory of a program and its descendants, without mapped files and shared memory. Stops beyond `tasksMax`. */
 function useOf(pid: number, tasksMax: number): { tasks: number; megabytes: number } {
   const pids = new Set([pid]);
   let [tasks, kilobytes] = [0, 0];

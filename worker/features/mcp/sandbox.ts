@@ -10,39 +10,40 @@ import { type Settings, settingsFile } from '../../../shared/base/settings.ts';
 import type { McpServer, StdioServer } from './config.ts';
 import { limitedCommand, supervisedCommand } from './processes.ts';
 
-/** The isolation of a server that is a program from the gateway's files and processes. */
+/** How a server that is a program is isolated from the gateway's files and processes. */
 export type Sandbox =
-  /** Behind bubblewrap, which hides the project and the files and folders in `hidden`. */
+  /** Inside bubblewrap, which hides the project and the files and folders in `hidden`. */
   | { kind: 'bwrap'; hidden: readonly string[] }
   /** As another user of the system, who may not read the gateway's files. */
   | { kind: 'user'; uid: number; gid: number }
-  /** None: a server can read all that the gateway can. */
+  /** No isolation: a server can read everything that the gateway can read. */
   | { kind: 'none'; why: string };
 
 /** The first arguments of bubblewrap: no privileges, no processes but the server's own, a read-only file system. */
 const BWRAP = [
   ...['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
   ...['--cap-drop', 'ALL', '--ro-bind', '/', '/', '--dev', '/dev'],
-  // Root owns the settings of the kernel in /proc, even without privileges.
+  // Make the kernel's settings in /proc read-only, because root owns them, even without privileges.
   ...['--proc', '/proc', '--remount-ro', '/proc'],
 ];
 
-/** Servers may read the packages: they hold no secret, and the machine's only Node may be among them. */
+/** The packages. Servers may read them: they hold no secret, and the machine's only Node may be among them. */
 const PACKAGES = join(PROJECT_ROOT, 'node_modules');
-/** The sockets of the system's services, perhaps one of Redis. */
+/** The folder of the system services' sockets, perhaps with one of Redis. */
 const SOCKETS = '/run';
-/** Visible even if below `/run`: the addresses of the DNS servers, and the programs of NixOS. */
+/** Paths that stay visible even below `/run`: the addresses of the DNS servers, and the programs of NixOS. */
 const VISIBLE_PATHS = ['/etc/resolv.conf', '/run/current-system'];
 const SYSTEM = /^\/(?:$|(?:usr|s?bin|lib\w*|etc|boot|dev|proc|sys|run)(?:\/|$))/;
 
 /**
- * The command of a server behind its prefixes: a supervisor, the sandbox, and the kernel's limits. `scratch` is the server's
- * home, and its working folder if the configuration names none. The folder exists, and belongs to the server's user.
+ * The command that runs a server under a supervisor, in the sandbox, and with the kernel's limits. `scratch` is the server's
+ * home in a sandbox, and its working folder if the configuration names none. This folder must exist and belong to the server's
+ * user.
  */
 export function confinedCommand(server: StdioServer, scratch: string, sandbox: Sandbox): StdioServerParameters {
   const cwd = server.cwd ?? scratch;
   const home = sandbox.kind === 'none' ? {} : { HOME: scratch };
-  // Without a sandbox the kernel would count the other programs of the gateway's own user as well.
+  // Without a sandbox, set no limit on processes: the kernel would also count other programs of the gateway's own user.
   const limited = limitedCommand([server.command, ...server.args], server.limits, sandbox.kind !== 'none');
   const words = [...prefixOf(server, scratch, sandbox), ...limited];
   const [command = '', ...args] = supervisedCommand(words, scratch);
@@ -60,7 +61,7 @@ function asUser({ uid, gid }: { uid: number; gid: number }): readonly string[] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--'];
 }
 
-/** The absolute paths in a server's configuration: in its arguments, also behind a `=`, its environment and `cwd`. */
+/** The absolute paths in a server's arguments (also after the `=` of an option), environment and `cwd`. */
 function namedPaths({ args, env, cwd }: StdioServer): readonly string[] {
   const words = [...args, ...Object.values(env), ...(cwd === undefined ? [] : [resolve(cwd)])];
   return words.map((word) => word.slice(word.startsWith('-') ? word.indexOf('=') + 1 : 0)).filter(isAbsolute);
@@ -96,9 +97,9 @@ function mountsOf(server: StdioServer, scratch: string, secret: readonly string[
 }
 
 /**
- * The places that a server may write to for a path in its configuration: the folder, or for a file (which may not exist
- * yet) the folder of the file. For a file in a shared folder such as `/tmp`, the file alone. No server writes to the
- * system's folders or to the gateway's packages.
+ * The places where a server may write because of a path in its configuration: the folder, or for a file (which may not exist
+ * yet) the folder of the file. For an existing file in a shared folder such as `/tmp`, the file alone. Never the system's
+ * folders or the gateway's packages.
  */
 function writablePlaces(path: string, shared: readonly string[]): readonly string[] {
   const [file] = real(path);
@@ -109,12 +110,12 @@ function writablePlaces(path: string, shared: readonly string[]): readonly strin
   return file === undefined ? [] : [file];
 }
 
-/** Whether no server may write to a folder. The gateway runs its packages itself, outside of any sandbox. */
+/** Whether no server may write to a folder: the system's, and the packages, which the gateway runs outside of any sandbox. */
 function isReadOnly(folder: string): boolean {
   return SYSTEM.test(folder) || real(PACKAGES).some((packages) => isWithin(folder, packages));
 }
 
-/** Whether a link leads the path out of a folder that the server may write to: the server could have made the link. */
+/** Whether a symbolic link leads a path out of a configured folder, in which the server may have made that link. */
 function leadsOutside(path: string, configured: readonly string[]): boolean {
   const [end = path] = [...real(path), ...real(dirname(path))];
   const places = configured.flatMap((each) => [each, dirname(each)]);
@@ -144,8 +145,8 @@ const ACCESS_CHECK =
   'command -v "$1" > /dev/null || exit 1; shift; for each; do [ -r "$each" ] || exit 1; [ ! -d "$each" ] || [ -w "$each" ] || exit 1; done';
 
 /**
- * The best sandbox that this machine has: bubblewrap if it works; else, for root, the user `nobody`. `hidden` lists files
- * and folders that no server may see, besides the project. Never rejects.
+ * The best sandbox that the setting allows and this machine has: bubblewrap if it works; else, for root, the user `nobody` if
+ * that works; else none. `hidden` lists files and folders that no server may see, besides the project. Never rejects.
  */
 export async function findSandbox(
   setting: 'auto' | 'off',
@@ -159,7 +160,7 @@ export async function findSandbox(
   return nobody ?? { kind: 'none', why };
 }
 
-/** The places that no server may see, besides the project: the settings, `MCP_CONFIG`, Redis, and stored data. */
+/** The places that no server may see, besides the project: the settings, `MCP_CONFIG`, the socket of Redis, and stored data. */
 export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Settings): readonly string[] {
   const settings = settingsFile();
   return [
@@ -171,13 +172,16 @@ export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Settings): rea
   ];
 }
 
-/** The place that hides a socket: its folder, since Redis creates the socket anew at each start; in a shared folder, itself. */
+/**
+ * The path to hide so that no server sees a socket: its folder, because each start of Redis makes a new socket; in a shared
+ * folder such as `/tmp`, the socket itself.
+ */
 function hidingPlaceOf(socket: string): string {
   const folder = dirname(socket);
   return ['/', '/tmp', '/var/tmp', tmpdir(), homedir()].includes(folder) ? socket : folder;
 }
 
-/** The sandbox for one server: none if the user `nobody` cannot use the server's program or files. */
+/** The sandbox for one server: `sandbox`, or none if the user `nobody` cannot use the server's program or files. */
 export async function sandboxFor(server: McpServer, sandbox: Sandbox): Promise<Sandbox> {
   if (sandbox.kind !== 'user' || server.kind !== 'stdio') return sandbox;
   const places = namedPaths(server).filter((path) => existsSync(path));

@@ -27,9 +27,9 @@ export class RunningServer {
   readonly scrub: (text: string) => string;
   /** Resolves when the first try to connect has succeeded or failed. */
   readonly firstTry: Promise<void>;
-  /** The newest usable connection, which may have ended. */
+  /** The newest connection that became usable; it may have ended since. */
   link: Link | undefined;
-  /** The newest list, the same object until the list changes. Empty before the first connection, unchanged while away. */
+  /** The newest list of tools, one object until it changes. Empty at first, and unchanged while the server is away. */
   list: ServerTools = { tools: [], omitted: [] };
   /** Why the server is unavailable, as a text for the operator; `undefined` when it is available. */
   problem: string | undefined = 'it has not answered yet';
@@ -40,7 +40,7 @@ export class RunningServer {
   /** The connection that is open or being opened. */
   #current: Link | undefined;
   #brokenBound: string | undefined;
-  /** Since when the connection is usable, by `performance.now()`; infinite without one. */
+  /** When the connection became usable, from `performance.now()`; infinite without a usable connection. */
   #upSinceMs = Number.POSITIVE_INFINITY;
 
   constructor(config: McpServer, limits: McpLimits, sandbox: Sandbox, log: Logger) {
@@ -83,7 +83,7 @@ export class RunningServer {
     for (let tries = 1; !stopSignal.aborted; tries++) {
       this.#current = new Link(config, limits, settings);
       const usableMs = await this.#serve(this.#current, onTried);
-      // Two programs at once could lock the same files.
+      // Wait for the end of the program: two at once could lock the same files.
       await this.#current.close();
       if (stopSignal.aborted) break;
       if (usableMs >= limits.steadyMs) tries = 1;
@@ -96,7 +96,7 @@ export class RunningServer {
     await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }
 
-  /** Makes a connection usable, and keeps its list of tools current until the end. Returns for how long it was usable. */
+  /** Makes a connection usable, and keeps its list of tools current until the end. Returns how long it was usable, in ms. */
   async #serve(link: Link, onTried: () => void): Promise<number> {
     const { config, limits } = this;
     const deadline = setTimeout(() => link.end('it was not ready in time'), limits.connectMs);

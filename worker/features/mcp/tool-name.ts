@@ -5,9 +5,8 @@ const SERVER_CHARS_MAX = 24;
 const DIGEST_CHARS = 8;
 
 /**
- * The name of a server's tool for the model: `server__tool`; or, if that is too long, illegal or ambiguous, its beginning
- * with a digest of both names. Pure: the name depends on these two names alone, so it means the same tool whichever
- * other servers there are.
+ * The name of a server's tool for the model: `server__tool`; or, if that is too long, illegal or ambiguous, the beginnings of
+ * both names with a digest of both. Pure: depends on these two names alone, and not on other servers.
  */
 export function toolName(server: string, tool: string): string {
   const plain = `${server}__${tool}`;

@@ -13,7 +13,7 @@ export interface McpTool {
   /** The server's own name for the tool, unchanged. */
   name: string;
   description: string;
-  /** JSON Schema of the input, an object. */
+  /** The JSON Schema of the input, which is an object. */
   inputSchema: Schema;
   repeatable: boolean;
   onlyReads: boolean;
@@ -21,7 +21,7 @@ export interface McpTool {
   definition: string;
 }
 
-/** A server's list. */
+/** The tools that a server lists. */
 export interface ServerTools {
   tools: readonly McpTool[];
   /** The tools that the model does not get. Names and reasons may quote the server, which is untrusted. */
@@ -33,9 +33,9 @@ const toolForm = ToolSchema.omit({ outputSchema: true, icons: true, _meta: true 
 const DESCRIPTION_CHARS_MAX = 4_000;
 
 /**
- * Reads one entry of a server's list: a tool, or an omitted tool with the reason. Pure; takes any JSON and never throws.
- * Omits entries that are no tools by the protocol, and tools for which the model's API would refuse every request. Returns
- * `undefined` for a tool that can only run as a task, which the gateway does not support.
+ * Reads one entry of a server's list: a tool, or an omitted tool with the reason. Pure; accepts any JSON and never throws.
+ * Omits entries that are no tools according to the protocol, and tools for which the model's API would refuse every request.
+ * Returns `undefined` for a tool that can only run as a task, which the gateway does not support.
  */
 export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
   const entry = isObject(listed) ? listed : {};
@@ -51,7 +51,7 @@ export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
   }
   const { name, title, description, annotations, execution } = read.data;
   if (execution?.taskSupport === 'required') return undefined;
-  // The schema as listed: in the parsed schema, the keys have another order.
+  // Take the schema as listed, because the parsed schema has its keys in another order.
   const { $schema: _, ...inputSchema } = entry.inputSchema as Schema;
   const fault = schemaFault(inputSchema);
   if (fault !== undefined) return omit(`its input schema ${fault}`);
@@ -74,7 +74,7 @@ function hashOf(value: unknown): string {
 }
 
 const CHARS_MAX = 100_000;
-/** Levels of JSON. Some parsers on the way to the model fail at around 200, and the request adds levels around the schema. */
+/** The most levels of a schema. Some parsers on the way to the model fail at around 200, and the request adds some. */
 const DEPTH_MAX = 100;
 const PLACE_CHARS_MAX = 120;
 
@@ -86,11 +86,11 @@ const NO_TEXT = /(?<!\\)(?:\\\\)*\\u(?:d[89a-f]|0000)/i;
 const judge = new Ajv2020({ strict: false, logger: false, validateFormats: false });
 
 /**
- * Why the Messages API would refuse a tool for its input schema; `undefined` if it accepts the tool. Pure; bounded in time: it
- * compiles and runs nothing of a schema, so no pattern in it can take long. The server alone checks inputs.
+ * Why the Messages API would refuse a tool for its input schema; `undefined` if it accepts the tool. Pure; bounded in time,
+ * because it neither compiles nor runs the schema, whose patterns may take long. Only the server checks inputs.
  *
  * The Messages API validates schemas against JSON Schema 2020-12. It accepts no choice between schemas at the top, and only
- * plain property names. One tool that breaks these rules makes it refuse every request.
+ * plain property names. One tool that breaks these rules makes the API refuse every request.
  */
 function schemaFault(schema: Schema): string | undefined {
   if (NO_TEXT.test(JSON.stringify(schema))) return 'holds what is no text';
@@ -105,7 +105,7 @@ function schemaFault(schema: Schema): string | undefined {
   return `is not valid: ${place} ${first?.message ?? 'is wrong'} (JSON Schema 2020-12)`;
 }
 
-/** The limit that a schema exceeds, if any. Call it before parsing the schema, which takes time for every entry. */
+/** The limit that a schema exceeds, if any. Call it before the schema is parsed, because parsing takes time for every entry. */
 function excessOf(schema: unknown): string | undefined {
   if (!isObject(schema)) return undefined;
   if (depthOf(schema) > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
@@ -113,7 +113,7 @@ function excessOf(schema: unknown): string | undefined {
   return length > CHARS_MAX ? `has ${length} characters, and not ${CHARS_MAX}` : undefined;
 }
 
-/** The levels of objects and lists. Iterative, since the input may have thousands. */
+/** How many levels of objects and lists a value has, up to `DEPTH_MAX + 1`. Not recursive: a value may have thousands. */
 function depthOf(value: object): number {
   let level: unknown[] = [value];
   let depth = 0;

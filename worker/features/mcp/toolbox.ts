@@ -22,7 +22,7 @@ export interface McpServerState extends Pick<RunningServer, 'problem' | 'brokenB
   omitted: readonly OmittedTool[];
 }
 
-/** The tools of all servers. `state` is in the order of the configuration. */
+/** The tools of all servers. `state` lists the servers in the order of the configuration. */
 export type McpToolbox = Toolbox & Service & { state(): readonly McpServerState[] };
 
 /** The tools that the model gets, and the server of each. */
@@ -31,7 +31,7 @@ interface Directory {
   lists: readonly ServerTools[];
   specs: readonly ToolSpec[];
   byName: ReadonlyMap<string, DirectoryTool>;
-  /** The tools of each server that the model does not get. */
+  /** For each server, those of its tools that the model does not get. */
   omitted: ReadonlyMap<RunningServer, readonly OmittedTool[]>;
 }
 
@@ -53,9 +53,9 @@ export async function startConfinedMcp(
 
 /**
  * Connects to all MCP servers at once, and waits for the first try of each, but at most `startMs`. Never rejects: it retries an
- * unavailable server until the stop, and the server's tools appear once it has connected. Omits tools that the model's API
- * would refuse, or that exceed the bound on all tools together; `state` names them. `stop` ends all child processes, and the
- * calls in flight with an error.
+ * unavailable server until `stop`, and the server's tools appear once it has connected. Omits tools that the model's API would
+ * refuse, or that exceed the limit on the size of all tools together; `state` names them. `stop` ends all child processes, and
+ * ends the calls in flight with an error.
  */
 export async function startMcp(
   servers: readonly McpServer[],
@@ -106,10 +106,7 @@ async function waitForFirstTries(running: readonly RunningServer[], startMs: num
   }
 }
 
-/**
- * Lists servers in the order of the configuration, and the tools of each in the server's order. Of two tools with one name,
- * the first wins.
- */
+/** Lists the tools in the order of the configuration and of each server's list. Of two with one name, the first counts. */
 function directoryOf(running: readonly RunningServer[], toolsCharsMax: number): Directory {
   const lists = running.map(({ list }) => list);
   const byName = new Map<string, DirectoryTool>();
@@ -141,7 +138,7 @@ const DESCRIPTION_STEPS = [4_000, 1_000, 300];
 
 /**
  * Fits tools into `charsMax` characters of serialised definitions. Pure; keeps the order. Cuts long descriptions first, and
- * only as much as needed; then drops each tool that does not fit behind the tools before it.
+ * only as much as needed; then drops each tool for which the tools before it leave no room.
  */
 export function boundTools<Spec extends ToolSpec>(
   specs: readonly Spec[],
@@ -165,7 +162,7 @@ export function boundTools<Spec extends ToolSpec>(
   return { specs: fitting, omitted };
 }
 
-/** Characters of a definition in a request. */
+/** How many characters the definition of a tool has in a request. */
 function sizeOf({ name, description, inputSchema }: ToolSpec): number {
   return JSON.stringify({ name, description, input_schema: inputSchema }).length + 1;
 }

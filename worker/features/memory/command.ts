@@ -17,15 +17,15 @@ import type { Ending } from '../../lane/verdict.ts';
 import { CHARS_MAX, charsOf, hasRoomFor, LINES_MAX } from './memory.ts';
 
 const BUTTONS_A_ROW = 5;
-/** Telegram shows 100 buttons under a message, and the last one deletes all lines. */
+/** Telegram shows at most 100 buttons under a message, and one of them deletes all lines. */
 const BUTTONS_MAX = 99;
 const LINE_COMMAND = /^(forget|undo) (\w{1,32})$/;
 const ALL = 'forget all';
 
 /**
- * `/memory`: shows the notes about the chat, each line with a button that deletes it. The buttons send `/memory forget <id>`,
- * `/memory forget all`, and, under an answer for which the model changed a line, `/memory undo <id>`. One write stores a
- * change and the reply that confirms it; the next request to the model shows the change.
+ * `/memory`: shows the notes about the chat, with buttons that delete single lines. The buttons send `/memory forget <id>`,
+ * `/memory forget all`, and, under an answer for which the model changed a line, `/memory undo <id>`. One write stores a change
+ * and the reply that confirms it; later requests to the model show the change.
  */
 export const memory: CommandHandler = async ({ turn, argument }) => {
   const book = bookOf(turn);
@@ -48,19 +48,19 @@ export const memory: CommandHandler = async ({ turn, argument }) => {
   return listLines(texts, lines, { before: `${confirmation}\n\n`, changes });
 };
 
-/** The memories of the chats of a turn's shard. */
+/** The memories of all chats in the shard of a turn. */
 export function bookOf({ env: { redis, keys } }: Turn<Env>): MemoryBook {
   return createMemoryBook(redis, keys);
 }
 
-/** The id in a command, with the memory and the changes that it may name. */
+/** The id in a command, and the memory and the undoable changes in which to find this id. */
 interface Target {
   now: Memory;
   undoable: readonly MemoryChange[];
   id: string | undefined;
 }
 
-/** The reply to a command, its changes, and the lines after it. */
+/** The confirmation of a command, the changes to store, and the lines after them; `lines` is absent if they stay the same. */
 type Result = { confirmation: string; changes: Change[]; lines?: readonly MemoryLine[] };
 
 function deleteLine(book: MemoryBook, turn: Turn, { now, undoable, id }: Target): Result {
@@ -74,7 +74,7 @@ function deleteLine(book: MemoryBook, turn: Turn, { now, undoable, id }: Target)
   };
 }
 
-/** Undoes a change, unless the line has changed again since. */
+/** Undoes a change, unless it is unknown, its line has changed again, or the memory has no room for the former line. */
 function undoChange(book: MemoryBook, turn: Turn, { now, undoable, id }: Target): Result {
   const { memory: text } = turn.texts;
   const change = undoable.find((each) => each.id === id);
@@ -91,12 +91,12 @@ function undoChange(book: MemoryBook, turn: Turn, { now, undoable, id }: Target)
   };
 }
 
-/** Whether the requests of the session show a line. */
+/** Whether the session's copy of the memory, which its requests contain, has the line with this id. */
 function isInRequests({ memory: snapshot = '' }: Turn, id: string): boolean {
   return snapshot.includes(`${id}:`);
 }
 
-/** Takes a new snapshot of the memory for later requests. The change of their prefix costs one miss of the prompt cache. */
+/** Makes the next attempt copy the memory into the session again, which costs one miss of the prompt cache. */
 function reshowMemory({ keys, session }: Turn): Change {
   return sessionMemory(keys, session).renew();
 }

@@ -1,11 +1,11 @@
 import type { Memory, MemoryLine, Source } from '../../../shared/state/memory/book.ts';
 import { estimateText } from '../../model/estimate.ts';
 
-/** The most lines of a memory, the most characters of all lines together, and of one line. */
+/** The most lines of a memory, the most characters of all its lines together, and the most characters of one line. */
 export const LINES_MAX = 100;
 export const CHARS_MAX = 8_000;
 export const LINE_CHARS_MAX = 300;
-/** The largest share of the model's window for a memory. The rest is for the conversation. */
+/** The largest share of the model's window that a memory may fill. Most of the window stays free for the conversation. */
 const WINDOW_SHARE = 0.1;
 
 /** The text before a memory in the system prompt. */
@@ -17,7 +17,7 @@ const MARKS: Readonly<Record<Source, string>> = {
   unsure: 'noted after a tool was used',
 };
 
-/** Control characters, line breaks, marks that reverse or hide text, and invisible letters. */
+/** Runs of white space, control characters, characters that reverse or hide text, and invisible characters. */
 const UNSEEN =
   /[\s\p{Cc}\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]+/gu;
 
@@ -31,7 +31,7 @@ export function charsOf(lines: readonly MemoryLine[]): number {
   return lines.reduce((sum, { text }) => sum + text.length, 0);
 }
 
-/** Whether a memory of these lines has room for one more. Pure. */
+/** Whether a memory of these lines has room for one more line with this text. Pure. */
 export function hasRoomFor(lines: readonly MemoryLine[], text: string): boolean {
   return lines.length < LINES_MAX && charsOf(lines) + text.length <= CHARS_MAX;
 }
@@ -41,7 +41,7 @@ export function lineForModel({ id, text, source }: MemoryLine): string {
   return `${id}: ${text}${source === undefined ? '' : ` [${MARKS[source]}]`}`;
 }
 
-/** The text of a memory in the system prompt: in a small window, only the newest lines. Pure. */
+/** The text of a memory in the system prompt. In a small window: the newest lines that fit, and how many were omitted. Pure. */
 export function snapshotOf({ lines }: Pick<Memory, 'lines'>, windowTokens: number): string {
   const fitting = lines.map(lineForModel);
   while (estimateText(fitting.join('\n')) > windowTokens * WINDOW_SHARE) fitting.shift();

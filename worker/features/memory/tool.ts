@@ -92,13 +92,13 @@ async function change(book: Book, call: ToolCall): Promise<ToolOutput> {
   return listLines(book, turn);
 }
 
-/** The source of a new line if the model names none. */
+/** The source of a line if the model names none; empty if nothing suggests a source other than a person of the chat. */
 function sourceOf({ turn: { message }, hasReadOthers }: ToolCall): { source?: Source } {
   if (message.ok && message.value.forwardedFrom !== undefined) return { source: 'forward' };
   return hasReadOthers ? { source: 'unsure' } : {};
 }
 
-/** The change that a call asks for. `fresh` is a new line without its text. Pure. */
+/** The change that a call asks for, or an error. `fresh`: a new line, still without its text. Pure. */
 export function planOf({ lines }: Pick<Memory, 'lines'>, input: Input, fresh: Omit<MemoryLine, 'text'>): Plan {
   const { action } = input;
   if (action !== 'remember' && action !== 'replace' && action !== 'forget')
@@ -117,12 +117,12 @@ export function planOf({ lines }: Pick<Memory, 'lines'>, input: Input, fresh: Om
   const others = lines.filter((line) => line !== before);
   if (!hasRoomFor(others, text))
     return `The memory is full: ${LINES_MAX} lines and ${CHARS_MAX} characters are the most. Forget what matters least, or say more with fewer words, and tell the person.`;
-  // A replaced line keeps its source unless the model names another: a page's words do not become a person's.
+  // A replaced line keeps its source unless the model names another, so that a page's words do not pass for a person's.
   const from = source ?? before?.source ?? fresh.source;
   return { before, after: { ...(before ?? fresh), text, ...(from && { source: from }) } };
 }
 
-/** The source that the model names; null if there is no such source. An empty field counts as absent. */
+/** The source that the model names; undefined if none (an empty field counts as absent), null if there is no such source. */
 function sourceIn({ source }: Input): Source | undefined | null {
   if (source === undefined || source === null || source === '') return undefined;
   return SOURCES.find((each) => each === source) ?? null;

@@ -14,28 +14,29 @@ import { createSearch, type Search } from './search.ts';
 /** The source and the bounds of a search. */
 export interface SearchSource extends SessionSource {
   log?: Logger | undefined;
-  /** The most bytes that a search reads, newest first; 64 MiB if absent. */
+  /** A search ends once it has read this many bytes, newest records first. Default: 64 MiB. */
   bytesMax?: number;
-  /** How long a search reads, newest first; 20 seconds if absent. */
+  /** The longest time that a search may spend reading, newest records first. Default: 20 seconds. */
   readMsMax?: number;
 }
 
-/** The result of a search in all of a chat that is older than the window of its session. */
+/** The result of a search in the messages of a chat that are older than the window of its session. */
 export interface SearchResult extends Pick<Search, 'size' | 'span'> {
-  /** Best first. */
+  /** Best match first. */
   quotes: readonly Quote[];
-  /** Whether older records were omitted to keep to the bounds. */
+  /** Whether the search may have ended before the oldest record, because of a bound or an abort. */
   isCut: boolean;
-  /** Damaged archive segments. */
+  /** How many archive segments were skipped because they are damaged. */
   unreadable: number;
 }
 
 /**
- * Searches the messages of a shard's chats from before their windows. There is no index: each search reads all of them.
+ * Searches the messages of a chat that are older than the window of its session. There is no index: each search reads all of
+ * them, up to the bounds.
  *
- * Contract: a search reads a session and at most 8 parents of it, and nothing else. Rejects when Redis or the blob store is
- * unavailable. When one is slow, or on abort, the result covers only the records read so far. A search yields to other
- * work every few milliseconds.
+ * Contract: a search reads only the session and at most 8 of the sessions before it (its parents). Rejects if Redis or the blob
+ * store is unavailable. If one of them is slow, or on abort, the result covers only the records read so far. A search yields to
+ * other work about every 10 ms.
  */
 export interface ChatMemory {
   search(session: SessionId, question: string, signal?: AbortSignal): Promise<SearchResult>;
@@ -44,18 +45,18 @@ export interface ChatMemory {
 const BYTES_MAX = 64 * 1024 * 1024;
 const READ_MS_MAX = 20_000;
 const READ_BYTES = 256 * 1024;
-/** Segments that a search fetches and unpacks at once. */
+/** How many segments a search fetches and unpacks at once. */
 const SEGMENTS_AT_ONCE = 4;
 /** How long a search runs before it yields to other work. */
 const SLICE_MS = 10;
 
-/** A search in the chats of a shard, over a connection to Redis. */
+/** Creates the search for the chats of one shard. */
 export function createChatMemory(source: SearchSource): ChatMemory {
   const { redis, keys } = source;
   return {
     async search(session, question, signal) {
       const window = await windowStartOf(redis, keys, session);
-      // A fresh session begins with a copy of the message that its parent could not answer.
+      // A fresh session begins with a copy of its parent's unanswered message, which the window shows and no quote should.
       const firstShown = window.line === undefined ? undefined : decodeRecord(window.line).id;
       const damage = { unreadable: 0 };
       const search = createSearch(question);
@@ -67,7 +68,7 @@ export function createChatMemory(source: SearchSource): ChatMemory {
   };
 }
 
-/** Adds lines to a search up to the last one or to a bound. Returns whether it left out any. */
+/** Adds lines to a search until there are no more, or until a bound or an abort. Returns whether lines may be missing. */
 async function searchLines(
   search: Search,
   lines: ReturnType<typeof linesOf>,
@@ -78,13 +79,13 @@ async function searchLines(
     const leftMs = signal?.aborted ? 0 : endMs - performance.now();
     const next = leftMs > 0 ? await within(lines.next(), leftMs, signal) : undefined;
     if (next?.done) return false;
-    // The pending read may end later; no other begins.
+    // A read that is still pending may end later, but no other read begins.
     if (next === undefined || bytes >= bytesMax) return true;
     bytes += await addLines(search, next.value);
   }
 }
 
-/** Adds lines to a search, and returns their bytes. */
+/** Adds lines to a search, and returns the size of the lines in bytes. */
 async function addLines(search: Search, newestFirst: readonly (Buffer | string)[]): Promise<number> {
   let bytes = 0;
   let untilMs = performance.now() + SLICE_MS;
@@ -98,7 +99,10 @@ async function addLines(search: Search, newestFirst: readonly (Buffer | string)[
   return bytes;
 }
 
-/** The lines of a chat before a window, newest first, in groups. All lines of a parent are older than the window. */
+/**
+ * The lines of a chain of sessions before a window, newest first, in groups. `windowStart` is the index at which the window of
+ * the newest session begins; all lines of the other sessions are older.
+ */
 async function* linesOf(
   source: SearchSource,
   chain: readonly SessionId[],
@@ -124,7 +128,10 @@ async function* logOf({ redis, keys }: SearchSource, session: SessionId, end: nu
   }
 }
 
-/** Records that are archived during the search are read twice, which does no harm. */
+/**
+ * The archived lines of a session, newest first, one group per segment. Records that are archived during the search may be read
+ * twice, which does no harm, because a search counts each record once.
+ */
 async function* archiveOf(source: SearchSource, session: SessionId, onUnreadable: Parameters<typeof readSegment>[3]) {
   const segments = await sessionArchives(source.redis, source.keys).segments(session);
   for (let end = segments; end > 0; end -= SEGMENTS_AT_ONCE) {

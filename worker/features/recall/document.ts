@@ -10,14 +10,14 @@ import { snippet } from './snippet.ts';
 /** The text of a record, without credentials. */
 export interface QuotableText {
   id: string;
-  /** ISO time. */
+  /** The time of the record, as an ISO text. */
   at: string;
-  /** A user's name, or "user", "assistant" or "tool". */
+  /** A user's name, with their id if known; or "user", "assistant" or "tool". */
   who: string;
   text: string;
 }
 
-/** Opens every search result, so that a later search can skip results of earlier ones. */
+/** Each search result with quotes begins with this text, so that later searches can skip earlier results. */
 export const QUOTE_OPENING = '[Quoted from earlier in this chat';
 
 const TEXT_CHARS = 56_000;
@@ -25,14 +25,14 @@ const TEXT_CHARS = 56_000;
 const REDACTED_CHARS = 64_000;
 const NAME_CHARS = 60;
 
-/** The first 56,000 characters of a message, tool calls and results included, credentials too. Pure. */
+/** The first 56,000 characters of a message, with tool calls, tool results (except those of searches) and credentials. Pure. */
 export function searchableText(record: UserRecord | AssistantRecord): string {
   return fullText(record).slice(0, TEXT_CHARS);
 }
 
 /**
- * The text of a message for a quote: as `searchableText`, without credentials. Undefined for records of the gateway itself
- * and for messages without text, such as thinking alone. Pure.
+ * The text of a message for a quote: like `searchableText`, but without credentials. Undefined for records of the gateway
+ * itself, and for messages without text, such as thinking alone. Pure.
  */
 export function quotableText(record: LogRecord): QuotableText | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
@@ -64,18 +64,18 @@ function wordsOf(block: Block): string | undefined {
 
 /** A snippet of a chat's history that matches a search. */
 export interface Quote {
-  /** `NaN` if the time is unknown. */
+  /** The time of the message in ms since the epoch; `NaN` if unknown. */
   atMs: number;
-  /** A user's name, or "user", "assistant" or "tool". */
+  /** A user's name, with their id if known; or "user", "assistant" or "tool". */
   who: string;
-  /** A snippet, on one line. */
+  /** The snippet, on one line. */
   text: string;
 }
 
 const HITS_MAX = 8;
 const SNIPPET_CHARS = 400;
 
-/** The 8 messages that match a search best, best first, without the message `exceptId`. Pure. */
+/** Quotes of the best matches of a search, at most 8, best first. Omits the message `exceptId`. Pure. */
 export function quotesIn(search: Search, exceptId: string | undefined): Quote[] {
   return search
     .best(HITS_MAX, (id) => id === exceptId)
@@ -86,7 +86,7 @@ export function quotesIn(search: Search, exceptId: string | undefined): Quote[] 
     }));
 }
 
-/** A time to the minute, in UTC. Pure. */
+/** A time to the minute, in UTC; "undated" for `NaN`. Pure. */
 export function minute(atMs: number): string {
   return Number.isNaN(atMs) ? 'undated' : `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

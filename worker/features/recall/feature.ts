@@ -6,7 +6,7 @@ import { createRecall } from './recall.ts';
 
 const QUERY_CHARS_MAX = 1_000;
 
-/** `/recall <words>`: finds earlier messages of the chat, for the person who sends the command. */
+/** `/recall <words>`: finds messages of the chat that the model no longer sees, for the person who sends the command. */
 const recall: CommandHandler = async ({ turn: { env, session, texts, entry }, argument }) => {
   if (argument === '') return replied('recall', texts.recallUsage);
   try {
@@ -22,7 +22,7 @@ const recall: CommandHandler = async ({ turn: { env, session, texts, entry }, ar
   }
 };
 
-/** The search in the messages of a chat that the model no longer sees, for the model and for people. */
+/** Search in the messages of a chat that the model no longer sees: a tool for the model and a command for people. */
 export const recallFeature: Feature = {
   name: 'recall',
   commands: { recall },

@@ -1,13 +1,16 @@
 import { BoundedMap } from '../../../shared/base/bounded-map.ts';
 import { editDistance, FOLDED_LETTER, fold, JOINED, type SearchTerm, STARTS_UNSPACED } from './tokenizer.ts';
 
-/** How well a text matches each term of a question, by the term's index: 1 exactly, less by a prefix or a similar spelling. */
+/**
+ * How well a text matches the terms of a question, by each term's index: 1 for an exact match, less for a prefix, a similar
+ * spelling or another ending. Terms without a match are absent.
+ */
 export type Shares = ReadonlyMap<number, number>;
 
 /** Finds the terms of a question in texts. */
 interface Matcher {
   sharesIn(text: string): Shares;
-  /** Whether a word of `eachWord` matches any term. */
+  /** Whether a word, in the form that `eachWord` yields, matches at least one term. */
   isMatch(word: string): boolean;
 }
 
@@ -24,7 +27,7 @@ const PREFIX_SHARE = 0.375;
 const SIMILAR_SHARE = 0.45;
 const ENDING_SHARE = 0.15;
 
-/** A matcher of the terms of a question. Pure, linear. */
+/** Creates a matcher for the terms of a question. Pure; takes time linear in the length of a text. */
 export function createMatcher(searchTerms: ReadonlyMap<string, SearchTerm>): Matcher {
   const terms = [...searchTerms].map(([term, rules], at) => ({ ...rules, term, at }));
   // One finder looks for all terms that allow other spellings.
@@ -48,7 +51,7 @@ function signFinder({ term, at }: IndexedTerm): Finder {
   return (text, best) => void (text.includes(term) && best.set(at, 1));
 }
 
-/** Finds a word or an id, itself or as the beginning of a longer one. */
+/** Finds a word or an id, either exactly or, if its rules allow a prefix, as the beginning of a longer one. */
 function wordFinder({ term, at, prefix }: IndexedTerm): Finder {
   const literal = term.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   const beginning = new RegExp(`(?<!${FOLDED_LETTER})${literal}`, 'v');
@@ -63,7 +66,10 @@ function wordFinder({ term, at, prefix }: IndexedTerm): Finder {
   };
 }
 
-/** Finds other spellings of terms: compares each different word that begins like a term once. */
+/**
+ * Finds terms exactly or in other spellings. Compares only words that begin with the same letter as a term, and stores the
+ * result for each word, so that repeated words cost little.
+ */
 function formsFinder(terms: readonly IndexedTerm[]): Finder {
   const forms = terms.map(({ term, edits, ending }) => {
     const [first, ...others] = term;
@@ -79,10 +85,10 @@ function formsFinder(terms: readonly IndexedTerm[]): Finder {
   };
 }
 
-/** A long chat has some 10,000 different words; tool results may have any number. */
+/** A long chat has some 10,000 different words, but tool results may have any number. */
 const MEMOIZED_MAX = 50_000;
 
-/** A pure function of a word that stores its newest 50,000 results. */
+/** Wraps a pure function of a word so that the newest 50,000 results are stored. */
 function memoize<Result extends NonNullable<unknown>>(compute: (word: string) => Result): (word: string) => Result {
   const results = new BoundedMap<string, Result>(MEMOIZED_MAX);
   return (word) => results.getOrInsertComputed(word, () => compute(word));

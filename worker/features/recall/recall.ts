@@ -12,7 +12,7 @@ import type { ChatMemory, SearchResult } from './chat-memory.ts';
 import { minute, QUOTE_OPENING, type Quote } from './document.ts';
 import { boundaryAt } from './snippet.ts';
 
-/** Loads the full text of a shortened one, a picture or a PDF of a chat, by the SHA-256 of its bytes, in hex. */
+/** Loads stored bytes of a chat, if there are any, by their SHA-256 in hex: the whole of a cut text, a picture or a PDF. */
 type LoadBytes = (chat: ChatKey, sha256: string) => Promise<Buffer | undefined>;
 
 const TIME_LIMIT_MS = 30_000;
@@ -42,9 +42,9 @@ const SPEC: ToolSpec = {
 type Request = { query: string } | { ref: string; from: number };
 
 /**
- * The built-in tool `recall`: searches a chat's history, or loads a text or file by its reference. Writes nothing, and reads
- * only the chat of the call: it finds nothing under a reference of another chat. A call that takes longer than `timeLimitMs`
- * ends with an error that says to try again.
+ * The built-in tool `recall`: searches a chat's history, or loads a text or a file by its reference. Writes nothing, and reads
+ * only the chat of the call, so that a reference from another chat finds nothing. A call that takes longer than `timeLimitMs`
+ * ends with an error that tells the model to try again.
  */
 export function createRecall(
   memory: ChatMemory,
@@ -71,7 +71,7 @@ export function createRecall(
   };
 }
 
-/** The request; undefined if malformed. An empty text counts as absent: models fill in optional fields. */
+/** The request; undefined if malformed. An empty field counts as absent, because models fill in optional fields. */
 function requestOf({ query, ref, from }: Readonly<Record<string, unknown>>): Request | undefined {
   const hasQuery = query !== undefined && query !== null && query !== '';
   const hasRef = ref !== undefined && ref !== null && ref !== '';
@@ -117,7 +117,7 @@ function resultOf(result: SearchResult): ToolOutput {
   );
 }
 
-/** How much the search has read, in sentences for the model. */
+/** Sentences that tell the model how much the search has read. */
 function extentOf({ size, span, isCut, unreadable }: SearchResult): string {
   const { oldestMs, newestMs } = span ?? {};
   const from = oldestMs === undefined || newestMs === undefined ? '' : `, ${minute(oldestMs)} to ${minute(newestMs)}`;
@@ -130,7 +130,7 @@ function extentOf({ size, span, isCut, unreadable }: SearchResult): string {
     .join(' ');
 }
 
-/** A quote on one line, without text that looks like the end of the frame. */
+/** A quote on one line. Changes text in it that looks like the last line of the result, `[End of the quotes.]`. */
 function lineOf({ atMs, who, text }: Quote): string {
   return `${minute(atMs)}, ${who}: ${text.replace(/\[End of/gi, '(end of')}`;
 }
@@ -138,14 +138,14 @@ function lineOf({ atMs, who, text }: Quote): string {
 const PASSAGE_CHARS = 12_000;
 
 /**
- * At most 12,000 characters (UTF-16 units) of a text, from the grapheme at `from`, after one line that states the range and
- * how to continue. Undefined when the text ends before `from`. The next passage starts at the end of this one. Pure.
+ * A line that states the range and how to continue, and then at most 12,000 characters (UTF-16 units) of a text, from the start
+ * of the grapheme at `from`. The next passage begins at the end of this one. Undefined if `from` is beyond the text. Pure.
  */
 export function passage(text: string, ref: string, from: number): string | undefined {
   if (from >= text.length) return undefined;
   const start = boundaryAt(text, from);
   const rest = text.slice(start);
-  // Cuts a grapheme of more than 12,000 characters, which no real text has: otherwise reading would not advance.
+  // Cut a grapheme of more than 12,000 characters, which no real text has, since reading would not advance otherwise.
   const part = graphemePrefix(rest, PASSAGE_CHARS) || rest.slice(0, boundaryAt(rest, PASSAGE_CHARS));
   const end = start + part.length;
   const more = end < text.length ? `Go on with {"ref":"${ref}","from":${end}}` : 'This is its end';
@@ -156,8 +156,8 @@ const SIDE_PX_MAX = 8_000;
 const PDF_LIMITS = { pdfPagesMax: 100, textMaxChars: 0 };
 
 /**
- * A block for the result of a tool that refers to stored bytes: a picture or a PDF within the API's limits. Undefined for
- * other bytes. Contract: rejects only when no decoder can be started.
+ * A block that refers to stored bytes, for the result of a tool: a picture or a PDF within the API's limits. Undefined for
+ * other bytes. Contract: rejects only if no decoder can be started.
  */
 async function fileBlock(bytes: Buffer, sha256: string): Promise<Block | undefined> {
   const { kind } = kindOf(bytes);
@@ -167,7 +167,10 @@ async function fileBlock(bytes: Buffer, sha256: string): Promise<Block | undefin
   return attachment.ok ? attachment.block : undefined;
 }
 
-/** Refers to the stored bytes as they are: they were fitted before they were stored, and re-encoding would change the hash. */
+/**
+ * A block that refers to a stored picture; undefined if the picture exceeds the limits. The picture was resized before it was
+ * stored, and encoding it again would change its hash.
+ */
 function pictureBlock(bytes: Buffer, sha256: string): Block | undefined {
   const header = readImageHeader(bytes);
   if (header === undefined || bytes.length > PICTURE_BYTES_MAX) return undefined;

@@ -12,16 +12,19 @@ interface Hit {
 /**
  * One search through the records of a chat.
  *
- * Contract: the caller adds records newest first. A record counts once, however often it is added. A message that was
- * scrubbed as a whole matches only by the words of its placeholder. The search holds at most 200 messages in memory.
+ * Contract: the caller adds records newest first. A record counts once, however often it is added. A message that was scrubbed
+ * as a whole matches only words of its placeholder. The search holds fewer than 200 messages in memory at a time.
  */
 export interface Search {
   take(record: LogRecord): void;
-  /** Best first; among equal matches, the newest first. Messages with the same text count as one. */
+  /**
+   * At most `hitsMax` matches, best first; among equally good ones, newest first. Messages with the same text count as one.
+   * Omits messages for whose id `except` returns true.
+   */
   best(hitsMax: number, except: (id: string) => boolean): Hit[];
-  /** The number of messages searched. */
+  /** The number of messages with text that were searched so far. */
   readonly size: number;
-  /** The times of the oldest and the newest message, in ms since the epoch; absent while no message has a time. */
+  /** The times of the oldest and newest searched message, in ms since the epoch; absent while no message has a time. */
   readonly span: { oldestMs: number; newestMs: number } | undefined;
 }
 
@@ -36,7 +39,7 @@ interface Candidate {
 
 /** The usual constants of BM25+. */
 const [SATURATION, LENGTH_SHARE, FLOOR] = [1.2, 0.7, 0.5];
-/** The candidates that survive an early ranking: enough that the best few of the end are always among them. */
+/** How many candidates survive an early ranking: so many that the final best are practically always among them. */
 const CANDIDATES = 100;
 
 /** Begins a search. */
@@ -75,7 +78,7 @@ export function createSearch(question: string): Search {
         const message = quotableText(record);
         const terms = new Set<string>();
         eachWord(message?.text ?? '', (word) => matcher.isMatch(word) && terms.add(word));
-        // Without a term in the redacted text, the match was in a credential.
+        // If the redacted text has none of the terms, the match was in a credential.
         if (message && terms.size > 0 && !hits.has(message.text)) hits.set(message.text, { message, terms });
       }
       return [...hits.values()];
@@ -90,11 +93,11 @@ export function createSearch(question: string): Search {
 }
 
 /**
- * Ranks messages by BM25+: rare terms of the question weigh more, and short messages rank before long ones. Rarity counts
- * twice, once for the question and once for the message, so that common words such as "what did I say about" hardly count.
+ * Ranks messages by BM25+: rare terms of the question weigh more, and of equal matches the shorter message comes first. Rarity
+ * counts twice, for the question and for the message, so that common words, as in "what did I say about", hardly count.
  */
 function createRanking(boosts: readonly number[]) {
-  /** How many messages match each term exactly, and how many at all. */
+  /** For each term: how many messages match it exactly, and how many match it at all. */
   const [exact, any] = [boosts.map(() => 0), boosts.map(() => 0)];
   const all = { messages: 0, chars: 0 };
   let candidates: Candidate[] = [];
@@ -107,7 +110,7 @@ function createRanking(boosts: readonly number[]) {
     }, 0);
     return weight * weight * (FLOOR + (SATURATION + 1) / (1 + SATURATION * relative));
   };
-  /** Best first; equal ones in the order in which they were added. */
+  /** The candidates, best first; equally good ones in the order in which they were added. */
   const rank = (): Candidate[] => {
     const scored = candidates.map((each) => ({ each, score: scoreOf(each) }));
     return scored.sort((one, other) => other.score - one.score).map(({ each }) => each);
@@ -127,7 +130,10 @@ function createRanking(boosts: readonly number[]) {
   };
 }
 
-/** Notes the placeholder of a message that was scrubbed as a whole. A scrubbed block leaves the message's words searchable. */
+/**
+ * Stores the placeholder of a message that was scrubbed as a whole; if there are several, the newest. Ignores the scrub of a
+ * single block, so that the words of such a message stay searchable.
+ */
 function notePlaceholder(scrubs: Map<string, string>, { entry, record, block, text }: ScrubRecord): void {
   const target = entry ?? record ?? '';
   if (block === undefined && target !== '' && !scrubs.has(target)) scrubs.set(target, text);

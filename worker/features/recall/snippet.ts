@@ -5,8 +5,8 @@ const LEAD_CHARS = 80;
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 /**
- * The part of a text with the most different terms, on one line and at most `maxChars` long; the beginning if the text has no
- * term. Cuts at graphemes and marks each cut with an ellipsis. Pure.
+ * Shortens a text to one line of at most `maxChars`: the passage with the largest number of different terms, or the beginning
+ * if the text has no term. Cuts between graphemes, and marks each cut with an ellipsis. Pure.
  */
 export function snippet(text: string, terms: ReadonlySet<string>, maxChars: number): string {
   const line = text.replace(/\s+/g, ' ').trim();
@@ -18,7 +18,7 @@ export function snippet(text: string, terms: ReadonlySet<string>, maxChars: numb
   return `${opening}${graphemePrefix(rest, maxChars - opening.length - 1)}…`;
 }
 
-/** The start of the stretch of the given length with the most different terms. */
+/** The position of the first term in the `length` characters with the largest number of different terms; 0 without terms. */
 function densestStart(line: string, terms: ReadonlySet<string>, length: number): number {
   const places: { term: string; at: number }[] = [];
   eachWord(line, (term, at) => {
@@ -39,10 +39,10 @@ function densestStart(line: string, terms: ReadonlySet<string>, length: number):
   return best.at;
 }
 
-/** A longer grapheme is malicious. `boundaryAt` cuts it, but never inside a surrogate pair. */
+/** A grapheme of more UTF-16 units than this is malicious. `boundaryAt` cuts it, but never inside a surrogate pair. */
 const GRAPHEME_CHARS_MAX = 64;
 
-/** The start of the grapheme at a position of a text, in UTF-16 units. Pure. */
+/** The start of the grapheme at a position, in UTF-16 units; for a position outside the text, the nearest end. Pure. */
 export function boundaryAt(text: string, at: number): number {
   if (at <= 0 || at >= text.length) return Math.min(Math.max(0, at), text.length);
   const start = graphemes.segment(text).containing(at)?.index ?? at;

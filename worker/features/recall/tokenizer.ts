@@ -2,16 +2,16 @@
 export interface SearchTerm {
   /** Whether longer words that begin with the term also match. */
   prefix: boolean;
-  /** The most edits with which a word still matches. */
+  /** The maximum number of edits between the term and a word that still matches. */
   edits: number;
-  /** How many letters at the end may differ. */
+  /** How many of the last letters may differ from those of a matching word. */
   ending: number;
   boost: number;
 }
 
 /**
- * The kind of a term: a word or an id; in a script without spaces, two neighbouring signs, the last sign of a run, or a single
- * sign.
+ * The kind of a term: a word or an id; or, in a script without spaces such as Chinese, two neighbouring characters (`pair`),
+ * the last character of a run (`last`), or a single character (`sign`).
  */
 type WordKind = 'word' | 'id' | 'pair' | 'last' | 'sign';
 
@@ -22,30 +22,34 @@ const FLEXIBLE_CHARS_MIN = 5;
 const EDITS_SHARE = 0.2;
 const ID_BOOST = 2;
 
-/** A word, or words that signs join to an id, a path, a date or an address. Matches whole runs only, so it is linear. */
+/** A word, or words that punctuation joins to an id, path, date or address. Matches whole runs only, in linear time. */
 const RUN = /[\p{L}\p{N}\p{M}]+(?:[-_.:/@#+][\p{L}\p{N}\p{M}]+)*/gu;
 const PLAIN = /^[A-Za-z0-9]+$/;
-/** The signs that join words to an id. */
+/** The punctuation that joins words to an id. */
 export const JOINED = /[-_.:/@#+]/;
 const UNSPACED = '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}ー';
-/** A sign of a script without spaces, and a letter or digit of other scripts. For expressions with the flag `v`. */
+/** A character of a script without spaces, and a letter or digit of any other script. For expressions with the flag `v`. */
 const UNSPACED_SIGN = `[${UNSPACED}]`;
 export const FOLDED_LETTER = `[[\\p{L}\\p{N}\\p{M}]--${UNSPACED_SIGN}]`;
 const PART = new RegExp(`${UNSPACED_SIGN}+|[^\\-_.:\\/@#+${UNSPACED}]+`, 'gv');
 export const STARTS_UNSPACED = new RegExp(`^${UNSPACED_SIGN}`, 'v');
 const ASCII = /^[\0-\x7f]*$/;
-/** Words that may match with edits. In longer words, counting edits takes too long. */
+/** Words of 5 to 24 letters, which may match with edits. For longer words, counting the edits takes too long. */
 const FLEXIBLE = new RegExp(`^\\p{L}{${FLEXIBLE_CHARS_MIN},24}$`, 'u');
 const ACCENTS = /[\u0300-\u036f]/g;
-/** Signs that NFKD turns into letters, which would join the word beside them: “№5”, “50㎡”. */
+/** Symbols that NFKD turns into letters, which would merge with the neighbouring word: “№5”, “50㎡”. */
 const LETTER_SIGNS = /[₨℀℁℃℅℆℉№℠-™℻⒜-ⓩ㉐㋌-㋏㍱-㏟㏿﷼]/g;
-/** Normalization sorts the marks of a letter in quadratic time; no language has 30 of them (Unicode annex 15, Stream-Safe). */
+/**
+ * A run of more than 30 combining marks. Normalization sorts such marks in quadratic time, and no language puts 30 of them on a
+ * letter (Unicode Standard Annex 15, Stream-Safe Text Format).
+ */
 const MARK_RUN = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu;
 const MARKS_ONLY = /^[\p{M}\p{Cs}\uff9e\uff9f]+$/u;
 
 /**
- * Calls `onWord` with each folded word of a text and its position; in scripts without spaces with each pair of neighbouring
- * signs and roughly its position. Pure, linear.
+ * Calls `onWord` with each folded word of a text and its position, and with each id in addition to the words in it. In scripts
+ * without spaces, calls `onWord` with each pair of neighbouring characters and the last character of a run, at their
+ * approximate positions. Pure; takes linear time.
  */
 export function eachWord(text: string, onWord: (term: string, at: number, kind: WordKind) => void): void {
   for (const { 0: run, index } of text.matchAll(RUN)) {
@@ -73,29 +77,29 @@ function eachPair(run: string, at: number, onWord: (term: string, at: number, ki
   }
 }
 
-/** Folds a word to one spelling: without case, accents and compatibility forms. Pure, linear. */
+/** Folds a word to one spelling: without case, accents and compatibility forms. Pure; takes linear time. */
 export function fold(word: string): string {
   if (ASCII.test(word)) return word.toLowerCase();
-  // Upper case first: it unifies "ß" and "ss", and all sigmas.
+  // Upper case comes first, because it unifies "ß" with "ss", and all sigmas.
   const spaced = word.replace(LETTER_SIGNS, ' ');
   const bounded = hasMarkRun(spaced) ? spaced.replace(MARK_RUN, '$1') : spaced;
   return bounded.normalize('NFKD').toUpperCase().toLowerCase().replace(ACCENTS, '').normalize('NFC');
 }
 
-/** Whether a word may have more than 30 marks in a row: such a run covers three neighbours at some multiple of 28. */
+/** Whether a word may have over 30 combining marks in a row. Such a run has a multiple of 28 and the next two places in it. */
 function hasMarkRun(word: string): boolean {
   for (let at = 0; at < word.length; at += 28) if (MARKS_ONLY.test(word.slice(at, at + 3))) return true;
   return false;
 }
 
 /**
- * The search terms of a question, at most 32. Words match with typing errors and with other endings, which finds their other
- * forms in most languages. Ids and pairs of signs have no other spellings. Pure.
+ * The search terms of a question, at most 32. Words of 5 to 24 letters also match with typing errors and with other endings,
+ * which finds their inflected forms in most languages. Other terms have no other spellings. Pure.
  */
 export function searchTermsIn(question: string): ReadonlyMap<string, SearchTerm> {
   const terms = new Map<string, SearchTerm>();
   eachWord(question, (term, _at, kind) => {
-    // The last sign of a longer run is already in a pair.
+    // The last character of a longer run is already in a pair.
     if (kind !== 'last' && terms.size < TERMS_MAX && !terms.has(term)) terms.set(term, rulesFor(term, kind));
   });
   return terms;
@@ -112,7 +116,7 @@ function rulesFor(term: string, kind: WordKind): SearchTerm {
   };
 }
 
-/** The Levenshtein distance of two words, in UTF-16 units; undefined if more than `editsMax`. Pure. */
+/** The Levenshtein distance of two words, in UTF-16 units; undefined if it exceeds `editsMax`. Pure. */
 export function editDistance(word: string, other: string, editsMax: number): number | undefined {
   if (Math.abs(word.length - other.length) > editsMax) return undefined;
   let row = Array.from({ length: other.length + 1 }, (_, n) => n);

@@ -20,9 +20,9 @@ const BUTTONS_A_ROW = 3;
 const ARGUMENT = /^(cancel|restore) (\w{1,32})$/;
 
 /**
- * `/reminders`: lists the pending reminders in full, each with a button that sends `/reminders cancel <id>`. The button under
- * an answer for which the model cancelled a reminder sends `/reminders restore <id>`. One write stores the change and the
- * reply that confirms it.
+ * `/reminders`: lists the pending reminders in full, each with a button that sends `/reminders cancel <id>`. Under an answer
+ * for which the model cancelled a reminder, a button sends `/reminders restore <id>`. One write stores the change and the
+ * reply.
  */
 export const reminders: CommandHandler = async ({ turn, argument }) => {
   const { settings } = turn.env;
@@ -38,7 +38,7 @@ export const reminders: CommandHandler = async ({ turn, argument }) => {
   }
   const { reply, changes, after } = verb === 'cancel' ? cancel() : await restore();
   const { list, buttons } = listOf(texts, after, zone);
-  // The other cancelled reminders under the same answer can still be restored.
+  // Keep the buttons, so that people can still restore the other reminders that the same answer cancelled.
   const keeps = verb === 'restore' && { keepsButtons: true as const };
   return replied('reminders', [...reply, plain('\n\n'), ...list], { buttons, changes, ...keeps });
 
@@ -64,12 +64,12 @@ export const reminders: CommandHandler = async ({ turn, argument }) => {
   }
 };
 
-/** The reminders of the chats of a turn's shard. */
+/** The reminders of all chats in the shard of a turn. */
 export function bookOf({ env: { redis, keys } }: Turn<Env>): ReminderBook {
   return createReminderBook(redis, keys);
 }
 
-/** The due time of a cancelled reminder after `restore`: the next one ahead, or now if there is none. */
+/** The due time of a restored reminder: its next one in the future, or now if there is none. */
 function restoredDueMs({ reminder, dueAtMs }: CancelledReminder, nowMs: number): number {
   if (dueAtMs > nowMs) return dueAtMs;
   return nextDueMs(reminder, nowMs) ?? nowMs;
@@ -101,7 +101,7 @@ export function lineOf(
   ];
 }
 
-/** The whole text of a reminder on one line, with every character visible: the model will act on this text. */
+/** The whole text of a reminder on one line, with every character visible, because the model will act on this text. */
 function textOf({ reminder }: Pick<PendingReminder, 'reminder'>): string {
   return visibleInLine(reminder.text);
 }

@@ -12,14 +12,14 @@ import { startReminding } from './reminding.ts';
 import { dueSince } from './schedule.ts';
 import { createReminders } from './tool.ts';
 
-/** A reminder that waited longer is late: a notice states its due time, and its answer covers the reminders behind it too. */
+/** A reminder that waits longer than this is late: a notice says so, and its answer covers the reminders behind it. */
 const LATE_MS = 60_000;
-/** After a longer delay, the header for the model says that the reminder is late, and states its due time. */
+/** After a longer delay than this, the header for the model says that the reminder is late, and states its due time. */
 const LATE_FOR_MODEL_MS = 5 * 60_000;
 const LINE_CHARS_MAX = 80;
-/** Characters of a lost reminder in a notice. With this bound, 50 reminders fit into one message. */
+/** The most characters of each lost reminder in a notice, so that 50 reminders fit into one message. */
 const LOST_CHARS = 70;
-/** The field of a turn with the reminders that this turn merged: they have left the lane, and its answer covers them. */
+/** The field of a turn with the reminders merged into its message, which have left the lane and share the turn's answer. */
 const MERGED = 'remindersTaken';
 
 /** Handles the messages of due reminders. */
@@ -44,7 +44,7 @@ const due: SelfEntered = {
     if (late.length === 1) return [texts.late(times[0] ?? '')];
     return [texts.lateTogether(late.map(({ text }, at) => `${times[at]}: ${clip(text, LINE_CHARS_MAX)}`).join('\n'))];
   },
-  // No texts if `/forget` has erased the chat.
+  // After `/forget` there are no texts, since the command has erased the chat.
   plainTexts: (turn, { outcome, reason }) =>
     outcome === 'cancelled' && reason === 'forget'
       ? []
@@ -56,7 +56,10 @@ const due: SelfEntered = {
         .join('\n\n'),
     ),
   behindQuestion: ({ content }, texts) => texts.reminders.behindQuestion(content.text ?? ''),
-  /** Ends repeats whose chat was gone at two due times in a row: each further time would cost a model call and an alert. */
+  /**
+   * Stores that the chat is gone. Ends a repeat whose chat was gone at two due times in a row, because each further due time
+   * would cost a call of the model and an alert.
+   */
   async chatGone(turn) {
     const book = bookOf(turn);
     const pending = await book.of(turn.currentChat);
@@ -121,7 +124,7 @@ function isLate(turn: Turn): boolean {
   return own !== undefined && (own.isLate === true || turn.nowMs() - own.dueAtMs > LATE_MS);
 }
 
-/** The reminder in the message, and the reminders merged into it. */
+/** The reminder in the message, and the reminders merged into it; none if the message is not a reminder. */
 function remindersOf(turn: Turn): DueReminder[] {
   const { message } = turn;
   if (!message.ok || message.value.content.kind !== 'reminder') return [];

@@ -9,9 +9,9 @@ type ReminderInput = { ok: true; text: string; schedule: Schedule; dueAtMs: numb
 interface ReminderInputFacts {
   nowMs: number;
   timeZone: string;
-  /** How far ahead the first due time must be at least. */
+  /** The fewest minutes until the first due time; one minute less is tolerated. Does not apply to cron expressions. */
   leastMinutes: number;
-  /** The least time between two times of a repeat. */
+  /** The shortest interval between two due times of a repeat, in minutes. */
   repeatMinutesMin: number;
 }
 
@@ -23,7 +23,7 @@ const YEAR_MINUTES = 366 * 24 * 60;
 const AHEAD_MINUTES_MAX = 2 * YEAR_MINUTES;
 const TEXT_CHARS_MAX = 1_000;
 
-/** Reads the input of a call. An empty field counts as absent: models fill in optional fields. Pure. */
+/** Reads the input of a call. An empty field counts as absent, because models fill in optional fields. Pure. */
 export function readReminderInput(input: Input, facts: ReminderInputFacts): ReminderInput {
   const text = typeof input.text === 'string' ? input.text.toWellFormed().trim() : '';
   if (text === '') return wrong('"text" must say what to say or do at that time.');
@@ -55,7 +55,10 @@ function readRepeat({ cron, every }: Input, { repeatMinutesMin }: ReminderInputF
   return { everyMinutes: every };
 }
 
-/** The first due time. Without "at" and "in", a repeat is first due after one interval, or by its cron expression. */
+/**
+ * The first due time, or an error for the model. For a repeat without "at" and "in": one interval from now. For a cron
+ * expression, which determines all due times itself: now.
+ */
 function readFirst({ at, in: minutes }: Input, repeat: Repeat | undefined, facts: ReminderInputFacts): FirstTime {
   const { nowMs } = facts;
   const [hasAt, hasIn] = [isGiven(at), isGiven(minutes)];

@@ -5,8 +5,8 @@ import type { Reminder } from '../../../shared/state/reminder/book.ts';
 import { nextDueMs } from './schedule.ts';
 
 /**
- * The message of a due reminder, as text, and its next due time. `message` is empty if a newer version of Spillway set the
- * reminder, which then stays due and is read again in a minute.
+ * The message of a due reminder, encoded, and the next due time, if any. `message` is empty if a newer version of Spillway set
+ * the reminder; `nextMs`, a minute later, is then the time to read the reminder again.
  */
 interface DueMessage {
   message: string;
@@ -17,23 +17,23 @@ interface DueMessage {
 interface DueFacts {
   dueAtMs: number;
   nowMs: number;
-  /** The least time between two times of a repeat. */
+  /** The shortest interval between two due times of a repeat, in minutes. */
   minutesMin: number;
   /** Whether somebody is on the allow list now. */
   isListed: (id: number) => boolean;
 }
 
-/** Telegram's account for admins who write in the name of their group. The group itself is on the allow list. */
+/** Telegram's account for admins who write in the name of their group. They are no guests: the group is on the allow list. */
 const ANONYMOUS_ADMIN = 1_087_968_824;
 /** The newest version of reminders that this code reads. The reminders that it writes have no version field. */
 const VERSION = 1;
 const NEWER_WAIT_MS = 60_000;
 const ANSWERING_CHARS_MAX = 200;
 const MINUTE_MS = 60_000;
-/** A reminder that becomes a message later than this is late. Shorter delays come from the interval between rounds. */
+/** A reminder is late if it becomes a message more than this after its due time. Shorter delays are normal. */
 const LATE_MS = 60_000;
 
-/** The message for which the model sets a reminder: its text, its chat and its author. Pure. */
+/** The origin of a reminder: the entry, chat, author and beginning of the message that the model is answering. Pure. */
 export function originOf(entry: EntryId, message: InboundMessage): Pick<Reminder, 'asked' | 'setIn' | 'answering'> {
   const { chatId, topicId, chatType, chatTitle, messageId, from, content } = message;
   const words = 'text' in content ? (content.text ?? '') : '';
@@ -47,9 +47,9 @@ export function originOf(entry: EntryId, message: InboundMessage): Pick<Reminder
 }
 
 /**
- * Turns a due reminder into a message. The next repeat is `minutesMin` later or more, even if a shorter one was allowed
- * when the reminder was set. The author's current rights decide whether the message counts as a guest's. An unreadable
- * reminder becomes an unreadable message, so that the chat and the operator are notified. Pure, never throws.
+ * Turns a due reminder into a message. The next due time is at least `minutesMin` later, even if a shorter interval was allowed
+ * when the reminder was set. The author's current rights decide whether the message counts as a guest's. An unreadable reminder
+ * becomes an unreadable message, so that the chat and the operator are notified. Pure, never throws.
  */
 export function messageFor(stored: string, { dueAtMs, nowMs, minutesMin, isListed }: DueFacts): DueMessage {
   try {
@@ -76,6 +76,6 @@ function messageOf(reminder: Reminder, dueAtMs: number, nowMs: number): InboundM
     ...(repeats && { repeats }),
   };
   const content = { kind: 'reminder', id, text, dueAtMs, ...about } as const;
-  // No update brought it.
+  // No update of Telegram brought this message.
   return { v: 2, updateId: 0, ...asked, sentAtMs: nowMs, content };
 }

@@ -7,8 +7,8 @@ const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
 
 /**
- * The next due time of a schedule after a time; undefined if there is none. Skips missed times. A repeat of whole days and
- * a cron expression follow the clock of their zone. Throws on an invalid cron expression. Pure.
+ * The first due time of a schedule after `afterMs`; undefined if there is none. Repeats of whole days and cron expressions
+ * follow the clocks of the schedule's zone; other repeats follow the elapsed time. Throws on an invalid cron expression. Pure.
  */
 export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: number): number | undefined {
   if (firstMs > afterMs) return firstMs;
@@ -31,8 +31,8 @@ export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: numb
 const MISSED_MAX = 200;
 
 /**
- * How often a repeat was due after `dueAtMs` until `nowMs`, counted up to 200, and the last time counted. Undefined if it was
- * not due again. Throws on an invalid cron expression. Pure.
+ * How often a repeat was due after `dueAtMs` until `nowMs`, counted up to 200, and the last due time counted. Undefined if the
+ * repeat was not due again. Throws on an invalid cron expression. Pure.
  */
 export function dueSince(
   schedule: Schedule,
@@ -47,7 +47,10 @@ export function dueSince(
   return times === 0 ? undefined : { times, lastMs };
 }
 
-/** Evaluates the expression in wall time, as if it were UTC: a change of the clocks neither skips nor repeats a time. */
+/**
+ * The first due time of a cron expression after `afterMs`. Reads the expression in wall time, as if that were UTC, so that a
+ * change of the clocks neither skips nor repeats a due time.
+ */
 function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
   const times = CronExpressionParser.parse(cron, { currentDate: wallOf(afterMs, timeZone), tz: 'UTC' });
   for (;;) {
@@ -58,7 +61,9 @@ function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
 
 const FIELD = /^(?:[\d*,/-]|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)+$/i;
 
-/** The error of a cron expression, as a sentence for the model; undefined if its times are `minutesMin` apart or more. Pure. */
+/**
+ * The fault of a cron expression, for the model; undefined if it is valid and its times are at least `minutesMin` apart. Pure.
+ */
 export function cronProblem(cron: string, minutesMin: number): string | undefined {
   const fields = cron.trim().split(/\s+/);
   if (fields.length !== 5 || !fields.every((field) => FIELD.test(field)))
@@ -74,17 +79,17 @@ export function cronProblem(cron: string, minutesMin: number): string | undefine
   }
 }
 
-/** The least number of minutes between two neighbouring times of a day, midnight included. */
+/** The fewest minutes between two successive due times on days in a row, so also across midnight. */
 function leastGap(minutes: readonly number[], hours: readonly number[]): number {
   const times = hours.flatMap((hour) => minutes.map((minute) => hour * 60 + minute));
   const [first = 0] = times;
   return Math.min(...times.map((time, at) => (times[at + 1] ?? first + DAY_MINUTES) - time));
 }
 
-/** The most times of a day that a text lists. */
+/** The maximum number of times of day that a text lists. */
 const LISTED_MAX = 6;
 
-/** The parts of a repeat that texts for people name; undefined for an invalid cron expression. Pure. */
+/** The facts about a repeat that texts for people state; undefined for an invalid cron expression. Pure. */
 export function rhythmOf(repeat: Repeat): Rhythm | undefined {
   if ('everyMinutes' in repeat) return repeat;
   try {

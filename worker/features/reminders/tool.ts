@@ -67,7 +67,7 @@ async function set(
   const timeZone = timeZoneOf(turn, settings);
   const earlierMs = dueAtOfEarlierCall(turn, call);
   if (earlierMs !== undefined) return toolText(`Set for ${wallText(wallOf(earlierMs, timeZone))} ${timeZone}.`);
-  // A due reminder that sets the next one repeats, so the least time between repeats holds for it too.
+  // A due reminder that sets another one acts as a repeat, so the shortest interval between repeats applies here, too.
   const repeatMinutesMin = settings.REMINDER_MINUTES_MIN;
   const leastMinutes = message.content.kind === 'reminder' ? repeatMinutesMin : 1;
   const reading = readReminderInput(input, { nowMs: turn.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
@@ -89,7 +89,10 @@ async function list(book: Book, settings: Zone, turn: Turn): Promise<ToolOutput>
   return toolText(pending.map((each) => line(each, timeZone)).join('\n') || 'There are no reminders in this chat.');
 }
 
-/** Cancels a reminder. A call that runs again after a crash finds the reminder gone, but its step marked as done. */
+/**
+ * Cancels a reminder; an error if there is none with this id. A call that runs again after a crash finds no reminder, but its
+ * own step in the turn, and reports success again.
+ */
 async function cancel(book: Book, turn: Turn, call: string, { id }: Input): Promise<ToolOutput> {
   const found = (await book.of(turn.currentChat)).filter(({ reminder }) => reminder.id === id);
   const isDone = turn.hasDone(`reminder:${call}`);

@@ -4,15 +4,15 @@ import type { Feature } from '../../feature.ts';
 import { entityParts, textOf } from '../../reply/format/layout.ts';
 
 /**
- * Lists below a conclusion, in full, each change that the model made while it answered, with a button that undoes the change: a
- * page or a tool's result may have talked the model into it.
+ * Lists below the reply, in full, the changes that the model made while it answered, each with an undo button. People must see
+ * the changes, because a page or a tool's result may have talked the model into them.
  */
 export const undoFeature: Feature = {
   name: 'undo',
   async beforeConclude(turn, conclusion, { calledNothing }) {
     const isIdle = calledNothing && turn.merge.reportsFor.length === 0;
     if (isIdle || conclusion.outcome === 'command' || conclusion.outcome === 'merged') return conclusion;
-    // `/forget` erases all changes.
+    // `/forget` has erased all changes, so there is nothing to undo.
     if (conclusion.reason === 'forget') return conclusion;
     const { features } = turn.env;
     const lists = await Promise.all(features.map((each) => each.listUndoableChanges?.(turn, turn.entries) ?? []));
@@ -32,7 +32,7 @@ export const undoFeature: Feature = {
   },
 };
 
-/** Inserts parts after the last part that is not a file, which carries the buttons. Without a layout, inserts plain text. */
+/** Inserts parts before the files at the end, so that the last inserted part has the buttons. Without a layout, adds texts. */
 function withParts({ parts, layout, ...conclusion }: Conclusion, added: readonly Part[]): Conclusion {
   const at = 1 + parts.findLastIndex((_, index) => layout?.[index]?.path !== 'file');
   const newLayout = layout && { layout: layout.toSpliced(at, 0, ...added) };

@@ -24,9 +24,10 @@ const SPOKEN: Readonly<Record<string, string>> = {
 };
 
 /**
- * Transcribes voice messages, audio files and video notes. One write stores the transcript on the turn together with the notice
- * that shows it to the user, so that no retry pays for it again. If nothing can be heard, a message that is only a recording
- * ends with a reply that says so; a message with other content goes on without a transcript.
+ * Transcribes voice messages, audio files and video notes, if the settings name an endpoint. One write stores a transcript in
+ * the turn with the notice that shows it to the user, so that no retry pays for it again. If a recording has no words, or its
+ * transcription fails for good, a message that is only a recording ends with a reply that says so; with other content, the turn
+ * goes on without the transcript.
  */
 export const voiceFeature: Feature = {
   name: 'voice',
@@ -72,7 +73,7 @@ function soundIn({ content }: InboundMessage): Sound | undefined {
 
 const TRANSCRIPTION_MS_MAX = 120_000;
 
-/** A transcriber, if the settings name an endpoint. A call times out before its turn does, so that the reason is known. */
+/** The transcriber, if the settings name an endpoint. A call times out before its turn does, so that the reason is known. */
 function transcriberOf({ books, settings }: Env): Transcriber | undefined {
   const { TRANSCRIPTION_BASE_URL: baseUrl, TRANSCRIPTION_API_KEY: apiKey, TRANSCRIPTION_MODEL: model } = settings;
   if (baseUrl === undefined || model === undefined) return undefined;
@@ -114,7 +115,7 @@ function verdictOn(turn: Turn<Env>, problem: Exclude<Transcription, { kind: 'hea
   return failed(`transcription_${problem.kind}`, turn.texts.notTranscribed, detail);
 }
 
-/** A recording with a name. Telegram states none for voice messages, which are OGG with Opus, and video notes, which are MP4. */
+/** A recording with a file name. Telegram states no name for voice messages (OGG with Opus) and video notes (MP4). */
 function recordingOf(turn: Turn, { name, mediaType, seconds }: Sound, bytes: Buffer): Recording {
   const type =
     mediaType !== undefined && /^[\w.+-]+\/[\w.+-]+$/.test(mediaType) ? mediaType : 'application/octet-stream';
@@ -136,13 +137,14 @@ const ENDINGS: Readonly<Record<string, string>> = {
   'video/mp4': 'mp4',
 };
 
-/** The assumed bit rate of a recording without a stated length: that of speech on phones. */
+/** The assumed number of bytes for each second of a recording without a stated length: that of speech on phones. */
 const BYTES_A_SECOND = 4_000;
 const REASON = { trouble: 'server_error', refused: 'refused', aborted: 'aborted', 'over budget': 'unknown' } as const;
 
 /**
- * A transcriber that reserves and books each call like a call of the model. The cost depends on the length that the endpoint
- * states, or else the sender. Without a price for a minute, a call counts against no limit.
+ * Wraps a transcriber so that each call reserves its cost in the budget and is then booked, like a call of the model. The cost
+ * depends on the length that the endpoint states, else the sender, else on an estimate from the size. Without a price for a
+ * minute, a call counts against no limit.
  */
 function withBooking(
   transcriber: Transcriber,

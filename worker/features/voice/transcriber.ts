@@ -8,16 +8,15 @@ export interface Recording {
   bytes: Buffer;
   /** The length, if the sender states it. */
   seconds?: number;
-  /** The payer of the transcription. */
   payer: Payer;
-  /** A file name with an extension, from which endpoints learn the format. */
+  /** A file name with an extension, from which endpoints learn the format of the recording. */
   name: string;
   mediaType: string;
 }
 
 /**
- * The words of a recording, or the reason why there are none. `trouble` may pass; `refused` will not pass by itself. `detail`
- * is for the operator, and quotes nothing from the endpoint.
+ * The words of a recording, or the reason why there are none. `trouble` may pass by itself; `refused` will not. `detail` is for
+ * the operator, and quotes nothing from the endpoint.
  */
 export type Transcription =
   /** `seconds`: the length of the recording, if the endpoint states it. */
@@ -39,21 +38,21 @@ export interface Transcriber {
 
 /** An OpenAI-compatible endpoint. */
 interface TranscriptionEndpoint {
-  /** The transcriber adds `/audio/transcriptions`. */
+  /** The URL to which the transcriber appends `/audio/transcriptions`. */
   baseUrl: string;
   apiKey: string | undefined;
   model: string;
-  /** A call that takes longer is trouble. */
+  /** A call that takes longer than this ends as `trouble`. */
   timeoutMs: number;
 }
 
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 /** A stated length above a day is an error of the endpoint, and is ignored. */
 const SECONDS_MAX = 24 * 3_600;
-/** Statuses below 500 that may pass. */
+/** Statuses below 500 whose cause may pass. */
 const PASSING = new Set([408, 409, 425, 429]);
 
-/** A transcriber over an endpoint. Opens no connection before the first call. */
+/** A transcriber that calls an endpoint. Opens no connection before the first call. */
 export function createTranscriber({ baseUrl, apiKey, model, timeoutMs }: TranscriptionEndpoint): Transcriber {
   const url = `${baseUrl.replace(/\/+$/, '')}/audio/transcriptions`;
   return {
@@ -64,7 +63,7 @@ export function createTranscriber({ baseUrl, apiKey, model, timeoutMs }: Transcr
           method: 'POST',
           body: formOf(recording, model),
           headers: { accept: 'application/json', ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }) },
-          // A redirect would lose the body, or take the key elsewhere.
+          // A redirect could lose the body, or send the key to another server.
           redirect: 'error',
           signal: AbortSignal.any([signal, timeout]),
         });
@@ -94,7 +93,7 @@ async function refusalOf(response: Response): Promise<Transcription> {
   return { kind: 'trouble', detail, ...(retryAfterMs && { retryAfterMs }) };
 }
 
-/** Reads an answer. The page of a proxy, or JSON that breaks off, is trouble. */
+/** Reads an answer. An answer without a transcript, such as a proxy's page or truncated JSON, is `trouble`. */
 function transcriptionOf(body: string | undefined): Transcription {
   try {
     const { text, usage } = JSON.parse(body ?? '') as { text?: unknown; usage?: { seconds?: unknown } | null };

@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import type { ActionButton } from '../../../report/report.ts';
 import { formKeyField, HOME, type Html } from './layout.ts';
 
-/** Actions whose button leads to a page with a question first. The buttons of all others run the action at once. */
+/** Actions whose buttons always lead to a question first. Of the others, only a replay of many letters needs one. */
 const NEEDS_QUESTION: ReadonlySet<ActionButton['verb']> = new Set(['cancel', 'pause', 'purge', 'close']);
 
 /** Buttons side by side. Pure. */
@@ -26,7 +26,7 @@ export interface Question {
   title: string;
   text: string;
   target: string;
-  /** The path of the page for "no". */
+  /** The path of the page to which "Leave it as it is" leads. */
   back: string;
 }
 

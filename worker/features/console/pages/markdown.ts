@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import { Marked } from 'marked';
 import type { Html } from './layout.ts';
 
-/** Renders Markdown as HTML, with HTML in the text escaped. `linkOf` maps targets of links; without one, the words stay. Pure. */
+/** Renders Markdown as HTML, and escapes HTML in it. Links for which `linkOf` returns `undefined` become their words. Pure. */
 export function markdownHtml(markdown: string, linkOf: (href: string) => string | undefined): Html {
   const marked = new Marked({
     async: false,

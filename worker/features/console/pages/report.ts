@@ -18,7 +18,7 @@ import { inWords } from '../../../report/words.ts';
 import { buttonsHtml } from './acts.ts';
 import { HOME, type Html } from './layout.ts';
 
-/** The data that a page needs beside its report. */
+/** The data that a page needs in addition to its report. */
 interface PageContext {
   nowMs: number;
   /** The key in the page's forms. */
@@ -42,7 +42,7 @@ ${buttonsHtml(buttons, context.formKey)}
 ${sections.map((section) => sectionHtml(section, context))}`;
 }
 
-/** The form for those options of a report that have a value. Pure. */
+/** The form with the options of a report that take a value; empty if there are none. Pure. */
 export function optionsForm(
   path: string,
   options: Readonly<Record<string, Option>>,
