@@ -107,7 +107,7 @@ export function changesToRecord({ keys, entry, session, trial }: Turn, { newText
   return append(keys, trial?.of ?? session, [{ ...record, stopReason: null }]);
 }
 
-/** The answer's text; if that is blank, the model's last text before its tools; if there is none, a text that says so. */
+/** The answer's text; if that is blank, the model's last text before its tools; if that is missing, `nothingToAdd`. */
 export function answerWords(turn: Turn, loadedSession: LoadedSession, { text }: ModelAnswer): string {
   return (text.trim() === '' ? earlierWords(loadedSession, turn) : text) || turn.texts.nothingToAdd;
 }
