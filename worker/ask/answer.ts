@@ -56,7 +56,7 @@ export function failureIn(
   if (failure) return isSeconded ? { ...failure, isSeconded } : failure;
   if (!isEmpty || isUnfinished(answer, round, settings)) return undefined;
   if (stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
-  // After its tools, a model may have nothing to add. Believe that only if it wrote text before them, or in a later attempt.
+  // After its tools, a model may have nothing to add. Believe an empty answer only in a later attempt, or after earlier text.
   const isDone = turn.rounds > 0 && (turn.attempts > 1 || earlierWords(loadedSession, turn) !== '');
   return isDone ? undefined : { kind: 'transient', reason: 'unknown' };
 }
@@ -138,8 +138,8 @@ function acceptedTokens({ answer: { usage, content }, byFallback }: AnswerResult
 }
 
 /**
- * Records an answer that calls tools, or at whose end the model paused. Such a round is progress, so the counts of attempts
- * and recoveries start from here again. Returns the session with the answer.
+ * Records an answer that calls tools, or at whose end the model paused. Such a round is progress, so it resets the attempts
+ * and the limit on recoveries. Returns the session with the answer.
  */
 export async function recordRound(
   turn: Turn<Env>,

@@ -83,9 +83,9 @@ export async function callModel(
 }
 
 /**
- * Prevention: the failure of a request that is not sent. The request is too long by our count, and recovery has not decided
- * to send it as it is; or the load had to omit records, so the session must be compacted first; or the history has too many
- * bytes. `undefined` for any other request.
+ * Prevention: a failure, instead of a call, if the request is too long by our count and recovery has not decided to send it
+ * as it is; if the load had to omit records, so that the session must be compacted first; or if the history has too many
+ * bytes. `undefined` otherwise.
  */
 function countedTooLarge({ turn, loadedSession, room }: Call, tokens: number): Failure | undefined {
   const isTooLong = tokens > room.usableTokens && !triedBy(turn).includes('as it is');
@@ -95,10 +95,7 @@ function countedTooLarge({ turn, loadedSession, room }: Call, tokens: number): F
   return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
 }
 
-/**
- * The endpoint's own count of the tokens in the turn's request; `undefined` if the endpoint gives none. Contract: rejects
- * only if Redis or the blob store cannot be used.
- */
+/** The endpoint's own count of the turn's request, if the endpoint gives one. Rejects only if files cannot be loaded. */
 export async function countExactly(
   about: Pick<Call, 'turn' | 'loadedSession'>,
   signal: AbortSignal,
@@ -156,7 +153,7 @@ type SendResult = ModelResult & {
 /**
  * Sends a request. If the model declines or the failure is transient, sends the request to the fallback model, too; but not
  * if none is set, if the attempt was aborted, or if the request does not fit that model. The second request has no thinking,
- * since a model rejects the thinking of another. If the fallback model fails or declines as well, returns the first result.
+ * since each model rejects the thinking of others. If the fallback model fails or declines, too, returns the first result.
  * `silences` counts the calls that fell silent after their first words.
  * Contract: as `Model.send`, plus what Redis and the blob store throw.
  */

@@ -72,10 +72,7 @@ export function timeIn(timeZone: string, ms: number): string {
   return `${WEEKDAY.format(wallMs)} ${wallText(wallMs)}`;
 }
 
-/**
- * A name in quotation marks, shortened and on one line, without characters that could close the quotation or our brackets.
- * The word `somebody` without quotation marks if nothing is left of the name.
- */
+/** A name in quotation marks, on one line, without quotation marks or brackets of its own; `somebody` for an empty name. */
 export function plainName(name: string | undefined): string {
   const plain = (name ?? '')
     .toWellFormed()

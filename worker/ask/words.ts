@@ -14,7 +14,7 @@ import { append } from '../session/store.ts';
  * that the text outlives the process and can be delivered if no answer comes.
  */
 export interface PartialAnswer {
-  /** The text of the answers before the last recorded round of tools. The session's log has this text already. */
+  /** The text of the answers that the session's log has already, up to the last recorded round of tools. */
   recordedText: string;
   /** The text after `recordedText`. If several calls were cut, the longest of their texts. */
   newText: string;
@@ -50,7 +50,7 @@ export class Speech {
     return this.#answer;
   }
 
-  /** Replaces `newText` by the text of the running call, if that is longer and not only white space. */
+  /** Replaces `newText` with the text of the running call, if the latter is longer and not only white space. */
   update(text: string): void {
     if (text.trim() !== '' && text.length > this.#answer.newText.length)
       this.#answer = { ...this.#answer, newText: text };
@@ -70,10 +70,7 @@ export class Speech {
     await this.#turn.write('', [this.#turn.clearPartialAnswer()]);
   }
 
-  /**
-   * Stores the partial answer before a draft shows it. If the stored text is the same, only checks that this attempt still
-   * owns the turn. Contract: throws `FencedError`, or what Redis throws.
-   */
+  /** Stores the partial answer, if changed, before a draft shows it. Contract: throws `FencedError`, or what Redis throws. */
   async store(): Promise<void> {
     const text = partialText(this.#answer);
     if (text === this.#storedText) return this.#turn.assertOwned();
@@ -98,7 +95,7 @@ export function changesToStore(turn: Turn, answer: PartialAnswer): Change[] {
 
 /**
  * The changes that record a partial answer's `newText` as an answer in the chat's own session; none if that text is blank.
- * The record has no calls and no thinking, since the endpoint would refuse every later request with an incomplete one.
+ * The record has no calls and no thinking, since incomplete ones would make the endpoint refuse every later request.
  */
 export function changesToRecord({ keys, entry, session, trial }: Turn, { newText }: PartialAnswer): Change[] {
   const text = newText.toWellFormed().trim();

@@ -85,10 +85,7 @@ async function maskSession(subject: Subject, room: Room): Promise<MaskResult | u
   return { ok: true, calls: 0, ...mask };
 }
 
-/**
- * The room for another try, if the summariser refused the transcript and stated less than half of the window that we assumed;
- * otherwise `undefined`.
- */
+/** The room for another try, if the summariser refused and stated less than half of the window that we had assumed. */
 function smallerRoom(
   {
     room,

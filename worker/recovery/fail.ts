@@ -10,7 +10,7 @@ import { removeTurn } from './fresh-session.ts';
 import { isAnsweredWithError } from './policy.ts';
 import type { Fail } from './state.ts';
 
-/** The notice to the person when a message is given up, for some kinds of its last failure. For all others see `giveUp`. */
+/** The notice when a message is given up, for some kinds of its last failure. For others it depends on the message's size. */
 const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 'endlessThought'>>> = {
   media: 'notTaken',
   poison: 'notTaken',
@@ -56,7 +56,7 @@ function failForFixedParts({ texts }: Turn, { reason, status }: Failure): Ending
   return { ...ending, keepsInConversation: true };
 }
 
-/** Ends a message. If its content may be the cause, removes the message from its conversation, or later requests fail, too. */
+/** Ends a message. If the message may be the cause, removes it from its conversation, or later requests would fail, too. */
 function giveUp({ turn, failure, loadedSession }: FailedCall): Ending {
   const { kind, reason } = failure;
   const message = loadedSession.window.records.findLast(startsTurn);
@@ -81,7 +81,7 @@ function countRefusal({ keys, trial, session }: Turn, ending: Ending): Ending {
   return { ...ending, changes: [...ending.changes, sessionState(keys, trial?.of ?? session).countRefusal()] };
 }
 
-/** Ends a message after the endpoint failed for too long. Counts it as refused if its content may have caused the error. */
+/** Ends a message after the endpoint failed for too long. A message that may have caused the error counts as refused. */
 function failForEndpoint(turn: Turn, failure: Failure): Ending {
   const ending = failed(failure.reason, turn.texts.unavailable, 'the endpoint was in trouble for too long');
   return isAnsweredWithError(failure) ? countRefusal(turn, ending) : ending;

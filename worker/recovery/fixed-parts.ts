@@ -83,7 +83,7 @@ export async function takesFixedParts(
   return isAbortedByOther ? env.fixedParts(env.model, parts, failure, signal) : answer;
 }
 
-/** How many tools one step may exclude. The API names one tool at a time; so many bad tools mean a broken tool server. */
+/** The API names one bad tool at a time. One step excludes at most this many, since more mean that a tool server is broken. */
 const TOOLS_MAX = 20;
 
 /**

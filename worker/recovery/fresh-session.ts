@@ -120,13 +120,13 @@ function changesToBeginTrial({ turn, failure }: FailedCall, { from, to, entries 
   const noticeOfRefusal = quotes ? freshAfterPoison : bareAfterPoison;
   const notice = isOfSize(failure) && quotes ? freshSession : noticeOfRefusal;
   const trial: Trial = { of: from, in: to, entries, notice, why: failure.reason };
-  // After a lost trial no later session refers to the fresh one. `addTrial` lets the erasure of the chat find it.
+  // After a lost trial no later session refers to the fresh session. `addTrial` lets the erasure of the chat find that session.
   return [turn.tryIn(trial), sessionState(turn.keys, from).addTrial(to)];
 }
 
 const REMOVED = '[A message that the model did not take was left out, with all that was said and done about it.]';
 
-/** The changes and events that end a trial with an answer, without the move of the chat. They close the previous session. */
+/** The changes and events that end a trial with an answer and close the previous session. The chat's move is not included. */
 export function winTrial(turn: Turn): { changes: Change[]; events: TurnEvent[] } {
   const { keys, trial, session } = turn;
   if (trial === undefined) return { changes: [], events: [] };
@@ -137,7 +137,7 @@ export function winTrial(turn: Turn): { changes: Change[]; events: TurnEvent[] }
   };
 }
 
-/** The changes that end a trial without an answer. They close the fresh session; the chat has stayed in the previous one. */
+/** The changes that end a trial without an answer and close the fresh session. The chat has stayed in the previous session. */
 export function loseTrial(turn: Turn): Change[] {
   const { keys, trial, session } = turn;
   if (trial === undefined) return [];

@@ -79,7 +79,7 @@ const FILES_LISTED_MAX = 20;
 const WORDS_CHARS = 60;
 
 /**
- * The newest pictures and PDFs before index `keptFrom` of a window, and in the list of the compaction before it, newest last.
+ * The newest pictures and PDFs before index `keptFrom` of a window, and in the list of the previous compaction, newest last.
  * Each has a line with the beginning of its message and the reference by which the model can see the file again. Omits files
  * that a scrub has removed without leaving a reference. Pure.
  */

@@ -66,8 +66,8 @@ function isAboutRequest({ observedTokens, limitTokens = 0 }: LimitSource['failur
 const LEARNT_LIMIT_MS = 24 * 3600_000;
 
 /**
- * The changes that store a learnt window with a session, for this endpoint and model. Without a new window, they store
- * `previous`, whose lifetime stays the same; without both, there are no changes.
+ * The changes that store a learnt window with a session, for this endpoint and model. Without a new window, `previous` is
+ * stored, and its lifetime stays the same; without both, there are no changes.
  */
 export function learnLimit(
   { keys, session }: Pick<Turn, 'keys' | 'session'>,

@@ -59,7 +59,7 @@ function isNamed(part: Part, { loadedSession, failure: { path } }: FailedCall): 
   return origin !== undefined && origin.record.id === part.record.id && origin.block === part.block;
 }
 
-/** The change that stores the notice. On trial, only an answer shows it, because a lost trial discards the omissions, too. */
+/** The change that stores the notice. On trial, only an answer shows the notice, as a lost trial discards the omissions. */
 function storeNotice(turn: Turn, notice: string): Change {
   const { trial, readingNotices, notices } = turn;
   return trial ? turn.notifyReading([...readingNotices, notice]) : turn.notify([...notices, notice]);

@@ -40,10 +40,10 @@ const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
  */
 export function decide(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (isOverBudget(failure.reason)) return { do: 'refuse', why: failure };
-  // Rule 1: the endpoint is away, or the failure will pass for another reason.
+  // Rule 1: the endpoint is away, or the failure is transient for another reason.
   if (failure.kind === 'transient') return decideOutage(state, failure, limits);
   if (state.failedCalls >= FAILED_CALLS_MAX) return isOfAccountOrModel(failure) ? FAILS.account : FAILS.message;
-  // Rule 5: the output does not fit. To ask for more or less costs the chat nothing, so no second observation is needed.
+  // Rule 5: the output does not fit. Another amount of output costs the chat nothing, so no second observation is needed.
   if (isOfOutput(failure) && countOf(state.tried, 'output') < OUTPUT_CHANGES_MAX) return { do: 'change output' };
   // Rule 2: do several observations confirm the failure?
   const observation = nextObservation(state, failure, limits);
@@ -77,8 +77,8 @@ const FAILS = {
 } as const satisfies Record<string, Fail>;
 
 /**
- * Rule 1: waits within the limits, then fails the message. If the endpoint answered with an error of its own, this may be a
- * refusal, so the second such message in a row may be replayed in a fresh session instead.
+ * Rule 1: waits within the limits, then fails the message. If the endpoint answered with an error of its own, the error may be
+ * a refusal, so the second refused message in a row may be replayed in a fresh session instead.
  */
 function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (state.silences >= SILENCES_MAX) return FAILS.silence;
@@ -87,7 +87,7 @@ function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): S
   return isAnsweredWithError(failure) && !state.hasWords ? failOrReplay(state, FAILS.endpoint) : FAILS.endpoint;
 }
 
-/** The next wait; `undefined` once the limit is reached: of time for an outage, of attempts for another transient failure. */
+/** The next wait; `undefined` if the time for an outage is over or, for any other transient failure, the attempts are. */
 function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait | undefined {
   const { waitedMs, tries } = state.outage;
   const { retryAfterMs: askedMs, status, reason } = failure;
@@ -119,7 +119,7 @@ function outageDelayMs(
   return Math.min(backoffDelayMs, untilNoticeMs, OUTAGE_PATIENCE_MS - waitedMs);
 }
 
-/** Whether a failure is an outage of the endpoint. Waits for the endpoint are limited in time, and are no attempts. */
+/** Whether a failure is an outage of the endpoint. Waits after an outage are limited in time, and count as no attempts. */
 export function isOutage({ kind, reason }: Pick<Failure, 'kind' | 'reason'>): boolean {
   return kind === 'transient' && (reason === 'paused' || isEndpointTrouble(reason));
 }
@@ -231,7 +231,7 @@ function decideTooLong(state: RecoveryState, failure: Failure, limits: Limits): 
 const AS_IT_IS: Step = { do: 'send as it is' };
 const QUOTELESS: Step = { do: 'fresh session', quotes: false, isTrial: true };
 
-/** Rule 3: trim the newest round if the rest of the request leaves enough room for it, or if it does not fit even alone. */
+/** Rule 3: trim the newest round if the rest of the request leaves room for a part, or if the round does not fit even alone. */
 function chooseTrim({ sizes, tried, stage, isOmitting }: RecoveryState): Step | undefined {
   const { request, fixed, round, room } = sizes;
   if (isOmitting || countOf(tried, 'trim') >= TRIMS_MAX) return undefined;

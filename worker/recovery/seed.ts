@@ -17,7 +17,7 @@ export interface SeedSource {
   channel: string;
   /** An unguessable word that frames the quoted part. */
   boundary: string;
-  /** The budget of the seed in estimated tokens. Only the list of finished tool calls may exceed the budget. */
+  /** The budget of the seed in estimated tokens. Only the list of finished tool calls can make the seed exceed the budget. */
   tokensMax: number;
   /** Why the old session ended: it outgrew the window, or the model refuses it. */
   because: 'outgrown' | 'refused';
@@ -54,10 +54,7 @@ const BECAUSE = {
   refused: 'was not taken by the model any more and was set aside',
 } as const;
 
-/**
- * The share of the seed's budget for the list of finished tool calls, and the minimum for that list. The list matters,
- * because the model may repeat a call that is missing from it.
- */
+/** The share of the budget for the list of finished tool calls, and its minimum, as the model may repeat unlisted calls. */
 const FINISHED_SHARE = 0.5;
 const FINISHED_TOKENS_MIN = 400;
 /** The lengths to which the arguments of finished calls may be cut; the first that fits is used. Outcomes may be longer. */
@@ -68,7 +65,7 @@ const BARE_ARGUMENT_CHARS = [100, 50, 20];
 
 /**
  * Builds the text that opens a fresh session, without a model. The seed says that it is a lossy reference, and quotes the
- * newest parts of the conversation between two boundary lines. It never quotes an earlier seed, so seeds do not grow. While
+ * newest parts of the conversation between two boundary lines, but never an earlier seed, so that seeds do not grow. While
  * the seed exceeds its budget, items are dropped: first those of the last and least important section, beginning with the
  * first item; never the list of tool calls for the pending message. Pure: the same source gives the same bytes.
  */

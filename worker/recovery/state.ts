@@ -81,7 +81,7 @@ export type FixedPartsAnswer = { kind: 'taken' | 'refused' | 'unclear'; failure?
 
 /**
  * Asks the endpoint, with one short request, whether it accepts the fixed parts alone. One call may serve all chats of the
- * process that fail for the same cause. If the endpoint accepts the parts, the chat is the cause. This must be newer evidence
+ * process that fail for the same cause. If the endpoint accepts the parts, the chat is the cause. An acceptance must be newer
  * than the failure, so callers share only a call that begins after they asked. A refusal concerns all chats alike, so it is
  * cached for some seconds.
  *
@@ -133,7 +133,7 @@ export type Step =
   /** Refuses the message because a budget is used up. */
   | { do: 'refuse'; why: Failure };
 
-/** A wait after a transient failure. `waitedMs` and `tries` sum up the waits for the endpoint, with this one if it is such. */
+/** A wait after a transient failure. `waitedMs` and `tries` include this wait if it is a wait for the endpoint. */
 export interface Wait {
   do: 'wait';
   why: Failure;

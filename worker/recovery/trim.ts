@@ -26,7 +26,7 @@ const CHARS_PER_TOKEN = 4;
 
 /**
  * Trims the newest round to about `tokens`, and lets the message run again. Cuts the middle of long texts and tool results,
- * replaces a document by the text of its leading pages, and omits pictures. A note in each place says how `recall` shows the
+ * replaces a document with the text of its leading pages, and omits pictures. A note in each place says how `recall` shows the
  * original. The session stores the cuts, so that later requests begin with the same bytes. Returns `undefined` if there is
  * nothing to cut.
  */
@@ -75,7 +75,7 @@ async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Pro
   return { part, notice: texts.shortenedText(documentNameIn(text), percent) };
 }
 
-/** Replaces a document by the text of its leading pages, which is smaller than the pages; or by a note if they have no text. */
+/** Replaces a document with the text of its leading pages, which costs less than the pages, or with a note if there is none. */
 async function trimDocument(
   {
     turn: {
@@ -117,8 +117,8 @@ interface Excess {
 
 /**
  * Shares room among the parts of a round (a message with its files, or a batch of tool results), and returns the parts that
- * exceed their share. Small parts stay whole; the large ones get equal shares of the rest. `tokens` is the room in
- * estimated tokens. Pure.
+ * exceed their share. Small parts stay whole, and the large parts get equal shares of the remaining room. `tokens` is the
+ * room in estimated tokens. Pure.
  */
 export function trim(round: UserRecord, tokens: number): Excess[] {
   const parts = placesIn(round)

@@ -139,7 +139,7 @@ function sizeOf(window: Window): { tokens: number; rest: number; older: number }
 /** The number of newest turns, with the pending one, whose tool results are masked only as a second step. */
 const TURNS_WHOLE = 2;
 
-/** The masks of old tool results, the weakest first: before the newest turns; before the newest round of tools. */
+/** The masks of tool results, the weakest first: of results before the newest turns, then before the newest round of tools. */
 function masksOf(records: readonly LogRecord[]): TrimRecord[] {
   const turns = records.flatMap((record, index) => (startsTurn(record) ? [index] : []));
   const ends = [turns.at(-TURNS_WHOLE) ?? 0, records.findLastIndex(({ t }) => t === 'user')];
