@@ -31,7 +31,7 @@ export interface OpenCircuit {
 /** Called with each change of a model's circuit; `undefined` when the circuit closes. Contract: does not throw. */
 type OnCircuit = (model: string, open: OpenCircuit | undefined) => void;
 
-/** So many failures in a row, of all chats together, open the circuit. */
+/** This many failures in a row, of all chats together, open the circuit. */
 const FAILURES_MAX = 8;
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 60_000;
@@ -53,7 +53,7 @@ export function isEndpointTrouble(reason: FailureReason): boolean {
 /**
  * Adds a circuit breaker for each model. After 8 failures in a row, of all chats together, the circuit opens: calls fail as
  * `paused`, with the remaining wait, for a pause that grows from 5 seconds to a minute. Then one call probes, and closes the
- * circuit if it proves that the endpoint is up. Therefore not all chats retry at once, and their messages use up no attempts
+ * circuit if it proves that the endpoint is up. So the chats do not all retry at once, and their messages use up no attempts
  * while the circuit is open.
  */
 export function withBreaker(

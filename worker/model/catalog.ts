@@ -65,7 +65,7 @@ export function isSameModel(requestModel: string, answerModel: string): boolean 
   return canonicalName(answerModel).startsWith(canonicalName(requestModel));
 }
 
-/** The family of a model. Appends the date to the canonical name, since it distinguishes models of 2025 from later ones. */
+/** The family of a model. The date is added to the canonical name, to distinguish models of 2025 from later models. */
 function familyOf(model: string): Family {
   const name = canonicalName(model);
   const day = /-(20\d{6})(?!\d)/.exec(model)?.[0] ?? '';
@@ -91,7 +91,7 @@ function readDate(date: unknown): number | undefined {
   return year >= FIRST_YEAR && year <= LAST_YEAR ? ms : undefined;
 }
 
-/** The day on which a model is to be retired, `2027-01-05`. */
+/** The day on which a model is to be retired, such as `2027-01-05`. */
 export function dayOfRetirement(retiresAtMs: number): string {
   return new Date(retiresAtMs).toISOString().slice(0, 10);
 }
@@ -106,7 +106,7 @@ type ModelSettings = Pick<Settings, 'MODEL' | 'FALLBACK_MODEL' | 'COMPACTION_MOD
 export function modelsInUse({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS }: ModelSettings): ModelsInUse {
   const entries = Object.entries({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS })
     .flatMap(([setting, names]) => [names ?? []].flat().map((name) => ({ setting, name })))
-    // The other settings default to `MODEL`, so skip them where they name it.
+    // Skip the other settings where they name the same model as `MODEL`, which is their default.
     .filter(({ setting, name }) => setting === 'MODEL' || name !== MODEL);
   return new Map(
     entries.map(({ name }) => [name, entries.filter((each) => each.name === name).map(({ setting }) => setting)]),

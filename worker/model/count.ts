@@ -196,7 +196,7 @@ export interface Room {
   fullTokens: number;
   /** The maximum output of a request. It fits into the window together with `usableTokens` of input. */
   outputTokens: number;
-  /** The maximum size of the turns before the newest one that a compaction keeps verbatim. */
+  /** The maximum size of the turns that a compaction keeps verbatim. Only the newest turn may be larger. */
   verbatimTokens: number;
   /** The maximum size of the session after a compaction, without the pending message. */
   retainedTokens: number;
@@ -211,14 +211,14 @@ const RETAINED_SHARE = 0.5;
 /** Of the newest message, only this share of the budget counts, so that a large file does not cause a compaction. */
 const MESSAGE_SHARE = 0.25;
 
-/** The settings with a budget that is raised for a large newest message. The model's window still limits it. Pure. */
+/** The settings with a budget that is raised for a large newest message. The model's window stays a limit. Pure. */
 export function budgetFor<S extends Budget>(settings: S, messageTokens: number): S {
   const { CONTEXT_BUDGET_TOKENS: budgetTokens } = settings;
   const excess = Math.max(0, messageTokens - Math.floor(budgetTokens * MESSAGE_SHARE));
   return excess === 0 ? settings : { ...settings, CONTEXT_BUDGET_TOKENS: budgetTokens + excess };
 }
 
-/** The room of a chat: the smallest of the model's stated window, the learnt one and the operator's budget. Pure. */
+/** The room of a chat: that of the smallest of the model's stated window, the learnt window and the operator's budget. Pure. */
 export function chatRoom(
   windowTokens: number,
   learntTokens: number | undefined,

@@ -42,9 +42,7 @@ export function estimateContent(content: unknown): number {
   return content.reduce((sum: number, block) => sum + PER_BLOCK_TOKENS + estimateBlock(block), 0);
 }
 
-/**
- * The estimated tokens of pictures and pages. They do not depend on the model's tokenizer, so no calibration applies.
- */
+/** The estimated tokens of pictures and pages, to which no calibration applies, since the tokenizer does not matter. */
 export function estimateMedia(content: unknown): number {
   if (!Array.isArray(content)) return 0;
   return content.reduce((sum: number, block) => sum + mediaOf(block), 0);

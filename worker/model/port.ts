@@ -52,7 +52,7 @@ export type CacheLifetime = '5m' | '1h';
 /** The model's answer. `content` has all blocks, unknown types included. */
 export interface ModelAnswer {
   content: readonly Block[];
-  /** The ids of calls whose input was no JSON object; `content` has its text instead. Absent if there are no such calls. */
+  /** The ids of calls whose input was no JSON object; `content` wraps the text of such an input. Absent for no such calls. */
   unreadable?: readonly string[];
   /** The text blocks, joined. */
   text: string;

@@ -28,7 +28,7 @@ export function withoutFeatures(request: ModelRequest, keys: readonly OptionalFe
 
 /** The names that errors give the requested output. */
 const ABOUT_OUTPUT = /max (?:new |completion |output )?tokens|(?:output|completion) tokens/;
-/** "16000 > 8192, which is the maximum allowed number of output tokens", "supports at most 16384 completion tokens". */
+/** The limit in "16000 > 8192, which is the maximum allowed number of output tokens" or "at most 16384 completion tokens". */
 const LIMIT =
   /(?:> ?|<= ?|at most |up to |(?:limit|maximum|max|lower) (?:value )?(?:of|is|than)(?: the)? |(?:less|lower) than or equal to |limit )(\d{3,7})(?![\d.]| ?>)/;
 /** Words about the limits of a window, a rate or an account. An error with such words states no output limit. */
@@ -49,7 +49,7 @@ export function statedOutputLimit(error: unknown): number | undefined {
 const LINK = /https?:\/\/[^\s"'<>)]{1,300}/gi;
 /** A path into the messages. An error with such a path is about the conversation, not about a tool's definition. */
 const MESSAGE_PATH = /\bmessages?(?:\.|\[|\/)\d/i;
-/** `tools.3.custom.input_schema`, `tools[3]`, `#/tools/3/input_schema`, `toolConfig.tools.3.toolSpec`. */
+/** A tool's index: `tools.3.custom.input_schema`, `tools[3]`, `#/tools/3/input_schema`, `toolConfig.tools.3.toolSpec`. */
 const TOOL_PATH = /(?<![\w-])tools(?:\.|\[|\/)(\d{1,5})(?!\d)/i;
 /** Words about tool calls and results. An error with such words may name a tool, but is not about the tool's definition. */
 const CALLS = /tool[_ ]?(?:use|result|call)/i;

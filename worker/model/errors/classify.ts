@@ -4,7 +4,7 @@ import { type Fact, WORDINGS, type Wording } from './wordings.ts';
 
 /** The longest wait that we grant an endpoint. If it asks for more, our own backoff applies instead. */
 const ASKED_WAIT_MS_MAX = 3_600_000;
-/** Nobody refuses a body of fewer bytes for its size: the smallest limit in use is nginx's default, 1 MiB. */
+/** Nobody refuses a body of fewer bytes for its size, since the smallest limit in use is nginx's default, 1 MiB. */
 const WIRE_BYTES_MIN = 1_000_000;
 
 /** The facts about an answer that may show an unreported failure. */
@@ -49,7 +49,7 @@ function matches(row: Wording, { status, sentences, plain }: Evidence, facts: Re
 
 /**
  * Classifies a call that returned an answer: a refusal, or an overflow that the provider did not report. Unless its stop
- * reason is `refusal`, an answer with words or calls is no failure: it was billed, and a person waits for it.
+ * reason is `refusal`, an answer with words or calls is no failure, because it was billed, and a person waits for it.
  */
 export function classifyAnswer(answer: AnswerUsage): Failure | undefined {
   const stopReason = field(answer, 'stopReason');

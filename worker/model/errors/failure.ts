@@ -14,7 +14,7 @@ export type FailureKind =
   /** A 4xx without a known cause: the history, the message, the fixed parts or the endpoint may be the cause. */
   | 'unknown'
   | 'transient'
-  /** The model cannot be used here, but another one may be. */
+  /** The model cannot be used here, but another model may be usable. */
   | 'model'
   /** The key is not accepted, or the credit is used up. */
   | 'terminal';

@@ -203,8 +203,8 @@ const NAME_CHARS_MAX = 56;
 /**
  * The blocks of an answer in the form that a later request may contain, at the same indexes. `undefined` replaces a block
  * that must be omitted: blank text, a second call with the same id, and thinking that is invalid or ends the answer. If
- * thinking follows an omitted block, or is omitted before other blocks, all thinking must go. A valid block stays the same
- * object. Pure; accepts any blocks.
+ * thinking follows an omitted block, or is itself omitted before other blocks, all thinking is omitted. A valid block stays
+ * the same object. Pure; accepts any blocks.
  */
 export function storableBlocks(content: readonly Block[]): readonly (Block | undefined)[] {
   const ids = new Set<unknown>();

@@ -45,7 +45,7 @@ export function* mediaViolations(blocks: readonly PlacedBlock[], windowTokens = 
   if (images.length > MANY_IMAGES && wide !== undefined) yield { rule: 'image-size', path: wide.path };
 }
 
-/** The longer side of a picture in pixels, 0 if the request does not contain its bytes; or the rule that the picture breaks. */
+/** The longer side of a picture in pixels, or 0 if its bytes are not in the request; or the rule that the picture breaks. */
 function checkImage({ source }: Block): number | RuleName {
   if (!isBase64(source)) return 0;
   const { data, media_type } = source;
