@@ -42,7 +42,7 @@ export async function omitOldPictures(
   return changes.reduce(withRecord, loadedSession);
 }
 
-/** The blocks with the oldest pictures, so many that the rest fills only `REST_SHARE` of the limit; none if all fit. Pure. */
+/** The blocks with the oldest pictures to omit, so that the rest fills at most `REST_SHARE` of the limit; none if all fit. */
 function oldestPictures(records: readonly LogRecord[], picturesMax: number): PictureBlock[] {
   const pictureBlocks = records.flatMap(pictureBlocksIn);
   let excess = pictureBlocks.reduce((sum, { pictures }) => sum + pictures, 0);
