@@ -34,7 +34,10 @@ import {
 /** The result of a call that returned an answer. */
 export type AnswerResult = Extract<CallResult, { ok: true }>;
 
-/** The failure in an answer: a refusal, a window exceeded without an error, or no text. */
+/**
+ * The failure in an answer: a refusal, an overflow of the window that the endpoint did not report, or a missing text.
+ * `undefined` if the answer is usable, if the model will continue it, or if the model has nothing to add after its tools.
+ */
 export function failureIn(
   { answer, isSeconded }: AnswerResult,
   { loadedSession, turn, windowTokens }: { loadedSession: LoadedSession; turn: Turn; windowTokens: number },
@@ -53,14 +56,14 @@ export function failureIn(
   if (failure) return isSeconded ? { ...failure, isSeconded } : failure;
   if (!isEmpty || isUnfinished(answer, round, settings)) return undefined;
   if (stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
-  // After its tools a model may have nothing to add. Believe that only after a second call.
+  // After its tools, a model may have nothing to add. Believe an empty answer only in a later attempt, or after earlier text.
   const isDone = turn.rounds > 0 && (turn.attempts > 1 || earlierWords(loadedSession, turn) !== '');
   return isDone ? undefined : { kind: 'transient', reason: 'unknown' };
 }
 
 /**
  * The record of an answer: the blocks that the API accepts in later requests, without a call whose input was cut, and
- * without a fallback model's thinking, which the first model would reject.
+ * without a fallback model's thinking, which the chat's own model would reject.
  */
 export function recordOf(turn: Turn, { answer, byFallback }: AnswerResult): AssistantRecord {
   const { model, usage, unreadable } = answer;
@@ -73,7 +76,7 @@ export function recordOf(turn: Turn, { answer, byFallback }: AnswerResult): Assi
     entry: turn.entry,
     content: storable(blocks),
     model,
-    // Readers of the log recognise calls by this stop reason, but some endpoints state another one.
+    // Readers of the log recognise calls by the stop reason `tool_use`, but some endpoints state a different one for calls.
     stopReason: hasCalls(whole) ? 'tool_use' : answer.stopReason,
     usage,
     ...(turn.isOfGuest && { isForGuest: true }),
@@ -86,7 +89,7 @@ export function concludeWithAnswer(
   call: {
     turn: Turn;
     loadedSession: LoadedSession;
-    /** The room that the chat may fill in the long run. */
+    /** The chat's room, without the extra budget that a call gets for a large newest message. */
     room: Room;
     calibration: number;
     files: readonly FilePart[];
@@ -128,13 +131,16 @@ export function concludeWithAnswer(
   };
 }
 
-/** The input tokens that the chat's model accepted; 0 if the endpoint does not say. */
+/** How many input tokens the chat's own model accepted; 0 if that is unknown, or if the fallback model answered. */
 function acceptedTokens({ answer: { usage, content }, byFallback }: AnswerResult): number {
   if (byFallback) return 0;
   return conversationSize(usage, content)?.inputTokens ?? 0;
 }
 
-/** Records a round of tools. This is progress, so it resets the attempts and the limit on recoveries. */
+/**
+ * Records an answer that calls tools, or at whose end the model paused. Such a round is progress, so it resets the attempts
+ * and the limit on recoveries. Returns the session with the answer.
+ */
 export async function recordRound(
   turn: Turn<Env>,
   loadedSession: LoadedSession,
@@ -155,14 +161,14 @@ export async function recordRound(
   return withRecord(loadedSession, record);
 }
 
-/** The turn after a round, with the values that the round stored. */
+/** A copy of the turn, with the values that `recordRound` has stored. */
 export function turnAfterRound<T extends Turn>(turn: T, rounds: number): T {
   const stage = stageAfterRound(turn);
   const { recoveries: recoveriesBefore } = turn;
   return turn.withoutOutage().with({ rounds, attempts: 1, silences: 0, recoveriesBefore, stage });
 }
 
-/** An accepted call ends the stage `compacted`, so that the session can be compacted again. `fresh` stays. */
+/** The stage after a successful call. `compacted` ends, so that the session can be compacted again; other stages stay. */
 function stageAfterRound({ stage }: Turn): Turn['stage'] {
   return stage === 'compacted' ? 'none' : stage;
 }

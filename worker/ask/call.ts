@@ -21,24 +21,24 @@ import { asShown, trimOf } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import { openCode, view, type Window, withToolsOf } from '../session/view.ts';
 
-/** The result of a call. */
+/** The result of `callModel`. */
 export type CallResult = { sizes: RequestSizes } & (
   | { ok: true; answer: ModelAnswer; byFallback: boolean; isSeconded?: true | undefined }
   | {
       ok: false;
       failure: Failure;
-      /** The number of calls that fell silent after their first words. */
+      /** How many calls, to the model and to the fallback model, fell silent after their first words. */
       silences: number;
     }
 );
 
-/** The number of recent turns from which the rhythm of a chat is estimated. */
+/** The number of newest messages whose times decide the lifetime of the cached prefix. */
 const TURN_TIMES = 20;
 
 /**
- * Makes one call of the model: computes the request from the session, counts it, and sends it unless it is too long or too
- * large. With `wordsOnly` the model must answer in text, without tools. Contract: throws `FencedError`, or what Redis
- * throws.
+ * Calls the model: builds the request from the session, counts its tokens, and sends it unless it is too long or too large.
+ * The fallback model may get a second call (`sendOrFallBack`). With `wordsOnly` the model must answer in text, without
+ * tools. Contract: throws `FencedError`, or what `onText`, Redis and the blob store throw.
  */
 export async function callModel(
   call: Call,
@@ -83,8 +83,9 @@ export async function callModel(
 }
 
 /**
- * Prevention: returns a failure for a request that is too long or too large by our count, unless recovery has decided to
- * send it as it is; also if a load had to omit records, so that the session is compacted instead.
+ * Prevention: a failure, instead of a call, if the request is too long by our count and recovery has not decided to send it
+ * as it is; if the load had to omit records, so that the session must be compacted first; or if the history has too many
+ * bytes. `undefined` otherwise.
  */
 function countedTooLarge({ turn, loadedSession, room }: Call, tokens: number): Failure | undefined {
   const isTooLong = tokens > room.usableTokens && !triedBy(turn).includes('as it is');
@@ -94,7 +95,7 @@ function countedTooLarge({ turn, loadedSession, room }: Call, tokens: number): F
   return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
 }
 
-/** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
+/** The endpoint's own count of the turn's request, if the endpoint gives one. Rejects only if files cannot be loaded. */
 export async function countExactly(
   about: Pick<Call, 'turn' | 'loadedSession'>,
   signal: AbortSignal,
@@ -132,7 +133,7 @@ async function fillFiles(
   return refs.length === 0 ? messages : fill(messages, await media.load(currentChat, refs));
 }
 
-/** The arrival times of the user's newest messages. */
+/** The times at which the newest messages of the chat's users were recorded. */
 function turnTimesMs(records: readonly LogRecord[]): number[] {
   return records
     .filter(startsTurn)
@@ -141,19 +142,20 @@ function turnTimesMs(records: readonly LogRecord[]): number[] {
     .filter((ms) => !Number.isNaN(ms));
 }
 
-/** The result of one call, or the decisive one of two. */
+/** The result of the only call, or of the decisive call if the fallback model was called, too. */
 type SendResult = ModelResult & {
   byFallback: boolean;
   silences: number;
-  /** Whether both models declined. */
+  /** Set if both models declined. */
   isSeconded?: true;
 };
 
 /**
- * Sends a request; once more to the fallback model if the first is overloaded, broken or unreachable, or declines. Omits
- * thinking for the fallback, since it belongs to another model. If the fallback gives no answer, or declines as well,
- * returns the first result. `silences` counts the calls that fell silent after their first words.
- * Contract: as `Model.send`, plus what Redis throws.
+ * Sends a request. If the model declines or the failure is transient, sends the request to the fallback model, too; but not
+ * if none is set, if the attempt was aborted, or if the request does not fit that model. The second request has no thinking,
+ * since each model rejects the thinking of others. If the fallback model fails or declines, too, returns the first result.
+ * `silences` counts the calls that fell silent after their first words.
+ * Contract: as `Model.send`, plus what Redis and the blob store throw.
  */
 async function sendOrFallBack(
   turn: Turn<Env>,
@@ -183,7 +185,7 @@ async function sendOrFallBack(
   };
 }
 
-/** Whether another model may succeed. */
+/** Whether another model may answer: this one declined, or failed for a transient reason. */
 function mayHelpToFallBack(result: ModelResult): boolean {
   return result.ok ? result.answer.stopReason === 'refusal' : result.failure.kind === 'transient';
 }

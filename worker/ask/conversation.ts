@@ -20,21 +20,21 @@ import { omitOldPictures } from './old-pictures.ts';
 import { openSession, pendingRecord } from './pending.ts';
 import { isUnfinished, type Speech } from './words.ts';
 
-/** The content for the model to answer, and the receivers of its text as it streams. */
+/** A message for the model to answer, and the receivers of the answer while the model writes it. */
 export interface Question {
   message: InboundMessage;
   content: UserRecord['content'];
   speech: Speech;
   onText: OnText;
-  /** Called with the names of the running tools, and with none when they have ended. */
+  /** Called with the names of the tools that begin to run, and with an empty list once all have ended. */
   onTools: (names: readonly string[]) => void;
 }
 
 /**
  * Asks the model to answer a message, with rounds of tools. Records each round before the next call, so that an attempt
- * after a crash resumes there. Does not send a request that is too long by our count.
+ * after a crash continues after the last recorded round. If a call fails, recovery chooses the verdict.
  *
- * Contract: throws `FencedError`, or what Redis throws.
+ * Contract: throws `FencedError`, or what Redis and the blob store throw.
  */
 export async function askModel(
   initialTurn: Turn<Env>,
@@ -71,7 +71,7 @@ export async function askModel(
     loadedSession = sessionAfterTools;
     if (hasOnlyUnreadableCalls(loadedSession, turn))
       return failed('unreadable_calls', turn.texts.unavailable, 'the model wrote calls of tools that are no JSON');
-    // Telegram is away, so no answer could be delivered. The finished rounds are stored, and the wait does not count.
+    // While Telegram is away, no answer could be delivered, so wait. The wait does not count, and finished rounds are stored.
     const awayMs = env.breaker.seenAwayMs();
     if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isUncounted: true };
     loadedSession = await omitOldPictures(turn, loadedSession, windowTokens);
@@ -94,7 +94,7 @@ export async function askModel(
   }
 }
 
-/** Recovers from a failed call; hands the message back if we aborted the call ourselves. */
+/** Recovers from a failed call. If the attempt was aborted, hands the message back instead. */
 async function reactTo(
   call: Call,
   { failure, sizes, silences }: Omit<Extract<CallResult, { ok: false }>, 'ok'>,
@@ -111,7 +111,7 @@ async function reactTo(
   return recover({ ...call, ...sizes, turn, failure, countTokens, hasWords, tried: [] }, time);
 }
 
-/** The tokens of the visible part of the newest message with its files, or of the newest batch of tool results. */
+/** The tokens of the newest message with its files, or of the newest batch of tool results, as a request shows them. */
 function newestTokens({ window }: LoadedSession, calibration: number): number {
   const newest = asShown(window.records).findLast((record) => record.t === 'user');
   return newest?.t === 'user' ? countContent(newest.content, calibration) : 0;

@@ -7,12 +7,14 @@ import type { Elsewhere, HeaderFacts, SelfEntered } from '../feature.ts';
 
 const NAME_CHARS = 64;
 const CODE_CHARS = 6;
-/** The header of a message that waited longer than this states both times. */
+/** If a message waited longer than this, its header states when it was sent and when it was read. */
 const LATE_MS = 5 * 60_000;
 
 /**
- * The gateway's line before a message: its time, and its author if several people share the chat. The log stores the line,
- * so it is the same in all later requests. `by` provides the author of a reminder or a summons. Pure.
+ * The gateway's lines before a message: earlier messages of the chat that were not for the bot; then the message's time, its
+ * author if several people share the chat, and its origin if it was forwarded; then a quotation of the message to which it
+ * is an answer. The log stores the lines, so they are the same in all later requests. `by` describes a message that a
+ * feature added, such as a reminder, by its time and a text alone; or it provides the author of a summons. Pure.
  */
 export function headerOf(
   message: InboundMessage,
@@ -33,7 +35,7 @@ export function headerOf(
   return [...overheardLines(message, code), headerLine, ...quoteLines].join('\n');
 }
 
-/** The earlier messages of the chat that were not for the bot, each on lines of its own. */
+/** The lines that quote earlier messages of the chat that were not for the bot; none without such messages. */
 function overheardLines({ overheard = [] }: InboundMessage, code: string): string[] {
   if (overheard.length === 0) return [];
   const lines = overheard.flatMap(({ by, text }) => markLines(`${plainName(by)}: ${text}`));
@@ -47,15 +49,15 @@ function reference({ answers, forwardedFrom }: InboundMessage): string {
   return `${origin}, in answer to ${whose}, of which ${answers.isQuote ? 'this part is quoted' : 'this is the beginning'}:`;
 }
 
-/** A quotation, with a mark on each line, so that no line can pass for one of the gateway's. */
+/** Quotes a text: each line begins with `> `, so that no line can pass for one of the gateway's. */
 function markLines(text: string): string[] {
   return text.split('\n').map((line) => `> ${line}`);
 }
 
 /**
- * The code of the lines that the gateway adds to a message. A user can neither guess the code without the secret, nor know
- * it, since it depends on the entry id, which is newer than the message's text. Messages that are answered together get
- * the code of the first (`viewWithOrigins`).
+ * The code that marks the lines which the gateway adds to a message, so that a user cannot imitate them. Nobody can guess
+ * the code without the secret, and it depends on the entry id, which is assigned only after the user has sent the text. In a
+ * request, messages that are answered together all have the code of the first message.
  */
 export function messageCode(secret: string, entry: EntryId): string {
   const digest = createHmac('sha256', secret).update(entry).digest('base64url');
@@ -64,13 +66,13 @@ export function messageCode(secret: string, entry: EntryId): string {
 
 const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'long', timeZone: 'UTC' });
 
-/** "Sunday 2026-11-22 15:20". */
+/** The day and the time in a time zone, such as "Sunday 2026-11-22 15:20". */
 export function timeIn(timeZone: string, ms: number): string {
   const wallMs = wallOf(ms, timeZone);
   return `${WEEKDAY.format(wallMs)} ${wallText(wallMs)}`;
 }
 
-/** A name in quotation marks, on one line, without characters that could close the quotation or our brackets. */
+/** A name in quotation marks, on one line, without quotation marks or brackets of its own; `somebody` for an empty name. */
 export function plainName(name: string | undefined): string {
   const plain = (name ?? '')
     .toWellFormed()

@@ -11,15 +11,15 @@ import { asShown, scrubOf } from '../session/overlay.ts';
 import type { LogRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
-/** A block of the log with pictures. Its replacement contains its words and the names of its pictures. */
+/** A block of a message or of tool results that contains pictures. Its replacement has the block's texts and file names. */
 type PictureBlock = Part & { pictures: number };
 
-/** The share of the limit that stays. The rest is room for new pictures, so that the prefix is seldom rewritten. */
+/** The share of the limit that the remaining pictures may fill. The rest is room for new pictures until the next omission. */
 const REST_SHARE = 0.8;
 
 /**
- * Returns the session with at most as many pictures as the model accepts. Omits the oldest pictures for good, many at once.
- * Omitting them one by one, or in one request only, would change the beginning of the conversation each time.
+ * Returns the session with no more pictures than the model accepts. Omits the oldest pictures for good, and many at once,
+ * because each omission invalidates the cached prefix of the conversation.
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function omitOldPictures(
@@ -42,7 +42,7 @@ export async function omitOldPictures(
   return changes.reduce(withRecord, loadedSession);
 }
 
-/** The oldest pictures to omit so that another batch fits; none if all fit. Pure. */
+/** The blocks with the oldest pictures to omit, so that the rest fills at most `REST_SHARE` of the limit; none if all fit. */
 function oldestPictures(records: readonly LogRecord[], picturesMax: number): PictureBlock[] {
   const pictureBlocks = records.flatMap(pictureBlocksIn);
   let excess = pictureBlocks.reduce((sum, { pictures }) => sum + pictures, 0);

@@ -13,14 +13,14 @@ import { headerOf, messageCode } from './message-header.ts';
 import { hasCalls } from './words.ts';
 
 /**
- * The most bytes that a load reads per token of the window. Texts take 3 to 8, with the record around them, so this limit
- * only matters for sessions that were never compacted.
+ * The maximum number of bytes that a load reads per token of the window. Texts with their records take 3 to 8 bytes per
+ * token, so this limit matters only for sessions that have outgrown the window.
  */
 export const LOAD_BYTES_PER_TOKEN = 14;
 
 /**
- * Records the pending message in its session, once, and loads as much of the window as the model could accept. Contract:
- * throws `FencedError`, or what Redis throws.
+ * Records the pending message in its session, unless an earlier attempt did, and loads as many of the newest records as the
+ * model could accept. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function openSession(turn: Turn<Env>, pending: UserRecord, limitTokens: number): Promise<LoadedSession> {
   const { env } = turn;
@@ -31,7 +31,7 @@ export async function openSession(turn: Turn<Env>, pending: UserRecord, limitTok
     span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': session.bytes });
     return session;
   });
-  // The view omits torn lines; the operator is alerted once per message.
+  // Requests omit records that cannot be read (`torn`). Report them to the operator once for each message and session.
   const { head, records } = loadedSession.window;
   const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
   const events = [{ event: 'session.torn', records: torn } as const];
@@ -42,8 +42,9 @@ export async function openSession(turn: Turn<Env>, pending: UserRecord, limitTok
 const PUT_BACK = '[This message failed, and stands again below. What was done for it before that follows.]';
 
 /**
- * Hides the earlier try of a replayed message, which is at the end of the conversation now. The tool calls of that try
- * stay visible, so that the model does not repeat them. Contract: throws `FencedError`, or what Redis throws.
+ * Hides the first copy of a replayed message, since the replay is now at the end of the conversation. The tool calls that
+ * were made for the first copy stay visible, so that the model does not repeat them. Returns the session unchanged if the
+ * message is no replay, or if the window has no copy that is still to be hidden. Contract: as `openSession`.
  */
 async function hideEarlierTry(turn: Turn, loadedSession: LoadedSession): Promise<LoadedSession> {
   const { replayOf: entry, keys, session } = turn;
@@ -53,7 +54,7 @@ async function hideEarlierTry(turn: Turn, loadedSession: LoadedSession): Promise
   if (entry === undefined || !earlierTry.some(({ t }) => t === 'user') || turn.hasDone(step)) return loadedSession;
   const hasActed = earlierTry.some((record) => record.t === 'assistant' && hasCalls(record.content));
   const replacement = hasActed ? { text: PUT_BACK } : { text: '', turn: true };
-  // Thinking is bound to all text before it, which changes.
+  // Omit the thinking, too: it is bound to the text before it, which the scrub changes.
   const newRecords: LogRecord[] = [
     { v: 1, t: 'scrub', ...newStamp(), entry, ...replacement },
     trimOf('thinking', records),

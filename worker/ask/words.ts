@@ -10,31 +10,31 @@ import { type AssistantRecord, newStamp, textOf } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
 /**
- * The model's text for a message before its answer is complete. The turn stores it before a person sees it, so that the
- * text outlives the process and can be delivered if no answer comes.
+ * The model's text for a message before its answer is complete. The turn stores the text before a person sees any of it, so
+ * that the text outlives the process and can be delivered if no answer comes.
  */
 export interface PartialAnswer {
-  /** The text before the last calls of tools, which the session has already. */
+  /** The text of the answers that the session's log has already, up to the last recorded round of tools. */
   recordedText: string;
-  /** The text since then; the longest of all tries. */
+  /** The text after `recordedText`. If several calls were cut, the longest of their texts. */
   newText: string;
 }
 
-/** The most characters of an unfinished answer that are stored, in UTF-16 units. */
+/** The maximum length of a stored partial answer, in UTF-16 units. */
 const STORED_CHARS_MAX = 500_000;
 
-/** The partial answer in a turn's record. */
+/** The partial answer that earlier attempts stored with the turn; empty if they stored none. */
 export function partialAnswerOf(turn: Turn): PartialAnswer {
   const { text, recordedChars } = turn.partialAnswer;
   return { recordedText: text.slice(0, recordedChars), newText: text.slice(recordedChars).replace(/^\s+/, '') };
 }
 
-/** The whole text for a person; may be empty. */
+/** The whole text of a partial answer, for a person to read; may be empty. */
 export function partialText({ recordedText, newText }: PartialAnswer): string {
   return joinParagraphs(recordedText, newText.trim());
 }
 
-/** The partial answer of one attempt at a message. */
+/** The partial answer to a message during one attempt. It continues the text that earlier attempts stored. */
 export class Speech {
   readonly #turn: Turn;
   #answer: PartialAnswer;
@@ -50,13 +50,13 @@ export class Speech {
     return this.#answer;
   }
 
-  /** Updates the text with that of the running call, if it is longer than before and not only whitespace. */
+  /** Replaces `newText` with the text of the running call, if the latter is longer and not only white space. */
   update(text: string): void {
     if (text.trim() !== '' && text.length > this.#answer.newText.length)
       this.#answer = { ...this.#answer, newText: text };
   }
 
-  /** The changes to store with the record of an answer with this text. */
+  /** Appends the text of an answer that is about to be recorded. Returns the changes to store in the same write. */
   record(text: string): Change[] {
     this.#answer = { recordedText: joinParagraphs(this.#answer.recordedText, text.trim()), newText: '' };
     this.#storedText = partialText(this.#answer);
@@ -70,14 +70,14 @@ export class Speech {
     await this.#turn.write('', [this.#turn.clearPartialAnswer()]);
   }
 
-  /** Stores the partial answer before a draft shows it. Contract: throws `FencedError`, or what Redis throws. */
+  /** Stores the partial answer, if changed, before a draft shows it. Contract: throws `FencedError`, or what Redis throws. */
   async store(): Promise<void> {
     const text = partialText(this.#answer);
     if (text === this.#storedText) return this.#turn.assertOwned();
     await this.storeAtEnd();
   }
 
-  /** Stores the partial answer and the time spent, at the end of an attempt without an answer. Contract: as `store`. */
+  /** Stores the partial answer, and the time that the turn has spent so far. Contract: as `store`. */
   async storeAtEnd(): Promise<void> {
     this.#storedText = partialText(this.#answer);
     await this.#turn.write('', [...changesToStore(this.#turn, this.#answer), this.#turn.spend(this.#turn.totalMs())]);
@@ -94,8 +94,8 @@ export function changesToStore(turn: Turn, answer: PartialAnswer): Change[] {
 }
 
 /**
- * Records the text of a partial answer as the assistant's turn, in the chat's own session. Omits calls and thinking, since
- * the endpoint would refuse every later request with an incomplete one.
+ * The changes that record a partial answer's `newText` as an answer in the chat's own session; none if that text is blank.
+ * The record has no calls and no thinking, since incomplete ones would make the endpoint refuse every later request.
  */
 export function changesToRecord({ keys, entry, session, trial }: Turn, { newText }: PartialAnswer): Change[] {
   const text = newText.toWellFormed().trim();
@@ -104,12 +104,12 @@ export function changesToRecord({ keys, entry, session, trial }: Turn, { newText
   return append(keys, trial?.of ?? session, [{ ...record, stopReason: null }]);
 }
 
-/** The words of an answer: its text, else the last text before its tools, else "nothing to add". */
+/** The answer's text; if that is blank, the model's last text before its tools; if that is missing, `nothingToAdd`. */
 export function answerWords(turn: Turn, loadedSession: LoadedSession, { text }: ModelAnswer): string {
   return (text.trim() === '' ? earlierWords(loadedSession, turn) : text) || turn.texts.nothingToAdd;
 }
 
-/** The words of an answer, with their sources and with the notices in the same message. */
+/** The words of an answer with their sources, and then the notices of a cut answer, of compactions and of the budget. */
 export function answerText(
   turn: Turn,
   loadedSession: LoadedSession,
@@ -128,8 +128,8 @@ export function answerText(
 }
 
 /**
- * The notice that a budget is nearly used up. States an amount for a chat's budget, and for a person's budget in a private
- * chat; a percentage for the total budget, and for a person's budget in a group. Pure.
+ * The notice that a budget is used up, or nearly so. If nearly, the notice states an amount for a chat's budget, and for a
+ * person's budget in a private chat; a percentage for the total budget, and for a person's budget in a group. Pure.
  */
 export function budgetNotice(
   turn: Pick<Turn, 'texts' | 'choice' | 'message'>,
@@ -151,13 +151,16 @@ export function isCut({ stopReason }: ModelAnswer): boolean {
   return stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
 }
 
-/** The blocks of an answer without a call that was cut in the middle of its input. */
+/** The blocks of an answer. If the answer was cut, omits a call at its end, whose input may be incomplete. */
 export function wholeBlocks(answer: ModelAnswer): readonly Block[] {
   const { content } = answer;
   return isCut(answer) && content.at(-1)?.type.endsWith('tool_use') ? content.slice(0, -1) : content;
 }
 
-/** Whether the model paused, or called tools, whatever its stop reason says. */
+/**
+ * Whether the conversation with the model goes on: the model paused, or the answer has complete calls of tools, even if its
+ * stop reason is not `tool_use`. False once the limit of rounds is reached.
+ */
 export function isUnfinished(
   answer: ModelAnswer,
   round: number,
@@ -166,19 +169,19 @@ export function isUnfinished(
   return round < TOOL_ROUNDS_MAX && (answer.stopReason === 'pause_turn' || hasCalls(wholeBlocks(answer)));
 }
 
-/** Whether the content of an answer calls a tool. */
+/** Whether the content of an answer has calls of tools that the gateway runs. */
 export function hasCalls(content: AssistantRecord['content']): boolean {
   return typeof content !== 'string' && content.some(({ type }) => type === 'tool_use');
 }
 
-/** The blocks of the model's earlier answers for this message, with tool calls. */
+/** The blocks of the model's earlier answers to this message, tool calls included. */
 function earlierBlocks({ window }: LoadedSession, { entry }: Turn): Block[] {
   return window.records.flatMap((record) =>
     record.t === 'assistant' && record.entry === entry && typeof record.content !== 'string' ? record.content : [],
   );
 }
 
-/** The model's last text for this message before its tool calls. After them, the model may have nothing to add. */
+/** The last text in the model's earlier answers to this message; empty if there is none. */
 export function earlierWords({ window }: LoadedSession, { entry }: Turn): string {
   const answers = window.records.filter((record) => record.t === 'assistant' && record.entry === entry);
   const texts = (answers as AssistantRecord[]).map(({ content }) => textOf(content).trim());

@@ -12,7 +12,7 @@ export function textBlock(text: string): Block {
 const KB = 1024;
 const MB = 1024 * KB;
 
-/** A name for a line in brackets: without line breaks, and without brackets that could end the line. */
+/** A name for use in square brackets: on one line, and without brackets that could close those around it. */
 export function nameInBrackets(name: string): string {
   return name.replace(/[\s[\]]+/g, ' ').trim();
 }
@@ -27,12 +27,12 @@ export function isServerResult({ type }: Block): boolean {
   return type !== 'tool_result' && type.endsWith('_tool_result');
 }
 
-/** Whether a block is a call or a result of a provider's tool. A turn that such a tool paused ends with one. */
+/** Whether a block is a call or a result of a provider's tool. A turn that such a tool paused ends with such a block. */
 export function isServerSide(block: Block): boolean {
   return isServerResult(block) || (block.type !== 'tool_use' && block.type.endsWith('tool_use'));
 }
 
-/** Whether no key or text in a value has half a surrogate pair. False for a value that is nested too deep. */
+/** Whether no key or text in a value has half a surrogate pair. False for a value that is nested too deeply to be read. */
 export function isWellFormed(value: unknown): boolean {
   try {
     return everyText(value);
@@ -49,7 +49,7 @@ function everyText(value: unknown): boolean {
   return true;
 }
 
-/** Replaces each half of a surrogate pair in a JSON value, in keys too. Returns the same value if there is none. */
+/** Replaces each half of a surrogate pair in a JSON value, keys included. Returns the same object if it has no such half. */
 export function wellFormed<Value>(value: Value): Value {
   if (isWellFormed(value)) return value;
   return JSON.parse(JSON.stringify(value), (_, each) => {
@@ -59,7 +59,7 @@ export function wellFormed<Value>(value: Value): Value {
   });
 }
 
-/** The most bytes of a history after its largest parts were removed, so that the chat can continue for a while. */
+/** The maximum size of a history after its largest parts were omitted: small enough that the chat can go on for a while. */
 export const TRIMMED_HISTORY_BYTES_MAX = 24 * MB;
-/** The most bytes of a history in a request. The API refuses bodies of 32 MB; 4 MB are for system prompt and tools. */
+/** The maximum size of a history in a request. The API refuses bodies over 32 MB; 4 MB are for system prompt and tools. */
 export const HISTORY_BYTES_MAX = 28 * MB;

@@ -8,9 +8,9 @@ interface Circuit {
   failures: number;
   /** How often in a row the circuit has opened; 0 while it is closed. */
   trips: number;
-  /** The time at which it opened. */
+  /** The time at which the circuit opened after it had been closed. */
   openedMs: number;
-  /** No calls are made before this time. */
+  /** While the circuit is open, no calls are made before this time. */
   pausedUntilMs: number;
   /** Whether a probe call is in flight. */
   isProbing: boolean;
@@ -18,7 +18,7 @@ interface Circuit {
 
 /** The state of a breaker. */
 export interface Breaker {
-  /** Each called model, and whether its circuit is open. */
+  /** Each model that was called so far, and whether its circuit is open. */
   open(): ReadonlyMap<string, boolean>;
 }
 
@@ -31,7 +31,7 @@ export interface OpenCircuit {
 /** Called with each change of a model's circuit; `undefined` when the circuit closes. Contract: does not throw. */
 type OnCircuit = (model: string, open: OpenCircuit | undefined) => void;
 
-/** The failures in a row, of all chats, that open the circuit. A single chat gives up earlier. */
+/** This many failures in a row, of all chats together, open the circuit. */
 const FAILURES_MAX = 8;
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 60_000;
@@ -45,16 +45,16 @@ const ENDPOINT_REASONS: ReadonlySet<FailureReason> = new Set([
 ]);
 const UNCLEAR_REASONS: ReadonlySet<FailureReason> = new Set(['aborted', 'invalid_request']);
 
-/** Whether the endpoint, not the request, caused a failure. */
+/** Whether a failure was caused by the endpoint or the connection to it, not by the request. */
 export function isEndpointTrouble(reason: FailureReason): boolean {
   return ENDPOINT_REASONS.has(reason);
 }
 
 /**
- * Adds a circuit breaker for each model. After 8 failures in a row, of all chats, makes no call for a pause that grows
- * from 5 seconds to a minute; then one call probes, and its success closes the circuit. So many chats do not retry at
- * once, and their messages use up no attempts meanwhile. While the circuit is open, calls fail as `paused`, with the
- * remaining wait.
+ * Adds a circuit breaker for each model. After 8 failures in a row, of all chats together, the circuit opens: calls fail as
+ * `paused`, with the remaining wait, for a pause that grows from 5 seconds to a minute. Then one call probes, and closes the
+ * circuit if it proves that the endpoint is up. So the chats do not all retry at once, and their messages use up no attempts
+ * while the circuit is open.
  */
 export function withBreaker(
   model: Model,
@@ -89,7 +89,7 @@ export function withBreaker(
   };
 }
 
-/** Whether the request exceeds a rate limit. No wait would help, and the endpoint still accepts smaller requests. */
+/** Whether the request alone exceeds a rate limit: no wait would help, but the endpoint still accepts smaller requests. */
 function isBeyondRate(request: ModelRequest, result: ModelResult): boolean {
   const rateTokens = result.ok ? undefined : result.failure.rateTokens;
   return rateTokens !== undefined && rateTokens < estimateRequest(request);

@@ -6,7 +6,7 @@ import { type Lifecycle, STAGES } from '../../shared/state/provider/provider.ts'
 interface Family {
   names: RegExp;
   windowTokens: number;
-  /** The tokens of its tokenizer per token of the older ones. */
+  /** How many tokens the family's tokenizer makes of a text for each token of the older tokenizers. */
   tokenizerFactor: number;
   /** Whether the model refuses its own thinking after a change of an earlier part of the conversation. */
   bindsThinking: boolean;
@@ -15,7 +15,7 @@ interface Family {
 const OLD = { windowTokens: 200_000, tokenizerFactor: 1, bindsThinking: false };
 const LONG_WINDOW_TOKENS = 1_000_000;
 const LONG = { ...OLD, windowTokens: LONG_WINDOW_TOKENS };
-/** Since Opus 4.7 the tokenizer makes up to 35 % more of the same text. */
+/** Since Opus 4.7 the tokenizer makes up to 35 % more tokens of the same text. */
 const DENSE = { ...LONG, tokenizerFactor: 1.35 };
 
 /** The first match wins. An unknown Claude counts as a new model. */
@@ -34,8 +34,8 @@ const VERSION = /(?:\[\w+\]|@[\w.-]+|-v\d+(?::\d+\w?)?|:\w+|-latest|-\d{8})$/;
 
 /**
  * A model's canonical name: without a provider's prefix (`anthropic/`, `us.anthropic.`, `bedrock/`, an ARN) and suffix (a
- * version, a date), and with `-` in its number. So the same model has one name everywhere. Returns a name that is not a
- * Claude's unchanged.
+ * version, a date), and with `-` instead of `.` in its number. So the same model has one name everywhere. Returns the name of
+ * a model that is no Claude unchanged.
  */
 export function canonicalName(model: string): string {
   const start = /(?<![a-z0-9])claude-/.exec(model.toLowerCase())?.index;
@@ -45,12 +45,12 @@ export function canonicalName(model: string): string {
   return name.replace(/(\d)\.(?=\d)/g, '$1-');
 }
 
-/** The context window, for endpoints that do not state it. */
+/** The context window of a model according to its name, for endpoints that state no window. */
 export function windowTokensOf(model: string): number {
   return LONG_MARK.test(model) ? LONG_WINDOW_TOKENS : familyOf(model).windowTokens;
 }
 
-/** The factor of an estimate for a model without a calibration. */
+/** The factor between our estimates and the tokens of a model, for a chat that has no calibration yet. */
 export function tokenizerFactor(model: string): number {
   return familyOf(model).tokenizerFactor;
 }
@@ -60,22 +60,22 @@ export function bindsThinking(model: string): boolean {
   return familyOf(model).bindsThinking;
 }
 
-/** Whether an answer's model is the requested one: endpoints add the date, or omit the provider. */
+/** Whether an answer's model is the requested one, although endpoints may add a date or omit the provider's prefix. */
 export function isSameModel(requestModel: string, answerModel: string): boolean {
   return canonicalName(answerModel).startsWith(canonicalName(requestModel));
 }
 
-/** The family of a model. Here the date is part of the name, since it distinguishes models of 2025 from later ones. */
+/** The family of a model. The date is added to the canonical name, to distinguish models of 2025 from later models. */
 function familyOf(model: string): Family {
   const name = canonicalName(model);
   const day = /-(20\d{6})(?!\d)/.exec(model)?.[0] ?? '';
   return FAMILIES.find(({ names }) => names.test(`${name}${day}`)) ?? UNKNOWN;
 }
-/** No model of this API is older. An earlier date means an unknown one. */
+/** A date of retirement before this year or after `LAST_YEAR` is a placeholder, and counts as unknown. */
 const FIRST_YEAR = 2023;
 const LAST_YEAR = 2100;
 
-/** Reads the lifecycle from a models endpoint's card; `undefined` without a meaningful one. Accepts anything. */
+/** Reads the lifecycle from the endpoint's description of a model; `undefined` without a meaningful one. Accepts anything. */
 export function readLifecycle(card: unknown): Lifecycle | undefined {
   const { lifecycle, retires_at: date } = (card ?? {}) as { lifecycle?: unknown; retires_at?: unknown };
   const stage = STAGES.find((each) => each === lifecycle);
@@ -91,7 +91,7 @@ function readDate(date: unknown): number | undefined {
   return year >= FIRST_YEAR && year <= LAST_YEAR ? ms : undefined;
 }
 
-/** The day on which a model is to be retired, `2027-01-05`. */
+/** The day on which a model is to be retired, such as `2027-01-05`. */
 export function dayOfRetirement(retiresAtMs: number): string {
   return new Date(retiresAtMs).toISOString().slice(0, 10);
 }
@@ -106,7 +106,7 @@ type ModelSettings = Pick<Settings, 'MODEL' | 'FALLBACK_MODEL' | 'COMPACTION_MOD
 export function modelsInUse({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS }: ModelSettings): ModelsInUse {
   const entries = Object.entries({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS })
     .flatMap(([setting, names]) => [names ?? []].flat().map((name) => ({ setting, name })))
-    // The other settings default to MODEL.
+    // Skip the other settings where they name the same model as `MODEL`, which is their default.
     .filter(({ setting, name }) => setting === 'MODEL' || name !== MODEL);
   return new Map(
     entries.map(({ name }) => [name, entries.filter((each) => each.name === name).map(({ setting }) => setting)]),

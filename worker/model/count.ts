@@ -13,13 +13,13 @@ export interface Count {
   tokens: number;
   /** The certain part: the real usage of an earlier answer; 0 without one. */
   knownTokens: number;
-  /** Our estimate of the rest, before calibration, without media; compared with the real figure afterwards. */
+  /** Our estimate of the rest, before calibration, without media. `calibrate` compares the real figure with the estimate. */
   estimatedTokens: number;
   /** The tokens of pictures and pages in the rest, to which no calibration applies. */
   mediaTokens: number;
 }
 
-/** The parts of a request that are not in the window. */
+/** The parts of a request that are not part of the session's window. */
 export interface FixedParts {
   system: string;
   tools: readonly object[];
@@ -30,25 +30,25 @@ export interface FixedParts {
 const SHAPING: ReadonlySet<LogRecord['t']> = new Set(['compaction', 'seed', 'scrub', 'trim']);
 const MESSAGE_TOKENS = 4;
 const REQUEST_TOKENS = 8;
-/** The comma after a tool. */
+/** The tokens of the comma after a tool. */
 const SEPARATOR_TOKENS = 1;
 const CALIBRATION_MIN = 0.5;
 const CALIBRATION_MAX = 2.5;
-/** The most tokens that a provider adds for its own tools. */
+/** The maximum number of tokens that a provider adds for its own tools. */
 const PROVIDER_TOKENS_MAX = 20_000;
 /** A stated size is plausible if it differs from our own count by less than this factor. */
 const PLAUSIBLE_FACTOR = 3;
-/** Smaller requests are mostly overhead, and do not change the calibration. */
+/** A request whose estimated part is smaller than this is mostly overhead, and does not change the calibration. */
 const CALIBRATION_TOKENS_MIN = 200;
 
-/** The least room beside the input, even for a smaller output limit. */
+/** The minimum part of a window that stays free of input, even if the output limit is smaller. */
 const RESERVE_TOKENS = 16_000;
-/** At least this share of the window is usable, even with a large reserve, since a negative rest would stop every turn. */
+/** Input may fill at least this share of the window, even if the output limit is large, or no request would fit. */
 const USABLE_MIN = 0.5;
 
 /**
- * The tokens of a window that input may fill: the window less the output, or less the reserve if that is larger. Always
- * positive.
+ * The tokens of a window that input may fill: the window less the output limit, or less `RESERVE_TOKENS` if that is more; but
+ * at least `USABLE_MIN` of the window.
  */
 export function usableTokens(limitTokens: number, maxOutputTokens: number): number {
   const rest = limitTokens - Math.max(maxOutputTokens, RESERVE_TOKENS);
@@ -56,9 +56,9 @@ export function usableTokens(limitTokens: number, maxOutputTokens: number): numb
 }
 
 /**
- * Counts a request before it is sent: the real usage of the last valid answer of the same model, when there is one in
- * the window, plus an estimate of only what came after it; otherwise an estimate of the whole. `calibration` turns our
- * estimate into the model's tokens. Pure.
+ * Counts a request before it is sent: the real usage of the newest answer in the window, plus an estimate of only the later
+ * records. If that answer is not reliable (`anchorOf`), or if the sum is implausible, estimates the whole request.
+ * `calibration` turns our estimate into the model's tokens. Pure.
  */
 export function countRequest(
   fixedParts: FixedParts,
@@ -77,7 +77,7 @@ export function countRequest(
   const rest = sizeOf(records.slice(anchor.at + 1).filter((each) => each.t === 'user' || each.t === 'assistant'));
   const restTokens = rest.tokens - rest.media;
   const tokens = Math.ceil(anchor.tokens + restTokens * calibration + rest.media);
-  // Version 0.3 and before recorded usage without checking it.
+  // Versions up to 0.3 recorded the usage of an answer without a check.
   if (!isPlausibleSize(tokens, estimate.tokens)) return estimate;
   return { tokens, knownTokens: anchor.tokens, estimatedTokens: restTokens, mediaTokens: rest.media };
 }
@@ -91,14 +91,14 @@ function isPlausibleSize(statedTokens: number, ownTokens: number): boolean {
   return !isTooSmall && statedTokens <= ownTokens * PLAUSIBLE_FACTOR + PROVIDER_TOKENS_MAX;
 }
 
-/** Removes the size from the answer's usage if it is not plausible for the request. Pure. */
+/** Marks the size in the answer's usage as unstated if it is not plausible for a request of `ownTokens`. Pure. */
 export function withPlausibleSize(answer: ModelAnswer, ownTokens: number): ModelAnswer {
   const size = conversationSize(answer.usage, answer.content);
   if (size === undefined || isPlausibleSize(size.sentTokens, ownTokens)) return answer;
   return { ...answer, usage: { ...answer.usage, passes: 'unstated' } };
 }
 
-/** The tokens of a conversation with its newest answer, by the answer's usage or, without one, by our count. */
+/** The tokens of a conversation with its newest answer, according to the answer's usage or, if unusable, to our count. */
 export function tokensWith(
   { usage, content }: Pick<ModelAnswer, 'usage' | 'content'>,
   { tokens }: Count,
@@ -107,7 +107,7 @@ export function tokensWith(
   return conversationSize(usage, content)?.tokens ?? tokens + estimateContent(content) * calibration;
 }
 
-/** The input tokens of a message alone. Pure. */
+/** Our count of the input tokens of one message. Pure. */
 export function countContent(content: unknown, calibration: number): number {
   const media = estimateMedia(content);
   return Math.ceil((MESSAGE_TOKENS + estimateContent(content) - media) * calibration + media);
@@ -142,8 +142,8 @@ function sizeOf(messages: readonly { content?: unknown }[]): { tokens: number; m
 }
 
 /**
- * The calibration after a request: the mean of the previous value and the observed one, bounded. Returns the previous
- * value if the request is too small or its real size is unknown.
+ * The calibration after a request: the mean of the previous value, if any, and the observed one, which is bounded. Returns
+ * the previous value if the request is too small or its real size is unknown.
  */
 export function calibrate(
   previous: number | undefined,
@@ -159,9 +159,9 @@ export function calibrate(
 }
 
 /**
- * The newest answer with a reliable usage, and the size of the conversation with that answer. Undefined if a later
- * compaction, scrub or trim changed the request, if another model counted with another tokenizer, or if the answer was cut
- * or failed and has no usage. Skips an answer whose usage is a sum of several passes.
+ * The index of the newest answer, and the size of the conversation with that answer. `undefined` if a later compaction, scrub
+ * or trim changed the request, if another model wrote the answer, or if the answer has no usage because it was cut or failed.
+ * Skips an answer whose usage is a sum of several passes.
  */
 function anchorOf(records: readonly LogRecord[], model: string): { at: number; tokens: number } | undefined {
   for (let at = records.length - 1; at >= 0; at--) {
@@ -190,35 +190,35 @@ export function calibrationFor(model: string, chatFactor: number | undefined): n
 export interface Room {
   /** The window. */
   limitTokens: number;
-  /** The most input of a request. A larger session is compacted before the call. */
+  /** The maximum input of a request. A larger session is compacted before the call. */
   usableTokens: number;
   /** A larger session is compacted after a reply. The range up to `usableTokens` is room for an ordinary exchange. */
   fullTokens: number;
-  /** The most output of a request, which fits beside `usableTokens`. */
+  /** The maximum output of a request. It fits into the window together with `usableTokens` of input. */
   outputTokens: number;
-  /** The most tokens of the newest turns that a compaction keeps verbatim. */
+  /** The maximum size of the turns that a compaction keeps verbatim. Only the newest turn may be larger. */
   verbatimTokens: number;
-  /** The most tokens after a compaction, without the pending message. */
+  /** The maximum size of the session after a compaction, without the pending message. */
   retainedTokens: number;
 }
 
 /** At least a fifth of the usable window is room for the next exchange, even with a high `COMPACT_AT`. */
 const FULL_SHARE_MAX = 0.8;
 const VERBATIM_SHARE = 0.2;
-/** Half of the level at which a session is full, so the next compaction is many exchanges away. */
+/** A compaction retains at most this share of `fullTokens`, so that the next compaction is many exchanges away. */
 const RETAINED_SHARE = 0.5;
 
-/** The newest message counts up to this share of the budget, so that a large file does not cause a compaction. */
+/** Of the newest message, only this share of the budget counts, so that a large file does not cause a compaction. */
 const MESSAGE_SHARE = 0.25;
 
-/** The settings with a budget that is raised for a large newest message. The model's window still limits it. Pure. */
+/** The settings with a budget that is raised for a large newest message. The model's window stays a limit. Pure. */
 export function budgetFor<S extends Budget>(settings: S, messageTokens: number): S {
   const { CONTEXT_BUDGET_TOKENS: budgetTokens } = settings;
   const excess = Math.max(0, messageTokens - Math.floor(budgetTokens * MESSAGE_SHARE));
   return excess === 0 ? settings : { ...settings, CONTEXT_BUDGET_TOKENS: budgetTokens + excess };
 }
 
-/** The room of a chat: the smallest of the model's stated window, the learnt one and the operator's budget. Pure. */
+/** The room of a chat: that of the smallest of the model's stated window, the learnt window and the operator's budget. Pure. */
 export function chatRoom(
   windowTokens: number,
   learntTokens: number | undefined,
@@ -227,7 +227,7 @@ export function chatRoom(
   return roomOf(Math.min(windowTokens, learntTokens ?? windowTokens, settings.CONTEXT_BUDGET_TOKENS), settings);
 }
 
-/** Divides a window. Pure; every figure is positive for a window of at least 16 tokens. */
+/** Divides a window into input and output. Pure; every figure is positive for a window of at least 16 tokens. */
 export function roomOf(limitTokens: number, { MAX_OUTPUT_TOKENS, COMPACT_AT }: RoomSettings): Room {
   const usable = usableTokens(limitTokens, MAX_OUTPUT_TOKENS);
   const fullTokens = Math.floor(Math.min(limitTokens * COMPACT_AT, usable * FULL_SHARE_MAX));

@@ -5,10 +5,10 @@ const PIXELS_PER_TOKEN = 750;
 const PER_IMAGE_TOKENS_MAX = 5_000;
 /** For a picture of unknown size: 1568 x 1568 pixels, the largest that the gateway creates. */
 const UNKNOWN_IMAGE_TOKENS = 3_300;
-/** The characters to search for a picture's size, which may follow a preview. */
+/** How many characters of a picture's base64 are searched for its size, which may follow a preview picture. */
 const IMAGE_HEADER_CHARS = 16 * 1024;
 const PER_BLOCK_TOKENS = 4;
-/** For encrypted thinking in base64: about four characters of a token become five. */
+/** For encrypted thinking in base64, where the four characters of an average token become about five. */
 const TOKENS_PER_SEAL_CHAR = 0.19;
 const BASE64_CHARS_PER_PDF_PAGE = 60_000;
 /**
@@ -42,9 +42,7 @@ export function estimateContent(content: unknown): number {
   return content.reduce((sum: number, block) => sum + PER_BLOCK_TOKENS + estimateBlock(block), 0);
 }
 
-/**
- * The estimated tokens of pictures and pages. They do not depend on the model's tokenizer, so no calibration applies.
- */
+/** The estimated tokens of pictures and pages, to which no calibration applies, since the tokenizer does not matter. */
 export function estimateMedia(content: unknown): number {
   if (!Array.isArray(content)) return 0;
   return content.reduce((sum: number, block) => sum + mediaOf(block), 0);
@@ -88,13 +86,13 @@ function tokensOf(block: unknown): number {
   return estimateText(JSON.stringify(block) ?? '');
 }
 
-/** Hidden thinking is encrypted in its signature, and costs as much as visible thinking. */
+/** Estimates thinking. Hidden thinking is encrypted in the signature, and costs as much as visible thinking. */
 function estimateThought({ thinking, signature }: Partial<Record<string, unknown>>): number {
   if (typeof thinking === 'string' && thinking !== '') return estimateText(thinking);
   return typeof signature === 'string' ? Math.ceil(signature.length * TOKENS_PER_SEAL_CHAR) : 0;
 }
 
-/** Estimates a picture by its pixels: a stored picture states its size, any other has it in its first bytes. */
+/** Estimates a picture by its pixels. A stored picture states its size; any other picture has the size in its first bytes. */
 function estimateImage(source: unknown): number {
   const { type, data, width, height } = (source ?? {}) as Partial<Record<string, unknown>>;
   if (type === 'kept') return pixelTokens(Number(width) * Number(height));
@@ -107,7 +105,7 @@ function pixelTokens(pixels: number): number {
   return pixels > 0 ? Math.min(PER_IMAGE_TOKENS_MAX, Math.ceil(pixels / PIXELS_PER_TOKEN)) : UNKNOWN_IMAGE_TOKENS;
 }
 
-/** A document is a file of pages, or plain text, or a list of blocks. */
+/** Estimates a document, which is a file of pages, a plain text or a list of blocks. */
 function estimateDocument(source: unknown): number {
   const { type, data, content, pages } = (source ?? {}) as Partial<Record<string, unknown>>;
   if (type === 'kept' && Number.isSafeInteger(pages)) return Math.max(1, Number(pages)) * PER_PDF_PAGE_TOKENS;

@@ -63,7 +63,7 @@ function webpKind(bytes: Buffer): string {
 const WEBP_ALPHA_OR_ANIMATED = 0x12;
 const WEBP_LOSSLESS_ALPHA = 0x10;
 
-/** Whether a JPEG, PNG or WebP picture has neither transparency nor animation. False for a GIF. */
+/** Whether a JPEG, PNG or WebP picture has neither transparency nor animation. False for a GIF and an unknown format. */
 export function isOpaqueStill(bytes: Buffer): boolean {
   const mediaType = readImageHeader(bytes)?.mediaType;
   if (mediaType === 'image/png') {
@@ -87,9 +87,9 @@ const TOKENS = /\/Type\s*\/(Pages?)(?![A-Za-z])|\/Count\s+(\d+)|\/Encrypt(?![A-Z
 const MAGIC_WITHIN_BYTES = 1024;
 
 /**
- * Counts a PDF's pages by its page tree or, without one, by its page objects: an edited file contains old page objects,
- * too. Uses only counts inside an object of the page tree, since outlines have their own counts. Undefined if the bytes
- * are not a PDF. Total, and linear.
+ * Counts a PDF's pages by its page tree or, without a readable tree, by its page objects, among which an edited file has old
+ * ones. Uses only counts inside an object of the page tree, since outlines have their own counts. Undefined if the bytes are
+ * not a PDF. Total, and linear.
  */
 export function readPdf(bytes: Buffer): PdfHeader | undefined {
   if (!bytes.toString('latin1', 0, MAGIC_WITHIN_BYTES).includes('%PDF-')) return undefined;

@@ -40,7 +40,7 @@ export interface ModelRequest {
   wordsOnly?: boolean;
   /** How deeply the model thinks; absent: the model's default. */
   effort?: Effort;
-  /** Whether to cache the prefix, because the conversation continues. */
+  /** Whether to cache the prefix, because the conversation continues. If not, the tools are not sent. */
   caches: boolean;
   /** The lifetime of the cached prefix; 5 minutes if absent. A change of the lifetime rewrites the prefix. */
   cacheLifetime?: CacheLifetime;
@@ -49,10 +49,10 @@ export interface ModelRequest {
 /** How long the provider caches a prefix after its last use. */
 export type CacheLifetime = '5m' | '1h';
 
-/** The model's answer. `content` is verbatim, unknown block types included. */
+/** The model's answer. `content` has all blocks, unknown types included. */
 export interface ModelAnswer {
   content: readonly Block[];
-  /** The ids of calls whose input was no JSON object, and is a text in `content`; absent for none. */
+  /** The ids of calls whose input was no JSON object; `content` wraps the text of such an input. Absent for no such calls. */
   unreadable?: readonly string[];
   /** The text blocks, joined. */
   text: string;
@@ -77,8 +77,8 @@ export interface FailedCall {
 export type ModelResult = ({ ok: true; answer: ModelAnswer } | FailedCall) & { firstChunkMs?: number };
 
 /**
- * Called with all text so far, each time that a part of the answer arrives. The text is empty or unchanged while the model
- * thinks or writes a call. A ping is no part of an answer, except within hidden thinking, where only pings arrive.
+ * Called with all text so far, each time that a part of the answer arrives, or a ping within hidden thinking, where nothing
+ * else arrives. The text is empty or unchanged while the model thinks or writes a call.
  */
 export type OnText = (text: string) => void;
 
@@ -86,18 +86,18 @@ export type OnText = (text: string) => void;
  * The model. Checks each request against the rules of the API. A request that breaks a rule is a bug of the gateway: it is
  * not sent, and fails with reason `invalid_request`.
  *
- * Contract: no method throws, except that an error of `onText` ends the call and is thrown. `send` makes one request
- * without retries, and is not idempotent: each call is billed. On abort it returns a failure with reason `aborted`, and
- * it never calls `onText` after it has settled.
+ * Contract: no method throws, except that an error of `onText` ends the call and is thrown. `send` does not retry, except once
+ * without a feature or an amount of output that the endpoint refused. `send` is not idempotent: each call is billed. On abort
+ * it returns a failure with reason `aborted`, and it never calls `onText` after it has settled.
  */
 export interface Model {
   send(request: ModelRequest, signal: AbortSignal, onText?: OnText): Promise<ModelResult>;
   /**
-   * The endpoint's own count of a request's input tokens, free of charge. Undefined if the endpoint does not offer it, or
-   * is unavailable.
+   * The endpoint's own count of a request's input tokens, free of charge. Undefined if the endpoint gives no count, or is
+   * unavailable.
    */
   countTokens(request: ModelRequest, signal: AbortSignal): Promise<number | undefined>;
-  /** The limits of a model: the endpoint's statement; for the window else a table's, else 200,000. */
+  /** The limits of a model as the operator or the endpoint states them. Our list of models provides an unstated window. */
   limits(model: string): Promise<ModelLimits>;
 }
 

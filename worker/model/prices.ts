@@ -42,8 +42,8 @@ const LIST_PRICES: Prices = new Map(
 );
 
 /**
- * The cost of a call, in dollars; `undefined` for a model without a known price. Missing parts of the usage count as 0.
- * Uncached input has the plain price. Pure.
+ * The cost of a call, in dollars; `undefined` for a model without a known price per token. Missing parts of the usage count
+ * as 0. Uncached input has the plain price. Pure.
  */
 export function costOf(model: string, usage: Usage, operatorPrices: Prices = new Map()): number | undefined {
   const price = entryOf(model, operatorPrices);
@@ -111,27 +111,29 @@ export async function loadPrices(file: string | undefined): Promise<Prices> {
   return readPrices(json);
 }
 
-/** Prices as multiples of plain input, of Opus 5.5. Reading costs 0.025 to 0.1 with other models: the same choices. */
+/** Prices of Opus 5.5 as multiples of plain input. With other models, reading costs 0.025 to 0.1, and the choice is the same. */
 const READ = 0.05;
 const WRITE: Readonly<Record<CacheLifetime, number>> = { '5m': 1.25, '1h': 2 };
 const LASTS_MS: Readonly<Record<CacheLifetime, number>> = { '5m': 5 * 60_000, '1h': 60 * 60_000 };
-/** The share of the prefix that a turn adds, which is always written. */
+/** The part that a turn adds to the prefix, as a share of the prefix. That part is always written. */
 const NEW_SHARE = 0.05;
-/** The number of newest gaps from which the next one is predicted. */
+/** The number of newest gaps between messages from which the next gap is predicted. */
 const GAPS_MAX = 6;
 
 /**
- * Chooses the cheaper cache lifetime for a chat's prefix from the chat's rhythm: `turnTimesMs` are the times of its user's
- * earlier messages, in any order (the newest 20 are enough), `nowMs` is the time of the present one.
+ * Chooses the cheaper cache lifetime for a chat's prefix from the times of its messages. `turnTimesMs`: the times of the
+ * earlier messages, in any order (the newest 20 are enough). `nowMs`: the time of the present message. The expected cost of a
+ * turn, in multiples of the price of the prefix as plain input, is `READ + NEW_SHARE * WRITE` if the prefix is still cached,
+ * since only the new part is written; otherwise `(1 + NEW_SHARE) * WRITE`, since everything is written again:
  *
- * The expected cost of a turn, in multiples of the prefix as plain input: if the message comes while the prefix is cached,
- * the prefix is read and only the new part written, `READ + NEW_SHARE * WRITE`; else all is written again, `(1 +
- * NEW_SHARE) * WRITE`. For a gap of up to 5 minutes that is 0.11 with 5 minutes and 0.15 with an hour; between 5 minutes
- * and an hour 1.31 against 0.15; beyond, 1.31 against 2.1. So an hour pays when the share of gaps between 5 minutes and
- * an hour is more than 0.68 of the share beyond and 0.03 of the share below. The latest gaps predict the next ones.
+ * | gap before the message | lifetime 5m | lifetime 1h |
+ * | up to 5 minutes        | 0.11        | 0.15        |
+ * | 5 minutes to an hour   | 1.31        | 0.15        |
+ * | more than an hour      | 1.31        | 2.1         |
  *
- * The lifetime changes only after the cached prefix has expired, so that a change never rewrites a cached prefix. Pure,
- * and total.
+ * So an hour is cheaper if the share of middle gaps exceeds the sum of 0.68 times the share of longer gaps and 0.03 times the
+ * share of shorter gaps. The newest gaps serve as the forecast. The lifetime changes only after the cached prefix has expired,
+ * so that a change never rewrites a cached prefix. Pure, total.
  */
 export function cacheLifetime(turnTimesMs: readonly number[], nowMs: number): CacheLifetime {
   const times = [...turnTimesMs.filter((time) => time < nowMs), nowMs].sort((one, other) => one - other);

@@ -7,16 +7,16 @@ import { type Block, isServerSide } from './block.ts';
 import type { Model, ModelResult } from './port.ts';
 import { costOf, type Prices } from './prices.ts';
 
-/** The counters of one pass of the model as the API names them; proxies omit any of them. */
+/** The counters of one pass of the model as the API names them. Proxies may omit any counter. */
 type StatedPass = { [Key in keyof Anthropic.Usage]?: Anthropic.Usage[Key] | null } & { type?: string };
 
-/** The counters of a call; a tool of the provider makes further passes, which not every endpoint states. */
+/** The counters of a call. A tool of the provider causes further passes of the model, which not every endpoint states. */
 export type StatedUsage = StatedPass & { iterations?: readonly StatedPass[] | null };
 
 /** The passes whose input is the conversation; a compaction or an advisor has another input. */
 const OF_CONVERSATION: ReadonlySet<unknown> = new Set([undefined, 'message', 'fallback_message']);
 
-/** More than any model's window. */
+/** A counter above this is implausible, since it exceeds any model's window. */
 const COUNT_MAX = 100_000_000;
 
 /** A counter from an endpoint; `undefined` if it is implausible, since one wrong value could use up a budget. */
@@ -25,7 +25,7 @@ function counter(value: unknown): number | undefined {
 }
 
 /**
- * Reads the usage of a call with the answer `content`. Optional parts that the endpoint does not state are absent, others 0.
+ * Reads the usage of a call with the answer `content`. Unstated or implausible parts are absent if optional, and otherwise 0.
  */
 export function readUsage(usage: StatedUsage | null | undefined, content: readonly Block[] = []): Usage {
   const cacheWriteTokens = counter(usage?.cache_creation_input_tokens);
@@ -84,7 +84,7 @@ export function conversationSize(
   return { sentTokens, inputTokens: lastInputTokens, tokens: lastInputTokens + lastOutputTokens };
 }
 
-/** The attributes of the endpoint by the telemetry conventions: only host and port of its address. */
+/** The endpoint's attributes according to the telemetry conventions: only the host and the port of its address. */
 export function serverAttributes(baseURL: string): Attributes {
   const { hostname, port, protocol } = new URL(baseURL);
   const defaultPort = protocol === 'http:' ? 80 : 443;
@@ -118,7 +118,7 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices,
   };
 }
 
-/** Measures a call by the gen_ai conventions; an unbilled call has 0 tokens. */
+/** Measures a call according to the gen_ai conventions. A call that was not billed has 0 tokens. */
 function measure({ count, record }: Telemetry, labels: Attributes, tookMs: number, result: ModelResult, usage?: Usage) {
   const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', ...labels };
   const call = result.ok ? chat : { ...chat, 'error.type': result.failure.reason };
@@ -128,7 +128,7 @@ function measure({ count, record }: Telemetry, labels: Attributes, tookMs: numbe
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {};
   record(METRIC.callInput, inputTokens, call);
   record(METRIC.callOutput, outputTokens, call);
-  // The endpoint does not state the share of pictures.
+  // The modality is unknown, because the endpoint does not state how many of the tokens are those of pictures.
   const tokens = { ...chat, 'gen_ai.token.modality': 'unknown' };
   count(METRIC.inputTokens, tokens, inputTokens);
   count(METRIC.outputTokens, tokens, outputTokens);

@@ -10,7 +10,7 @@ const OUTPUT_TOKENS_MIN = 1_024;
 const MARGIN_TOKENS = 256;
 const RAISE_FACTOR = 2;
 
-/** Delays the message until a transient failure may have passed. Alerts the operator of a wait of more than an hour. */
+/** Delays the message until a transient failure may have passed. Alerts the operator if the endpoint asks for over an hour. */
 export async function wait(
   { turn }: FailedCall,
   { why, delayMs, waitedMs, tries, isUncounted, isLong }: Wait,
@@ -24,22 +24,22 @@ export async function wait(
   return { kind: 'later', delayMs, reason: why.reason, isUncounted, isLongWait: isLong };
 }
 
-/** Sends the same request once more after a pause. This does not count as an attempt. */
+/** Delays the message, so that the same request is then sent once more. The delay does not count as an attempt. */
 export async function repeatCall(call: FailedCall, delayMs: number): Promise<Verdict> {
   const { turn, failure } = call;
   await turn.write('', changesToNote(call, `repeat ${failure.kind}`));
   return { kind: 'later', delayMs, reason: `doubted_${failure.reason}`, isUncounted: true };
 }
 
-/** Sends the request although, by our own count, it is too long. */
+/** Lets the next attempt send the request, although it is too long by our own count. */
 export async function sendAsItIs(call: FailedCall): Promise<Verdict> {
   await call.turn.write('', [...changesToNote(call, 'as it is'), call.turn.refundAttempt()]);
   return { kind: 'again' };
 }
 
 /**
- * Asks for less output if the output does not fit beside the input, and for more if thinking used all of it. Returns
- * `undefined` if no other amount would help.
+ * Lets the next attempt ask for less output if input and output together do not fit, or for more if thinking used up the
+ * output. Returns `undefined` if no amount is known that may help.
  */
 export async function changeOutput(call: FailedCall): Promise<Verdict | undefined> {
   const { env } = call.turn;
@@ -62,7 +62,10 @@ function lowerOutput({ failure, askedOutputTokens }: FailedCall, limitTokens: nu
   return restTokens >= OUTPUT_TOKENS_MIN && restTokens < askedOutputTokens ? restTokens : undefined;
 }
 
-/** Returns twice the output or, if the model or the window allows no more, once the same. Undefined after a silent call. */
+/**
+ * Twice the requested output, or as much more as the model and the window allow. If they allow no more, the same amount, but
+ * only once. `undefined` after a call that fell silent.
+ */
 function raiseOutput(call: FailedCall, limitTokens: number): number | undefined {
   const { turn, askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = call;
   if (turn.silences > 0) return undefined;

@@ -25,7 +25,7 @@ import {
   type Progress,
 } from './window-compaction.ts';
 
-/** The result of a compaction. `away` stores nothing, because the summariser failed, not the conversation. */
+/** The result of a compaction. A failed compaction leaves the session unchanged. */
 export type CompactionOutcome = { ok: true } | ({ ok: false } & CompactionFailure);
 
 /** A session to compact, and the message for which it is compacted. */
@@ -33,7 +33,7 @@ export interface Subject {
   turn: Turn<Env>;
   loadedSession: LoadedSession;
   room: Room;
-  /** The name of the step that stores the result, once. */
+  /** The name of the step that stores the result. A step with the same name is stored only once. */
   step: string;
   /** Further changes that the step stores. */
   effects: readonly Change[];
@@ -44,8 +44,8 @@ export interface Subject {
 type MaskResult = { ok: true; calls: number } & Progress;
 
 /**
- * Compacts a session while a person may wait. Masks old tool results; if that is not enough, lets a model summarise the
- * session; if there is no summary, accepts a mask that saves less. Stores the result in one step.
+ * Compacts a session. Masks old tool results; if that frees too little room, lets a model summarise the older part; if that
+ * fails, except for a transient reason or an abort, accepts masks that free less. Stores a success in one step.
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export function compactSession(subject: Subject, signal: AbortSignal): Promise<CompactionOutcome> {
@@ -69,12 +69,12 @@ export function compactSession(subject: Subject, signal: AbortSignal): Promise<C
   });
 }
 
-/** Masks old tool results after a failed summary, and accepts a result that fills the session up to `fullTokens`. */
+/** Masks old tool results after a failed summary: the masked session may be as large as `fullTokens`, but not larger. */
 function maskWithoutSummary(subject: Subject): Promise<MaskResult | undefined> {
   return maskSession(subject, { ...subject.room, retainedTokens: subject.room.fullTokens });
 }
 
-/** Replaces each old tool result by one line, if that is enough. Does nothing if the load had to omit records. */
+/** Masks old tool results. Stores nothing if the masks free too little room, or if the load had to omit records. */
 async function maskSession(subject: Subject, room: Room): Promise<MaskResult | undefined> {
   const { env } = subject.turn;
   const { window } = subject.loadedSession;
@@ -85,7 +85,7 @@ async function maskSession(subject: Subject, room: Room): Promise<MaskResult | u
   return { ok: true, calls: 0, ...mask };
 }
 
-/** The room of a summariser that refused its transcript and stated less than half of the window that we assumed. */
+/** The room for another try, if the summariser refused and stated less than half of the window that we had assumed. */
 function smallerRoom(
   {
     room,
@@ -122,7 +122,7 @@ async function summariseSession(subject: Subject, signal: AbortSignal): Promise<
   const windowStart = loadedSession.firstIndex + head.records;
   const record = { ...head, ...newStamp(), records: windowStart };
   const compaction = sessionState(turn.keys, turn.session).compact({
-    // The record goes to the end of the log, after all loaded records.
+    // The compaction's record is appended to the log, after all loaded records.
     head: loadedSession.logRecords,
     windowStart,
     at: record.at,
@@ -161,8 +161,9 @@ async function summariserOf({ turn, room, isPersonWaiting }: Subject): Promise<S
 }
 
 /**
- * Stores the changes of a compaction in one step. A compaction was in vain if the compacted session, with the fixed parts,
- * is still full. The newest message does not count here, because compaction cannot make it smaller.
+ * Stores the changes of a compaction in one step. Counts the compaction as vain if the older part of the session and the
+ * fixed parts are still larger than `fullTokens`; otherwise resets the count. The newest message and its tool results do
+ * not matter here, because compaction cannot make them smaller.
  */
 async function store(
   { turn, room, step, effects }: Subject,
@@ -184,15 +185,15 @@ async function store(
   await commit(turn, { step, changes, events: [event] });
 }
 
-/** After this many vain compactions in a row, none follows a reply. A call that needs the room still compacts. */
+/** After this many vain compactions in a row, the session is compacted only before a call that needs the room. */
 const VAIN_AFTER_REPLY_MAX = 2;
 
-/** Compacts the session of a message that does not fit. Stores the new stage with the result. */
+/** Compacts the session of a message whose request is too long. Stores the new stage together with the result. */
 export function compactForRetry(call: FailedCall, signal: AbortSignal): Promise<CompactionOutcome> {
   return compactSession(subjectOf(call), signal);
 }
 
-/** Masks old tool results after a failed summary. Returns `undefined` if that is not enough. */
+/** Masks old tool results after a failed summary. Returns `undefined` if the masks free too little room. */
 export async function maskForRetry(call: FailedCall): Promise<Verdict | undefined> {
   return (await maskWithoutSummary(subjectOf(call))) && { kind: 'again' };
 }
@@ -207,9 +208,10 @@ function subjectOf(call: FailedCall): Subject {
 }
 
 /**
- * Prevention: compacts a session after a reply, while no user waits. `loadedSession` includes the answer. A failure does
- * not matter: the count before the next message's call triggers compaction again. Each try counts as vain until it
- * succeeds, so that a chat whose messages always interrupt it costs a bounded number of calls.
+ * Prevention: compacts a session after a reply, while no user waits. `loadedSession` includes the answer. A failure does no
+ * harm, because the count before the next message's call triggers a compaction if one is needed. Each try counts as vain
+ * until it succeeds, and after two vain compactions this function does nothing. So a chat whose messages always interrupt
+ * the compaction costs a bounded number of calls.
  */
 export async function compactAfterReply(
   turn: Turn<Env>,

@@ -6,8 +6,8 @@ import type { Verdict } from '../lane/verdict.ts';
 import type { FailedCall } from './effects.ts';
 
 /**
- * Lets the chat's default model answer the message, after the endpoint rejected the model that the chat chose. The choice
- * ends only with the default model's answer, which proves that the endpoint works (`endModelChoice`).
+ * Lets the chat's default model answer the message, because the model that the chat chose cannot be used. The chat's choice
+ * ends only once the default model has answered, which proves that the endpoint works (`endModelChoice`).
  */
 export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
   const { settings } = turn.env;
@@ -16,8 +16,9 @@ export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
 }
 
 /**
- * Ends a chat's choice of an unusable model after the default model has answered. One write ends the choice, notifies the
- * user and alerts the operator, unless the chat has chosen another model meanwhile. Returns the turn with the notice.
+ * Ends a chat's choice of an unusable model after the default model has answered. One write ends the choice, stores a notice
+ * for the user and alerts the operator, unless the chat has chosen another model meanwhile. Returns the turn with the notice,
+ * or the same turn if no choice was ended.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */

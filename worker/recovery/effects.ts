@@ -10,7 +10,7 @@ import type { LoadedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
 import type { RecoveryState, Tried } from './state.ts';
 
-/** A call of the model for a message, in one round of it. Sizes are in tokens, by our own count. */
+/** A call of the model in one round of a message. Sizes are in tokens, according to our own count. */
 export interface Call {
   turn: Turn<Env>;
   message: InboundMessage;
@@ -19,11 +19,11 @@ export interface Call {
   loadedSession: LoadedSession;
   /** The room that the call may fill. */
   room: Room;
-  /** The window of the model itself, as its endpoint or the operator states it. */
+  /** The window of the model itself, as the operator, the endpoint or our list of models states it. */
   windowTokens: number;
-  /** The most output that the model gives, if known. */
+  /** The maximum output of the model; `undefined` if unknown. */
   modelOutputTokens: number | undefined;
-  /** The size of the newest message, or of the newest batch of tool results. */
+  /** The size of the newest message with its files, or of the newest batch of tool results. */
   roundTokens: number;
   /** The factor between our estimates and the model's tokens. */
   calibration: number;
@@ -33,27 +33,27 @@ export interface Call {
 export interface RequestSizes {
   count: Count;
   sentTokens: number;
-  /** The size of the parts of every request: system prompt and tools. */
+  /** The size of the fixed parts: system prompt and tools. */
   fixedTokens: number;
-  /** The output that the request asked for. */
+  /** The maximum output that the request asked for. */
   askedOutputTokens: number;
 }
 
 /** A call that failed. */
 export interface FailedCall extends Call, RequestSizes {
   failure: Failure;
-  /** The endpoint's own count; `undefined` if it offers none. Contract: never rejects. */
+  /** The endpoint's own count of the request; `undefined` if the endpoint gives none. Contract: as `countExactly`. */
   countTokens: (signal: AbortSignal) => Promise<number | undefined>;
-  /** Whether the model had begun to answer, which means that it had accepted the request. */
+  /** Whether the model has begun to answer, now or in an earlier attempt. If so, the endpoint had accepted the request. */
   hasWords: boolean;
-  /** The bounded steps so far: the stored ones, and those that had nothing to do in this attempt. */
+  /** The steps with a limited number of tries so far: the stored steps, and those that had nothing to do in this attempt. */
   tried: readonly Tried[];
 }
 
 /** Steps whose limit holds for the whole message; the limits of all other steps hold for one request. */
 const PER_MESSAGE: ReadonlySet<Tried> = new Set<Tried>(['summary', 'quoteless']);
 
-/** The bounded steps of this turn that count for the present request, or for the whole message. */
+/** The limited steps of this turn that were tried for the present request, or that count for the whole message. */
 export function triedBy(turn: Turn): Tried[] {
   const { rounds, stage } = turn;
   return turn.tried.flatMap((stepAndRequest) => {
@@ -62,12 +62,12 @@ export function triedBy(turn: Turn): Tried[] {
   });
 }
 
-/** The changes that store a step: the stage that follows, and the bounded steps tried so far. */
+/** The changes that store a recovery step: the stage that follows, the number of recoveries, and the limited steps tried. */
 export function changesOfStep(call: FailedCall, step?: Tried, stage: RecoveryStage = call.turn.stage): Change[] {
   return [...call.turn.enter(stage), ...changesToNote(call, step)];
 }
 
-/** The changes that store a bounded step, and the bounded steps before it in this attempt that had nothing to do. */
+/** The changes that store the limited step, if any, and the limited steps that had nothing to do earlier in this attempt. */
 export function changesToNote({ turn, tried }: Pick<FailedCall, 'turn' | 'tried'>, step?: Tried): Change[] {
   const { rounds, stage } = turn;
   const steps = [...tried.slice(triedBy(turn).length), ...(step ? [step] : [])];
@@ -83,7 +83,7 @@ export function mayBeAtFault({ kind }: Failure): boolean {
   return AT_FAULT.has(kind);
 }
 
-/** Reports a stage that threw, was refused or did not help. */
+/** Reports in the trace that a recovery stage threw, was refused or did not help. */
 export function reportFailedStage(env: Env, stage: RecoveryState['stage'], why: string): void {
   const attributes = { 'spillway.recovery.stage': stage, 'error.type': why };
   env.telemetry.mark(SPAN.overflowRecoveryFailed, attributes);

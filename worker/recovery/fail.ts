@@ -10,7 +10,7 @@ import { removeTurn } from './fresh-session.ts';
 import { isAnsweredWithError } from './policy.ts';
 import type { Fail } from './state.ts';
 
-/** The notice to the person when nothing more can be done for a message, by the kind of its last failure. */
+/** The notice when a message is given up, for some kinds of its last failure. For others it depends on the message's size. */
 const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 'endlessThought'>>> = {
   media: 'notTaken',
   poison: 'notTaken',
@@ -19,10 +19,10 @@ const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 
   output: 'endlessThought',
 };
 
-/** No notice asks a person to split a message of fewer tokens, counted before a trim. */
+/** No notice asks a person to split a message that had fewer estimated tokens than this before any trim. */
 const SHORT_TOKENS = 500;
 
-/** Ends a message that cannot be answered; the chat stays usable. */
+/** Ends a message that cannot be answered, with the notice and the effects that suit the trouble. */
 export function fail(call: FailedCall, trouble: Fail['trouble']): Ending {
   const { env } = call.turn;
   const { turn, failure } = call;
@@ -56,7 +56,7 @@ function failForFixedParts({ texts }: Turn, { reason, status }: Failure): Ending
   return { ...ending, keepsInConversation: true };
 }
 
-/** Ends the message. Removes it from its conversation if it may be the cause, or later requests would fail, too. */
+/** Ends a message. If the message may be the cause, removes it from its conversation, or later requests would fail, too. */
 function giveUp({ turn, failure, loadedSession }: FailedCall): Ending {
   const { kind, reason } = failure;
   const message = loadedSession.window.records.findLast(startsTurn);
@@ -66,7 +66,7 @@ function giveUp({ turn, failure, loadedSession }: FailedCall): Ending {
   return conclude(
     { outcome: 'failed', reason, parts: [turn.texts[NOTICE_OF[kind] ?? (isShort ? 'notTaken' : 'gaveUp')]] },
     {
-      // On trial, the end of the trial removes the message.
+      // If the message is on trial, the end of the trial removes the message.
       changes: isAtFault && turn.trial === undefined ? removeTurn(turn) : [],
       events: [
         { event: 'message.gave-up', reason, fault },
@@ -76,12 +76,12 @@ function giveUp({ turn, failure, loadedSession }: FailedCall): Ending {
   );
 }
 
-/** Counts a refused message of the session. The next refused one in a row is tried without its history. */
+/** Counts the message as refused. If the next message of the session is refused, too, it is tried without its history. */
 function countRefusal({ keys, trial, session }: Turn, ending: Ending): Ending {
   return { ...ending, changes: [...ending.changes, sessionState(keys, trial?.of ?? session).countRefusal()] };
 }
 
-/** Ends a message after the endpoint failed for too long. The message may have caused a lasting server error. */
+/** Ends a message after the endpoint failed for too long. A message that may have caused the error counts as refused. */
 function failForEndpoint(turn: Turn, failure: Failure): Ending {
   const ending = failed(failure.reason, turn.texts.unavailable, 'the endpoint was in trouble for too long');
   return isAnsweredWithError(failure) ? countRefusal(turn, ending) : ending;
@@ -92,7 +92,7 @@ export function failAfterSilence({ texts }: Turn): Ending {
   return failed('fell_silent', texts.unavailable, 'the model fell silent twice');
 }
 
-/** Refuses a message because a budget is used up. The notice says when the budget starts again. */
+/** Refuses a message because a budget is used up. The notice says when the budget resets. */
 export function refuseOverBudget(
   turn: Pick<Turn, 'texts' | 'choice'>,
   settings: Pick<TurnSettings, 'TZ'>,

@@ -8,11 +8,11 @@ import type { ToolSpec } from '../tools/toolbox.ts';
 import { changesOfStep, type FailedCall } from './effects.ts';
 import type { FixedParts, FixedPartsAnswer, FixedPartsCheck } from './state.ts';
 
-/** Short, so that a repaired endpoint is noticed soon, and a chat with a similar failure gets its own check soon. */
+/** How long a refusal is cached. Short, so that a repaired endpoint is noticed soon. */
 const REFUSED_KEEP_MS = 15_000;
 const QUESTION = 'This is a test of the connection. Answer with the word "ready".';
 
-/** Creates the check of a process, which shares its answers among all chats. */
+/** Creates the check of a process. Chats that fail for the same cause share calls and cached refusals. */
 export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsCheck {
   const refusals = new Map<string, { answer: FixedPartsAnswer; untilMs: number }>();
   const running = new Map<string, Promise<FixedPartsAnswer>>();
@@ -32,7 +32,7 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
       if (refusal) return refusal;
       const call = askFixedParts(model, fixed, signal)
         .then((answer) => {
-          // Cache the refusal before the call counts as ended, or a caller in between would make another call.
+          // Cache the refusal before the call counts as ended, or a caller in between would make a needless call.
           if (answer.kind === 'refused') refusals.set(cause, { answer, untilMs: now() + REFUSED_KEEP_MS });
           return answer;
         })
@@ -45,33 +45,33 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
   };
 }
 
-/** Makes one call, and shares no earlier answer. Contract: as `FixedPartsCheck`. */
+/** Asks the endpoint in a call of its own, without cached or shared answers. Contract: as `FixedPartsCheck`. */
 export async function askFixedParts(model: Model, fixed: FixedParts, signal: AbortSignal): Promise<FixedPartsAnswer> {
   const messages = [{ role: 'user' as const, content: QUESTION }];
   const result = await model.send({ ...fixed, purpose: 'probe', wordsOnly: true, caches: true, messages }, signal);
   if (result.ok && result.answer.stopReason !== 'refusal') return { kind: 'taken' };
   const failure: Failure = result.ok ? { kind: 'refusal', reason: 'refused' } : result.failure;
-  // With a used-up budget, the request was not even sent.
+  // If a budget is used up, the request was not even sent.
   const isUnclear = failure.kind === 'transient' || isOverBudget(failure.reason);
   return { kind: isUnclear ? 'unclear' : 'refused', failure };
 }
 
-/** The digest of the fixed parts: different parts need a new check. */
+/** A digest of the model and the fixed parts. Requests with different digests need different checks. */
 function digestOf({ model, system, tools, serverTools }: FixedParts): string {
   return createHash('sha1')
     .update(JSON.stringify([model, system, tools, serverTools]))
     .digest('base64');
 }
 
-/** The parts of every request with these settings, except its output limit. */
+/** The fixed parts of every request with these settings, without the output limit. */
 export function fixedPartsOf(settings: TurnSettings, tools: readonly ToolSpec[]): Omit<FixedParts, 'maxTokens'> {
   const { MODEL: model, systemPrompt: system, serverTools, EFFORT: effort } = settings;
   return { model, system, tools, serverTools, ...(effort !== undefined && { effort }) };
 }
 
 /**
- * Asks whether the endpoint accepts the fixed parts of this chat's requests. Asks again if another chat made the shared
- * call and aborted it. Contract: as `FixedPartsCheck`.
+ * Asks whether the endpoint accepts the fixed parts of this chat's requests. Asks once more if another chat made the shared
+ * call and aborted that call. Contract: as `FixedPartsCheck`.
  */
 export async function takesFixedParts(
   { failure, askedOutputTokens: maxTokens, turn: { env } }: FailedCall,
@@ -83,10 +83,13 @@ export async function takesFixedParts(
   return isAbortedByOther ? env.fixedParts(env.model, parts, failure, signal) : answer;
 }
 
-/** The API names one tool at a time. More bad tools than this mean that a tool server is broken. */
+/** The API names one bad tool at a time. One step excludes at most this many, since more mean that a tool server is broken. */
 const TOOLS_MAX = 20;
 
-/** Excludes the tools that the API names, until it accepts the fixed parts. Undefined if no tool could be excluded. */
+/**
+ * Excludes the tools that the API names one after another, until it names no further tool or `TOOLS_MAX` are excluded.
+ * `undefined` if the first tool could not be excluded, and is not excluded already.
+ */
 export async function excludeTools(
   call: FailedCall,
   firstTool: string,

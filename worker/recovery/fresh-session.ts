@@ -19,13 +19,13 @@ import { buildBareSeed, buildSeed } from './seed.ts';
 
 const SEED_TOKENS_MAX = 8_000;
 const SEED_SHARE = 0.1;
-/** A shorter seed would be useless, so it gets this much even of a window that is only guessed to be small. */
+/** A shorter seed would be useless, so a seed may have this many tokens unless they exceed `SEED_SHARE_MAX` of the window. */
 const SEED_TOKENS_MIN = 1_000;
 const SEED_SHARE_MAX = 0.25;
 /** The index of the pending message in a fresh log, after the seed. */
 const PENDING_INDEX = 1;
 
-/** The previous session, the fresh one, and the number of records in the previous one. */
+/** The previous session, the fresh one, and the number of the previous session's records without the pending message. */
 interface Move {
   from: SessionId;
   to: SessionId;
@@ -33,9 +33,10 @@ interface Move {
 }
 
 /**
- * Replays the message in a fresh session that opens with a seed. One step stores both. On trial, the chat stays in its
- * previous session, without a notice, until the message is answered in the fresh one (see `winTrial`). Otherwise the chat
- * moves at once, by compare-and-set. Without `quotes`, the seed does not quote messages that may have been refused.
+ * Opens a fresh session with a seed and the message, in one write, and lets the next attempt run there. On trial, the chat
+ * stays in its previous session, without a notice, until the message is answered in the fresh one (see `winTrial`).
+ * Otherwise the chat moves at once. The write has no effect if the chat has left its previous session meanwhile. Without
+ * `quotes`, the seed quotes only finished tool calls, because the model may have refused a message.
  */
 export async function startFreshSession(
   call: FailedCall,
@@ -48,7 +49,7 @@ export async function startFreshSession(
     const limit = limitFromCall(env.settings, call);
     const from = turn.session;
     const tail = await env.sessions.tail(from, SEED_READ_BYTES_MAX);
-    // Without the pending message, which the log contains, too.
+    // The log contains the pending message, too, so subtract 1.
     const move: Move = { from, to: newSessionId(), entries: Math.max(0, tail.entries - 1) };
     const build = quotes ? buildSeed : buildBareSeed;
     const text = build({
@@ -92,7 +93,7 @@ export async function startFreshSession(
   });
 }
 
-/** The scrubs of the pending message, which the fresh session needs, too. */
+/** The scrubs that replace parts of the pending message. The fresh session needs copies of these scrubs. */
 function shorteningsOf({ turn, loadedSession }: FailedCall): LogRecord[] {
   return loadedSession.window.records.filter(
     (record) => record.t === 'scrub' && record.entry === turn.entry && record.turn !== true,
@@ -104,7 +105,7 @@ function seedTokensMax(limitTokens: number): number {
   return Math.floor(Math.min(SEED_TOKENS_MAX, Math.max(tokensMin, limitTokens * SEED_SHARE)));
 }
 
-/** Moves the chat to the fresh session, with a notice if the previous session had any messages. */
+/** The changes that move the chat to the fresh session, with a notice if the previous session had any other records. */
 function changesToMove(turn: Turn, { from, to, entries }: Move): Change[] {
   const { keys, chat, notices, texts } = turn;
   return [
@@ -119,13 +120,13 @@ function changesToBeginTrial({ turn, failure }: FailedCall, { from, to, entries 
   const noticeOfRefusal = quotes ? freshAfterPoison : bareAfterPoison;
   const notice = isOfSize(failure) && quotes ? freshSession : noticeOfRefusal;
   const trial: Trial = { of: from, in: to, entries, notice, why: failure.reason };
-  // After a lost trial no other session refers to the fresh one. This note lets the erasure of the chat find it.
+  // After a lost trial no later session refers to the fresh session. `addTrial` lets the erasure of the chat find that session.
   return [turn.tryIn(trial), sessionState(turn.keys, from).addTrial(to)];
 }
 
 const REMOVED = '[A message that the model did not take was left out, with all that was said and done about it.]';
 
-/** The changes and events of an answer on trial, besides the move of the chat: closes the previous session. */
+/** The changes and events that end a trial with an answer and close the previous session. The chat's move is not included. */
 export function winTrial(turn: Turn): { changes: Change[]; events: TurnEvent[] } {
   const { keys, trial, session } = turn;
   if (trial === undefined) return { changes: [], events: [] };
@@ -136,14 +137,14 @@ export function winTrial(turn: Turn): { changes: Change[]; events: TurnEvent[] }
   };
 }
 
-/** The changes of any other end of a message on trial: closes the fresh session. The chat has stayed in its own. */
+/** The changes that end a trial without an answer and close the fresh session. The chat has stayed in the previous session. */
 export function loseTrial(turn: Turn): Change[] {
   const { keys, trial, session } = turn;
   if (trial === undefined) return [];
   return [...sessionState(keys, session).closeFor(trial.of), turn.endTrial()];
 }
 
-/** Hides a message and its whole turn from its conversation. */
+/** The changes that hide a message and its whole turn from the chat's own conversation. */
 export function removeTurn({ keys, entry, trial, session }: Turn): Change[] {
   const scrub: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, turn: true, text: REMOVED };
   return append(keys, trial?.of ?? session, [scrub]);

@@ -8,21 +8,21 @@ import { type LogRecord, type ScrubRecord, startsTurn, textOf } from '../session
 import type { Window } from '../session/view.ts';
 import { blocksIn, longTexts } from './parts.ts';
 
-/** The end of a window that stays verbatim in a compaction. */
+/** The newest part of a window, which a compaction keeps verbatim. */
 export interface VerbatimPart {
-  /** The index of its first record. */
+  /** The index of the part's first record in the window. */
   from: number;
-  /** Scrubs that cut the middle of long texts, so that the newest answered exchange fits. */
+  /** Scrubs that cut the middle of long texts, so that the newest answered exchange fits the limit of the part. */
   shortenings: readonly ScrubRecord[];
 }
 
-/** The lengths to which long texts of the newest exchange are cut, the first that fits. */
+/** The lengths to which long texts of the newest answered exchange may be cut. The first length that suffices is used. */
 const SHORTENED_CHARS = [8_000, 4_000, 2_000, 1_000, 500, 200];
 
 /**
- * Chooses the part to keep verbatim: the newest turn; before it the newest answered exchange, with its long texts and
- * results shortened to `tokensMax`; and earlier turns as long as everything fits. If shortening is not enough, the
- * exchange is summarised with the rest. Pure except for the shortenings' stamps.
+ * Chooses the part to keep verbatim. The newest turn always belongs to the part. So does the newest answered exchange, which
+ * is that turn or the turn before it, if its long texts and results can be shortened so that the exchange fits `tokensMax`;
+ * and then as many earlier turns as still fit. Pure except for the shortenings' stamps.
  */
 export function chooseVerbatimPart(records: readonly LogRecord[], tokensMax: number): VerbatimPart {
   const newest = newestTurn(records);
@@ -43,19 +43,19 @@ export function chooseVerbatimPart(records: readonly LogRecord[], tokensMax: num
   return { from, shortenings };
 }
 
-/** The index where the newest turn starts. It is never summarised, since it is pending or was just answered. */
+/** The index where the newest turn starts. That turn is never summarised, since it is pending or was just answered. */
 export function newestTurn(records: readonly LogRecord[]): number {
   return Math.max(0, records.findLastIndex(startsTurn));
 }
 
-/** Whether the newest turn is over: the model wrote text without a tool call. */
+/** Whether the newest turn is over: its last message is an answer without a tool call. */
 function hasAnswer(records: readonly LogRecord[]): boolean {
   const last = records.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant') return false;
   return typeof last.content === 'string' || !last.content.some(({ type }) => type === 'tool_use');
 }
 
-/** The weakest scrubs that make an exchange fit; an empty list if it fits as it is, undefined if no scrubs suffice. */
+/** The weakest scrubs with which an exchange fits `tokensMax`; none if it fits without, `undefined` if no scrubs suffice. */
 function shorteningsFor(exchange: readonly LogRecord[], tokensMax: number): readonly ScrubRecord[] | undefined {
   const visible = asShown(exchange);
   if (recordTokens(visible) <= tokensMax) return [];
@@ -74,13 +74,14 @@ export function recordTokens(records: readonly LogRecord[]): number {
   );
 }
 
-/** The most files that a summary lists, each with the beginning of its message. `recall` finds older files. */
+/** The maximum number of files that a compaction lists. The tool `recall` finds older files. */
 const FILES_LISTED_MAX = 20;
 const WORDS_CHARS = 60;
 
 /**
- * The pictures and PDFs before index `keptFrom` of a window, and those of earlier compactions, newest last: a line for
- * each, with the reference by which the model can see the file again. Omits refused files. Pure.
+ * The newest pictures and PDFs before index `keptFrom` of a window, and in the list of the previous compaction, newest last.
+ * Each has a line with the beginning of its message and the reference by which the model can see the file again. Omits files
+ * that a scrub has removed without leaving a reference. Pure.
  */
 export function earlierFiles({ head, records }: Window, keptFrom: number): string[] {
   const listedBefore = head?.t === 'compaction' ? (head.files ?? []) : [];

@@ -8,28 +8,29 @@ import type { FailedCall } from './effects.ts';
 interface LearntLimit {
   /** The window for the recovery of this message, in tokens. */
   limitTokens: number;
-  /** The window for later messages of the session, in tokens; absent if none is to be stored. */
+  /** The window to store for later messages of the session, in tokens; absent if no window is to be stored. */
   sessionTokens?: number;
   /** The window that the endpoint states, if it is smaller than the operator's setting. */
   contradictingTokens?: number;
 }
 
-/** The smallest stated window that counts. */
+/** A stated window that is smaller than this is ignored. */
 export const LIMIT_TOKENS_MIN = 1_000;
-/** The smallest request from which a window is guessed: no supported model has a smaller one. */
+/** A window is guessed only from a request of at least this size, since no supported model has a smaller window. */
 const GUESS_TOKENS_MIN = 2_000;
 /** After a refusal without numbers, the window is guessed as this share of our own count of the request. */
 const GUESS_SHARE = 0.9;
-/** One refusal without numbers never lowers the stored window below this share of the known one. */
+/** A refusal without numbers never lowers the stored window below this share of the known window. */
 const SESSION_GUESS_SHARE = 0.5;
-/** Our count and a provider's own differ by less than this factor. */
+/** Our own count of a request and the provider's differ by less than this factor. */
 const COUNT_FACTOR = 2;
 
 /**
- * Derives the window from a refusal for size. A stated limit counts only if the error's numbers are about this request.
- * Without a stated limit, the window for this message is a share of the request's own size, and the window for later
- * messages at least half of `modelTokens`, the known window of the model. A rate limit is not stored as a window. Nothing
- * is stored if the operator has set `CONTEXT_WINDOW_TOKENS`. Pure.
+ * Derives the window from a failure; never more than the known window. A limit that the error states counts only if the
+ * error's numbers are about this request. If no limit counts but the prompt was called too long, the window for this message
+ * is a share of the request's own size, and the window for later messages at least half of `modelTokens`, the known window
+ * of the model. Otherwise the window is unchanged. A rate limit is not stored as a window, and nothing is stored if the
+ * operator has set `CONTEXT_WINDOW_TOKENS` (`statedWindowTokens`). Pure.
  */
 export function limitFrom(
   { failure, limitTokens: knownTokens, sentTokens, askedOutputTokens }: LimitSource,
@@ -55,18 +56,18 @@ type LimitSource = Pick<FailedCall, 'sentTokens' | 'askedOutputTokens'> & {
   failure: Pick<FailedCall['failure'], 'reason' | 'limitTokens' | 'observedTokens'>;
 };
 
-/** Whether the numbers of an error are about this request. Some providers add the requested output to the input. */
+/** Whether an error's numbers are plausible for this request. Some providers add the requested output to the input. */
 function isAboutRequest({ observedTokens, limitTokens = 0 }: LimitSource['failure'], input: number, output: number) {
   if (observedTokens === undefined) return limitTokens < (input + output) * COUNT_FACTOR;
   return observedTokens * COUNT_FACTOR >= input && observedTokens <= (input + output) * COUNT_FACTOR;
 }
 
-/** Lifetime of a learnt window, because the window of an endpoint may change. */
+/** How long a learnt window counts. Limited, because the window of an endpoint may change. */
 const LEARNT_LIMIT_MS = 24 * 3600_000;
 
 /**
- * Stores a learnt window with a session, for this endpoint and model. Without a new one, stores `previous` with the rest of
- * its lifetime.
+ * The changes that store a learnt window with a session, for this endpoint and model. Without a new window, `previous` is
+ * stored, and its lifetime stays the same; without both, there are no changes.
  */
 export function learnLimit(
   { keys, session }: Pick<Turn, 'keys' | 'session'>,
@@ -79,7 +80,7 @@ export function learnLimit(
   return limit === undefined ? [] : [sessionState(keys, session).learnWindow(limit)];
 }
 
-/** Forgets the learnt window of this endpoint and model once a larger request was accepted. */
+/** The changes that forget the learnt window of this endpoint and model; none unless a larger request was accepted. */
 export function forgetLimit(
   { keys, session, limit }: Pick<Turn, 'keys' | 'session' | 'limit'>,
   settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,

@@ -16,8 +16,9 @@ import { bytesOf, largestParts, mediaParts, newestResults, type Part } from './p
 import type { LeftOut } from './state.ts';
 
 /**
- * Omits parts from all later requests of the session, and asks again. The log keeps the originals, `recall` shows omitted
- * pictures and files, and a notice lists the omitted parts. Returns `undefined` if the request has no such part.
+ * Omits parts or thinking from all later requests of the session, and lets the message run again. The log keeps the
+ * originals, and the tool `recall` shows omitted pictures and files. A notice lists the omitted parts, but not thinking.
+ * Returns `undefined` if there is nothing of the kind to omit.
  */
 export async function leaveOut(call: FailedCall, what: LeftOut): Promise<Verdict | undefined> {
   if (what === 'thinking') return leaveOutThinking(call);
@@ -42,7 +43,7 @@ function partsToLeaveOut(call: FailedCall, what: Exclude<LeftOut, 'thinking'>): 
     case 'results':
       return newestResults(records);
     case 'largest parts': {
-      // The endpoint's own limit is unknown: a refused request is at least halved.
+      // Halve the refused request at least, because the endpoint's own limit is unknown.
       const bytes = bytesOf(records);
       return largestParts(records, bytes - Math.min(TRIMMED_HISTORY_BYTES_MAX, bytes / 2));
     }
@@ -58,13 +59,13 @@ function isNamed(part: Part, { loadedSession, failure: { path } }: FailedCall): 
   return origin !== undefined && origin.record.id === part.record.id && origin.block === part.block;
 }
 
-/** Stores the notice; on trial only for an answer, because a lost trial discards the session with its omissions. */
+/** The change that stores the notice. On trial, only an answer shows the notice, as a lost trial discards the omissions. */
 function storeNotice(turn: Turn, notice: string): Change {
   const { trial, readingNotices, notices } = turn;
   return trial ? turn.notifyReading([...readingNotices, notice]) : turn.notify([...notices, notice]);
 }
 
-/** Omits all thinking so far: the text that it is bound to may have changed without our knowledge. */
+/** Omits all thinking so far, because the text to which the thinking is bound may have changed without our knowledge. */
 async function leaveOutThinking(call: FailedCall): Promise<Verdict | undefined> {
   const { env } = call.turn;
   const { turn, loadedSession, failure } = call;
@@ -83,8 +84,8 @@ async function leaveOutThinking(call: FailedCall): Promise<Verdict | undefined> 
 }
 
 /**
- * Stores the replacements of parts, with the effects of the step. Each replacement has the id of the part's record, so
- * that no later load shows the part again. Contract: throws `FencedError`, or what Redis throws.
+ * Stores the replacements of parts, with the effects of the step. Each replacement refers to the part's record or message,
+ * so that no later load shows the part again. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function storeParts(
   { turn, loadedSession, failure }: FailedCall,
@@ -102,7 +103,7 @@ export async function storeParts(
   });
 }
 
-/** Omits all thinking with the change of an earlier part, if the model binds its thinking to that part. */
+/** A record that omits all thinking, for a write that changes earlier text; none if the model does not bind its thinking. */
 export function thinkingTrim({ settings: { MODEL }, boundModels }: Env, records: readonly LogRecord[]): TrimRecord[] {
   return bindsThinking(MODEL) || boundModels.has(MODEL) ? [trimOf('thinking', records)] : [];
 }

@@ -6,7 +6,7 @@ import { type FailedCall, triedBy } from './effects.ts';
 import { limitFrom } from './learnt-limit.ts';
 import type { RecoveryState, Sizes } from './state.ts';
 
-/** Collects the state of a failed call without making another call. Pure, except for the random spread of the waits. */
+/** Collects the state of a failed call without a further call. Pure, except for the clock and a random number. */
 export function observe(settings: TurnSettings, call: FailedCall): RecoveryState {
   const { turn, loadedSession } = call;
   const tried = triedBy(turn);
@@ -52,7 +52,7 @@ export function roomFor(settings: TurnSettings, call: FailedCall): Room {
   return roomOf(limitFromCall(settings, call).limitTokens, settings);
 }
 
-/** The window of the model, as learnt from earlier errors or as stated. */
+/** The smaller of the model's stated window and the window learnt from earlier errors. */
 function knownWindow(settings: TurnSettings, { windowTokens, turn }: FailedCall): number {
   return Math.min(windowTokens, learntWindow(turn.limit, settings) ?? windowTokens);
 }
@@ -63,12 +63,13 @@ export function limitFromCall(settings: TurnSettings, call: FailedCall) {
   return limitFrom({ ...call, limitTokens: call.room.limitTokens }, modelTokens, settings.CONTEXT_WINDOW_TOKENS);
 }
 
-/** The waits before a rate limit below the request's size counts as a size limit, if the endpoint states no wait. */
+/** After this many waits, a rate limit below the request's size counts as a size limit, if the endpoint states no wait. */
 const RATE_TRIES_MIN = 3;
 
 /**
- * The failure to decide on. A request that is larger than the rate limit never passes, however long it waits. So after the
- * stated wait, such a failure becomes a `token` failure with the rate limit as its limit. Pure.
+ * The failure to decide on. A request that is larger than the rate limit never passes, however long it waits. So after one
+ * wait that the endpoint stated, or after `RATE_TRIES_MIN` waits otherwise, the failure of such a request becomes a `token`
+ * failure with the rate limit as its limit. Any other failure stays the same. Pure.
  */
 export function effectiveFailure(call: Pick<FailedCall, 'failure' | 'sentTokens' | 'turn'>): Failure {
   const { failure, sentTokens, turn } = call;

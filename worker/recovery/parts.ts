@@ -17,16 +17,16 @@ export interface Part {
   record: UserRecord | AssistantRecord;
   /** Index of the block in the record's content; absent when the content is plain text. */
   block?: number;
-  /** Its size in a request. */
+  /** The size of the part in a request. */
   bytes: number;
-  /** Its replacement. */
+  /** The text that replaces the part. */
   replacement: string;
-  /** Its name in the user's notice: a text of `leftOut`. The text `named` contains `title`. */
+  /** The name of the part in the user's notice: a text of `leftOut`. The text `named` contains `title`. */
   name: keyof Texts['leftOut'];
   title?: string;
 }
 
-/** A block of a record, and its index there; absent when the content is plain text. */
+/** A block of a record. `index` is its index in the record's content; absent when the content is plain text. */
 export interface Place {
   record: UserRecord | AssistantRecord;
   block: Block;
@@ -34,7 +34,7 @@ export interface Place {
 }
 
 const KEPT_CHARS = 2_000;
-/** Smaller parts are not removed, because that would gain little. */
+/** `largestParts` omits only parts above this size, because smaller parts would gain little. */
 const LARGE_BYTES = 8 * 1024;
 const NAME_CHARS = 80;
 const NAMES: Readonly<Record<string, Part['name']>> = { text: 'text', tool_result: 'result', image: 'picture' };
@@ -42,8 +42,9 @@ const RESULT_REFUSED =
   '[What the tool returned is left out: the request that held it was refused. The call was made; do not make it again.]';
 
 /**
- * The parts to omit to make a request `excessBytes` smaller: the newest turn first, since it caused the failure, and the
- * largest parts of each turn first. The parts may be too few; none if no part is large. Pure.
+ * The parts of messages and tool results to omit so that a request gets `excessBytes` smaller. Begins with the newest turn,
+ * which probably caused the failure, and in each turn with the largest part. The parts may be too few; none if no part is
+ * large. Pure.
  */
 export function largestParts(records: readonly LogRecord[], excessBytes: number): Part[] {
   const chosenParts: Part[] = [];
@@ -64,7 +65,7 @@ export function largestParts(records: readonly LogRecord[], excessBytes: number)
   return chosenParts;
 }
 
-/** The texts of a conversation that exceed `keptChars`, answers and tool results included, each cut to that. Pure. */
+/** The texts that exceed `keptChars`, in messages, answers and tool results without media, each cut to that length. Pure. */
 export function longTexts(records: readonly LogRecord[], keptChars: number): Part[] {
   return records
     .flatMap(placesIn)
@@ -73,7 +74,7 @@ export function longTexts(records: readonly LogRecord[], keptChars: number): Par
     .map((place) => partOf(place, replacementFor(place.block, keptChars)));
 }
 
-/** The tool results of the newest batch. Pure. */
+/** The results of the newest batch of tool calls. Pure. */
 export function newestResults(records: readonly LogRecord[]): Part[] {
   return records
     .slice(records.findLastIndex(({ t }) => t === 'user'))
@@ -82,7 +83,7 @@ export function newestResults(records: readonly LogRecord[]): Part[] {
     .map((place) => partOf(place, RESULT_REFUSED));
 }
 
-/** Every picture and file that people or tools sent. Pure. */
+/** Every block with a picture or file that people or tools sent. Pure. */
 export function mediaParts(records: readonly LogRecord[]): Part[] {
   return records
     .flatMap(placesIn)
@@ -90,7 +91,7 @@ export function mediaParts(records: readonly LogRecord[]): Part[] {
     .map((place) => partOf(place, replacementFor(place.block, KEPT_CHARS)));
 }
 
-/** The size of the records in a request, in bytes. Pure. */
+/** The size of the records' contents in a request, in bytes. Pure. */
 export function bytesOf(records: readonly LogRecord[]): number {
   return records.flatMap(placesIn).reduce((sum, { block }) => sum + weigh(block), 0);
 }
@@ -105,14 +106,14 @@ function turnsFromNewest(records: readonly LogRecord[]): (readonly LogRecord[])[
   return turns;
 }
 
-/** The blocks of a record, with their indexes; none for a record that is no message. Pure. */
+/** The blocks of a message or answer, with their indexes; none for any other record. Pure. */
 export function placesIn(record: LogRecord): Place[] {
   if (record.t !== 'user' && record.t !== 'assistant') return [];
   if (typeof record.content === 'string') return [{ block: textBlock(record.content), record }];
   return record.content.map((block, index) => ({ block, record, index }));
 }
 
-/** A block with its replacement. Pure. */
+/** The part that consists of one block, with this replacement. Pure. */
 export function partOf({ record, block, index }: Place, replacement: string): Part {
   return { record, ...(index !== undefined && { block: index }), bytes: weigh(block), replacement, ...nameOf(block) };
 }
@@ -126,7 +127,7 @@ function weigh(block: Block): number {
   return weight;
 }
 
-/** The size of a block in a request, where a stored file is sent as base64. */
+/** The size of a block in a request, which contains a stored file as base64. */
 function bytesSent(block: Block): number {
   const { bytes } = sourceOf(block);
   if (typeof bytes === 'number') return Math.ceil((bytes * 4) / 3);
@@ -136,7 +137,10 @@ function bytesSent(block: Block): number {
   return Math.max(contentBytes, Buffer.byteLength(JSON.stringify(block)));
 }
 
-/** The replacement of a block: its shortened text, and its pictures and files as references for `recall`. Pure. */
+/**
+ * The replacement of a block: a text or tool result cut to `keptChars`, with a placeholder for each picture and file in it;
+ * for any other block a placeholder. The tool `recall` can show a file by the reference in its placeholder. Pure.
+ */
 export function replacementFor(block: Block, keptChars: number, marker?: string): string {
   if (block.type === 'text') return clipMiddle(textOf([block]), keptChars, marker);
   if (block.type !== 'tool_result') return placeholder(block);
@@ -158,7 +162,7 @@ export function containsMedia(block: Block): boolean {
   return blocksIn(block).some(isMedia);
 }
 
-/** The blocks that a tool returned in one block, or that block itself. Pure. */
+/** The blocks inside a tool result; for any other block, and for a result of plain text, the block itself. Pure. */
 export function blocksIn(block: Block): Block[] {
   return Array.isArray(block.content) ? block.content : [block];
 }

@@ -18,9 +18,9 @@ export const SILENCES_MAX = 2;
 const VAIN_COMPACTIONS_MAX = 3;
 /** Our own count confirms a refusal for size if it is at least this share of the known window. */
 const OWN_COUNT_SHARE = 0.8;
-/** An error's count of the request confirms ours if the difference is at most this share of ours. */
+/** A count in the error confirms a refusal for size if it differs from our own count by at most this share of our count. */
 const STATED_COUNT_SHARE = 0.3;
-/** With less room than this beside the fixed parts, no answer fits. */
+/** If the fixed parts leave less room than this in the window, no answer fits. */
 const ANSWER_TOKENS_MIN = 1_024;
 /** The newest round gets at least this share of the usable window; with less room, the conversation is compacted first. */
 const ROUND_SHARE_MIN = 0.2;
@@ -30,20 +30,20 @@ const TRIMS_MAX = 2;
 const OUTPUT_CHANGES_MAX = 2;
 /** How often a 4xx counts as an outage if only its wording, not its status, says so. */
 const WORDS_TRIES_MAX = 3;
-/** The 4xx that are outages by their status. */
+/** The 4xx statuses that mean an outage, whatever the error's wording. */
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
 
 /**
- * Chooses the next step for a failed call, by the eight rules of `docs/recovery.md` from top to bottom. All decisions of
- * recovery are made here. Pure and total. Every sequence of failures ends: each step adds to the evidence, to `tried`, to
- * the stage or to `failedCalls`, and `OUTAGE_PATIENCE_MS` or `MAX_ATTEMPTS` limit the waits.
+ * Chooses the next step for a failed call. `docs/recovery.md` explains the eight rules; rule 5 comes before rule 2. Pure and
+ * total. Every sequence of failures ends, because each step adds to the evidence, `tried`, the stage or `failedCalls`,
+ * or replaces the model for good, and `OUTAGE_PATIENCE_MS` or `MAX_ATTEMPTS` limits the waits.
  */
 export function decide(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (isOverBudget(failure.reason)) return { do: 'refuse', why: failure };
-  // Rule 1: the endpoint is away.
+  // Rule 1: the endpoint is away, or the failure is transient for another reason.
   if (failure.kind === 'transient') return decideOutage(state, failure, limits);
   if (state.failedCalls >= FAILED_CALLS_MAX) return isOfAccountOrModel(failure) ? FAILS.account : FAILS.message;
-  // Rule 5: the output does not fit. A change costs the chat nothing, so it needs no second observation.
+  // Rule 5: the output does not fit. Another amount of output costs the chat nothing, so no second observation is needed.
   if (isOfOutput(failure) && countOf(state.tried, 'output') < OUTPUT_CHANGES_MAX) return { do: 'change output' };
   // Rule 2: do several observations confirm the failure?
   const observation = nextObservation(state, failure, limits);
@@ -76,7 +76,10 @@ const FAILS = {
   message: { do: 'fail', trouble: 'message' },
 } as const satisfies Record<string, Fail>;
 
-/** Rule 1: waits for the endpoint, then fails the message. An outage never changes the conversation. */
+/**
+ * Rule 1: waits within the limits, then fails the message. If the endpoint answered with an error of its own, the error may be
+ * a refusal, so the second refused message in a row may be replayed in a fresh session instead.
+ */
 function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (state.silences >= SILENCES_MAX) return FAILS.silence;
   const wait = waitFor(state, failure, limits);
@@ -84,7 +87,7 @@ function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): S
   return isAnsweredWithError(failure) && !state.hasWords ? failOrReplay(state, FAILS.endpoint) : FAILS.endpoint;
 }
 
-/** The next wait, limited by time for an outage and by attempts for any other transient failure. */
+/** The next wait; `undefined` if the time for an outage is over or, for any other transient failure, the attempts are. */
 function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait | undefined {
   const { waitedMs, tries } = state.outage;
   const { retryAfterMs: askedMs, status, reason } = failure;
@@ -101,7 +104,10 @@ function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait |
   return { ...wait, delayMs, waitedMs: waitedMs + delayMs, tries: tries + 1, isLong, isUncounted: true };
 }
 
-/** The wait that the endpoint asks for; otherwise a growing one, until the notice is due or the patience ends at most. */
+/**
+ * The length of the next wait: as long as the endpoint asks for, or longer unless `isExact`. If the endpoint states none, a
+ * wait that grows with each try, but ends at the latest when the notice is due or when the patience is over.
+ */
 function outageDelayMs(
   waitedMs: number,
   backoffDelayMs: number,
@@ -113,12 +119,12 @@ function outageDelayMs(
   return Math.min(backoffDelayMs, untilNoticeMs, OUTAGE_PATIENCE_MS - waitedMs);
 }
 
-/** Whether the endpoint caused a failure. Time limits the waits for the endpoint, and they do not count as attempts. */
+/** Whether a failure is an outage of the endpoint. Waits after an outage are limited in time, and count as no attempts. */
 export function isOutage({ kind, reason }: Pick<Failure, 'kind' | 'reason'>): boolean {
   return kind === 'transient' && (reason === 'paused' || isEndpointTrouble(reason));
 }
 
-/** Whether the endpoint answered this request with an error of its own, which its content may have caused. */
+/** Whether the endpoint answered this request with an error of its own, which the request's content may have caused. */
 export function isAnsweredWithError({ reason }: Pick<Failure, 'reason'>): boolean {
   return reason === 'server_error' || reason === 'unknown';
 }
@@ -141,7 +147,7 @@ export function isOwnFinding({ reason }: Pick<Failure, 'reason'>): boolean {
   return reason.startsWith('counted_') || reason === 'invalid_request';
 }
 
-/** Rule 2: the next observation to make before a failure is believed; undefined once enough observations agree. */
+/** Rule 2: the next observation to make before a failure is believed; `undefined` if no further one is needed. */
 function nextObservation(state: RecoveryState, failure: Failure, { DOUBT_WAIT_MS }: Limits): Step | undefined {
   const { evidence, sizes, tried } = state;
   const isRepeated = failure.isSeconded === true || tried.includes(`repeat ${failure.kind}`);
@@ -175,7 +181,10 @@ function isTooMany(tokens: number | 'unknown', windowTokens: number): boolean {
   return tokens !== 'unknown' && tokens >= windowTokens * OWN_COUNT_SHARE;
 }
 
-/** The step after a refusal of the fixed parts alone: the installation, a tool or the chosen model is the cause. */
+/**
+ * The step after the endpoint refused the fixed parts alone, so that the installation, a tool or the chosen model is the
+ * cause; or after an unclear answer. `undefined` if the endpoint accepted the fixed parts, or was not asked.
+ */
 function decideRefusedFixedParts(state: RecoveryState, failure: Failure, limits: Limits): Step | undefined {
   const { fixedParts } = state.evidence;
   if (fixedParts === undefined || fixedParts.kind === 'taken') return undefined;
@@ -192,17 +201,17 @@ function decideRefusedFixedParts(state: RecoveryState, failure: Failure, limits:
 
 const IN_TROUBLE: Failure = { kind: 'transient', reason: 'server_error' };
 
-/** Rules 3 and 4: trim the newest round, compact the conversation, or begin a fresh session. */
+/** Rules 3 and 4: trim the newest round, compact the conversation, begin a fresh session, or send the request as it is. */
 function decideTooLong(state: RecoveryState, failure: Failure, limits: Limits): Step {
   const { sizes, stage, tried, refusedInRow, isOnTrial } = state;
   const { compaction, count } = state.evidence;
   const mayGoAsItIs = isOwnFinding(failure) && !state.isOmitting && !tried.includes('as it is');
   const fitsStated = sizes.request <= sizes.statedUsable;
-  // The request exceeds only the window learnt from an earlier error. The endpoint may accept more by now.
+  // If the request exceeds only the window learnt from an earlier error, the endpoint may accept the request by now.
   const isLearnt = sizes.knownWindow < sizes.statedWindow && sizes.room.limitTokens >= sizes.knownWindow;
   const isOnlyLearnt = isLearnt && fitsStated && state.failedCalls === 1 && stage === 'none';
   if (mayGoAsItIs && isOnlyLearnt) return AS_IT_IS;
-  // Rule 8: the refusal contradicts our count, and the message before was refused as well.
+  // Rule 8: the refusal contradicts our count, and the previous message was refused, too.
   if (isContradicted(state, failure) && refusedInRow > 0 && !isOnTrial) return QUOTELESS;
   const trim = chooseTrim(state);
   const hasNoSummary = compaction !== undefined || tried.includes('summary');
@@ -222,7 +231,7 @@ function decideTooLong(state: RecoveryState, failure: Failure, limits: Limits): 
 const AS_IT_IS: Step = { do: 'send as it is' };
 const QUOTELESS: Step = { do: 'fresh session', quotes: false, isTrial: true };
 
-/** Rule 3: trim the newest round if the rest leaves room for it, or if the round does not even fit alone. */
+/** Rule 3: trim the newest round if the rest of the request leaves room for a part, or if the round does not fit even alone. */
 function chooseTrim({ sizes, tried, stage, isOmitting }: RecoveryState): Step | undefined {
   const { request, fixed, round, room } = sizes;
   if (isOmitting || countOf(tried, 'trim') >= TRIMS_MAX) return undefined;
@@ -234,7 +243,11 @@ function chooseTrim({ sizes, tried, stage, isOmitting }: RecoveryState): Step | 
   return { do: 'trim', tokens };
 }
 
-/** Rule 1 for summaries: waits for the summariser's endpoint in the same way as for the main call's endpoint. */
+/**
+ * The step after a failed summary. If the summariser's endpoint is away, waits while the time for a summary lasts; then asks
+ * whether the endpoint accepts the fixed parts alone, and masks old tool results if it does. `undefined` if the failure
+ * calls for no step of its own.
+ */
 function decideFailedSummary(
   state: RecoveryState,
   { reason, failure, tookMs }: Uncompacted,
@@ -260,7 +273,7 @@ const LEFT_OUT: Readonly<Partial<Record<Failure['kind'], readonly LeftOut[]>>> =
   poison: ['thinking'],
 };
 
-/** Rules 6 and 7: omit the parts that may have caused the refusal, then try the message without its history. */
+/** Rules 6 and 7: omit the parts that may have caused the refusal, then try the message without its history, then fail it. */
 function decideRefusal(state: RecoveryState, { kind, reason }: Failure): Step {
   const { tried, isMidTurn, isOnTrial, hasHistory, refusedInRow, evidence } = state;
   if (reason !== 'invalid_request') {
@@ -275,7 +288,10 @@ function decideRefusal(state: RecoveryState, { kind, reason }: Failure): Step {
   return isOnTrial || !hasHistory ? FAILS.message : { do: 'fresh session', quotes: refusedInRow === 0, isTrial: true };
 }
 
-/** Rule 8: tries the second refused message in a row in a fresh session that quotes nothing. */
+/**
+ * Rule 8: replays the second refused message in a row in a fresh session that quotes no messages, once and only if the
+ * endpoint accepts the fixed parts alone; otherwise fails the message.
+ */
 function failOrReplay(state: RecoveryState, fail: Fail = FAILS.message): Step {
   const { refusedInRow, failedCalls, isOnTrial, tried, evidence } = state;
   if (refusedInRow === 0 || failedCalls >= FAILED_CALLS_MAX) return fail;

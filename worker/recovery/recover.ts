@@ -22,8 +22,8 @@ function needsReport(step: Step): boolean {
 
 /**
  * Recovers from a failed call: observes, lets `decide` choose a step, and carries the step out, until a step ends the
- * attempt. Each step is stored in one fenced write with its effect, so a crash at any point repeats and skips nothing.
- * Recovery has its own time limit; the turn's clock stops meanwhile.
+ * attempt. Each step that changes the request is stored in one fenced write with its effect, so a crash repeats no stored
+ * step and skips none. Recovery has its own time limit; the turn's clock stops meanwhile.
  *
  * Contract: throws `FencedError`, or what Redis and the blob store throw.
  */
@@ -33,15 +33,15 @@ export async function recover(call: FailedCall, time: TurnTime): Promise<Verdict
   const leftMs = Math.max(0, call.turn.env.settings.RECOVERY_TIMEOUT_MS - turn.recoverySpentMs);
   return time.runRecovery(leftMs, async (signal, deadline) => {
     const verdict = await takeSteps(call, { signal, deadline });
-    // If the process stops in order, the next attempt gets the rest of the recovery time. If the process dies, the next
-    // attempt gets the full recovery time, and the dead one counts.
+    // If the attempt is interrupted, the next attempt gets the rest of the recovery time. If the process dies instead, the
+    // next attempt gets the same time as this one, and this one counts as an attempt.
     if (signal.aborted && !deadline.aborted)
       await turn.write('', [turn.spendOnRecovery(turn.recoverySpentMs + turn.elapsedMs() - startedMs)]);
     return verdict;
   });
 }
 
-/** The time of a recovery. `signal` aborts when the recovery must stop, `deadline` when it may only go on without a model. */
+/** The time of a recovery. After `deadline`, no summary is begun. `signal` aborts then, too, or if the attempt must stop. */
 interface RecoveryTime {
   signal: AbortSignal;
   deadline: AbortSignal;
@@ -124,7 +124,10 @@ async function compact(
   return { tried: [...call.tried, 'summary'], evidence: { compaction } };
 }
 
-/** Records a failure in the audit trail, and marks its message as blamed if the message may be the cause. */
+/**
+ * Records a failure in the audit trail, and marks its message as suspect if the message may be the cause. Does nothing for
+ * `transient` and `terminal` failures.
+ */
 async function reportFailure(call: FailedCall): Promise<void> {
   const { env } = call.turn;
   const { settings } = env;

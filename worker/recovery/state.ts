@@ -7,17 +7,20 @@ import type { CompactionFailure } from './window-compaction.ts';
 /** The state of a failed call, its message and its chat: the input of `decide`. Sizes are our own counts, in tokens. */
 export interface RecoveryState {
   stage: RecoveryStage;
-  /** The limited steps that count for this request, and for the message (`summary`, `quoteless`). */
+  /** The limited steps that were tried for this request or, in the case of `summary` and `quoteless`, for the message. */
   tried: readonly Tried[];
-  /** The failed calls of this message since its last round of tools, with this one, without waits for the endpoint. */
+  /**
+   * How many calls of this message have failed since its last round of tools. Counts the present call, but no call after
+   * which the message waits for the endpoint.
+   */
   failedCalls: number;
   /** Whether the message runs in a fresh session to which the chat moves only with the answer. */
   isOnTrial: boolean;
-  /** The number of refused messages of this session in a row before this one. */
+  /** How many messages of this session were refused in a row, immediately before this one. */
   refusedInRow: number;
-  /** The number of compactions of this session in a row that failed, or left the session full. */
+  /** How many compactions in a row failed in this session, or left it full. */
   vainCompactions: number;
-  /** Whether the chat chose this model with a command, and another one is its default. */
+  /** Whether the chat chose the present model with a command, and its default is a different model. */
   isModelChosen: boolean;
   sizes: Sizes;
   /** Whether the load had to omit records of the session. */
@@ -26,13 +29,13 @@ export interface RecoveryState {
   hasHistory: boolean;
   /** Whether the newest round is a batch of tool results. */
   isMidTurn: boolean;
-  /** The waits of the message for the endpoint so far, this attempt included. */
+  /** The message's waits for the endpoint so far: the time, with that of this attempt if there was a wait, and the number. */
   outage: { waitedMs: number; tries: number };
   /** The number of this attempt, from 1, since the request last changed. */
   attempts: number;
-  /** The number of calls that fell silent after their first words. */
+  /** The number of calls that timed out in silence since the last answer or recovery. */
   silences: number;
-  /** Whether the model had begun to answer, which means that it had accepted the request. */
+  /** Whether the model has begun to answer, now or in an earlier attempt. If so, the endpoint had accepted the request. */
   hasWords: boolean;
   /** A random number from 0 to 1 for the jitter of the waits. */
   spread: number;
@@ -46,27 +49,27 @@ export interface Sizes {
   fixed: number;
   /** The newest message with its files, or the newest batch of tool results. */
   round: number;
-  /** The limits that the recovered request has to fit. */
+  /** The limits that the request must fit after this failure. */
   room: Pick<Room, 'limitTokens' | 'usableTokens' | 'fullTokens'>;
-  /** The model's window, as learnt from errors before this failure, or as stated. */
+  /** The smaller of `statedWindow` and the window learnt from errors before this failure. */
   knownWindow: number;
-  /** The model's window as its endpoint or the operator states it. */
+  /** The model's window as the operator, the endpoint or our list of models states it. */
   statedWindow: number;
-  /** The most input that fits the stated window. */
+  /** The maximum input with which the output still fits the stated window. */
   statedUsable: number;
 }
 
 /** The observations that cost a call; absent before they are made. */
 export interface Evidence {
-  /** The endpoint's own count of the request, in tokens; `unknown` where it offers none. */
+  /** The endpoint's own count of the request, in tokens; `unknown` if the endpoint gives none. */
   count?: number | 'unknown';
-  /** Whether the endpoint accepts the fixed parts alone; `unclear` if that call failed for a transient reason. */
+  /** Whether the endpoint accepts the fixed parts alone; `unclear` if the call failed for a transient reason or a budget. */
   fixedParts?: FixedPartsAnswer;
   /** Why the conversation could not be compacted. */
   compaction?: Uncompacted;
 }
 
-/** Why a conversation could not be compacted; `away` stands for a transient failure of the summariser. */
+/** Why a conversation could not be compacted. `away`: a transient failure of the summariser, or no call could be made. */
 export interface Uncompacted {
   reason: CompactionFailure['reason'] | 'recovery_timeout';
   /** How long the attempt at a summary took. */
@@ -77,9 +80,10 @@ export interface Uncompacted {
 export type FixedPartsAnswer = { kind: 'taken' | 'refused' | 'unclear'; failure?: Failure };
 
 /**
- * Asks the endpoint, with one short request, whether it accepts the fixed parts alone. One call serves all chats of the
- * process that fail for the same cause. An acceptance means that the chat is the cause, so it must be newer than the
- * failure: callers share only a call that begins after they asked. A refusal is the same for all chats, and is cached.
+ * Asks the endpoint, with one short request, whether it accepts the fixed parts alone. One call may serve all chats of the
+ * process that fail for the same cause. If the endpoint accepts the parts, the chat is the cause. An acceptance must be newer
+ * than the failure, so callers share only a call that begins after they asked. A refusal concerns all chats alike, so it is
+ * cached for some seconds.
  *
  * Contract: never throws. Not idempotent: a call is billed. On abort the answer is `unclear`.
  */
@@ -129,7 +133,7 @@ export type Step =
   /** Refuses the message because a budget is used up. */
   | { do: 'refuse'; why: Failure };
 
-/** A wait after a transient failure; `waitedMs` and `tries` include this wait. */
+/** A wait after a transient failure. `waitedMs` and `tries` include this wait if it is a wait for the endpoint. */
 export interface Wait {
   do: 'wait';
   why: Failure;
@@ -146,6 +150,6 @@ export interface Wait {
 export interface Fail {
   do: 'fail';
   trouble: 'endpoint' | 'silence' | 'account' | 'fixed parts' | 'message';
-  /** The failure that ends the message, if another call than the message's own failed. */
+  /** The failure to report for the message, if the call that failed was not the message's own, e.g. that for a summary. */
   why?: Failure;
 }

@@ -11,21 +11,21 @@ import { neutralise } from './transcript.ts';
 /** The models that write summaries, with their limits. */
 export interface Summariser {
   name: string;
-  /** The second model, for calls that the first one does not answer. */
+  /** The second model, for calls that the first model does not answer. */
   otherName: string | undefined;
-  /** The smaller of its own window and the chat's, in tokens. */
+  /** The smaller of the first model's window and the chat's window, in tokens. */
   limitTokens: number;
-  /** The most output that the model gives, in tokens. */
+  /** The maximum output of the first model, in tokens; infinite if unknown. */
   outputTokens: number;
   /** The operator's request about the contents of a summary, and the waits after a failure. */
   settings: Pick<TurnSettings, 'preserve' | 'DOUBT_WAIT_MS' | 'RETRY_MS'>;
   /** The part of the same summary that an earlier attempt stored, if any. */
   storedPart: SummaryPart | undefined;
-  /** The end of the time for the whole summary, by the monotonic clock. */
+  /** The end of the time for the whole summary, according to `performance.now()`. */
   untilMs: number;
   /** Whether calls are repeated after transient failures until `untilMs`. */
   retriesTransient: boolean;
-  /** Makes a call. Contract: as `Model.send`; throws when another process owns the turn. */
+  /** Makes a call. Contract: as `Model.send`; throws `FencedError` if another attempt owns the turn, or what Redis throws. */
   send: Model['send'];
   /** Stores a finished part, so that no later attempt pays for it again. Contract: as `send`. */
   storePart(part: SummaryPart): Promise<void>;
@@ -33,7 +33,7 @@ export interface Summariser {
 
 /** The text to summarise. */
 export interface SummaryTask {
-  /** The transcript in pieces that fit the summariser, oldest first. One call is made for each. */
+  /** The transcript in chunks that fit the summariser, oldest first. Each chunk needs a call of its own. */
   chunks: readonly string[];
   /** The earlier summary to update; may be empty. */
   previous: string;
@@ -41,23 +41,24 @@ export interface SummaryTask {
   unseen: number;
   /** The number of user turns in the transcript. */
   exchanges: number;
-  /** The most tokens of the next request that the summary may take. */
+  /** The maximum size of the summary, in tokens of the next request. */
   tokensMax: number;
 }
 
 /** The progress of a summary that takes several calls. */
 export interface SummaryPart {
-  /** The number of chunks of the transcript that it covers. */
+  /** The number of chunks of the transcript that the summary covers. */
   chunks: number;
-  /** A digest of those chunks and of the summary before them. */
+  /** A digest of those chunks and of the earlier summary that they update. */
   of: string;
   summary: string;
   calls: number;
 }
 
 /**
- * Why there is no summary. `away`: a transient failure of the summariser, or no call could be made. `refused`: the
- * summariser refused twice. `useless`: its answer is no summary. `too_slow`: the time ended before enough text had come.
+ * Why there is no summary. `away`: a transient failure of the summariser, or no call could be made. `refused`: any other
+ * failure. `useless`: the answer is no summary. `too_slow`: the time ended before enough text had come. `aborted`: the caller
+ * stopped the summary.
  */
 export type SummaryFailure =
   | { reason: 'away' | 'refused'; failure: Failure }
@@ -65,12 +66,12 @@ export type SummaryFailure =
 
 type SummaryResult = { calls: number } & ({ ok: true; summary: string } | ({ ok: false } & SummaryFailure));
 
-/** The most output of a call, thinking included. */
+/** The maximum output of a call in tokens, thinking included. */
 const OUTPUT_TOKENS_MAX = 16_000;
 const OUTPUT_SHARE = 0.25;
 /** The share of the output that is for the text; the rest is for thinking. */
 const TEXT_SHARE = 0.5;
-/** Russian, German and Thai take three to four tokens for a word, English one and a half. Models write more than asked. */
+/** Russian, German and Thai take three to four tokens a word, English one and a half; and models write more than asked. */
 const TOKENS_PER_WORD = 5;
 const WORDS_MIN = 50;
 
@@ -82,8 +83,8 @@ const SYSTEM = [
 ].join('\n');
 
 /**
- * Lets the model update a summary chunk by chunk, each in its share of the time. Resumes from `storedPart` if that covers
- * the same chunks. Contract: throws only what `send` and `storePart` throw.
+ * Lets the model update a summary chunk by chunk, each in its share of the time. Resumes from `storedPart` if that covers the
+ * first of these chunks. Contract: throws only what `send` and `storePart` throw.
  */
 export async function summarise(
   summariser: Summariser,
@@ -135,7 +136,10 @@ const CUT: ReadonlySet<unknown> = new Set(['max_tokens', 'model_context_window_e
 const CUT_TOKENS_MIN = 200;
 const CUT_MARK = '[The summary was cut here.]';
 const CUT_MARK_TOKENS = estimateText(`\n${CUT_MARK}`);
-/** The minimum size of a summary: tokens for each exchange, or a share of the input, up to a bound. "OK" is shorter. */
+/**
+ * The minimum size of a summary, which an answer such as "OK" does not reach: the tokens per exchange or the share of the
+ * input, whichever is more, but at most `LEAST_TOKENS_MAX`.
+ */
 const LEAST_TOKENS_PER_EXCHANGE = 6;
 const LEAST_SHARE = 0.05;
 export const LEAST_TOKENS_MAX = 48;
@@ -146,7 +150,7 @@ const ERROR_START =
 /**
  * Returns the summary in an answer. Undefined for an answer that neither ended normally nor was cut, for the error text of
  * a proxy, and for a text that is as long as its input or too short. Cuts a summary to `tokensMax`, after a paragraph if
- * possible. A cut summary ends with a mark. Pure.
+ * possible. If the summary was cut, here or in the answer, it ends with the line `CUT_MARK`. Pure.
  */
 export function acceptedSummary(
   { text, stopReason }: SummaryAnswer,
@@ -164,7 +168,7 @@ export function acceptedSummary(
   return `${firstParagraphs(summary, tokensMax - CUT_MARK_TOKENS)}\n${CUT_MARK}`;
 }
 
-/** The beginning of a text, up to the end of a paragraph if one ends in the second half. */
+/** The beginning of a text. If the text must be cut, the cut is at a line break, provided the second half has one. */
 function firstParagraphs(text: string, tokensMax: number): string {
   let cut = text;
   while (cut !== '' && estimateText(cut) > tokensMax) cut = graphemePrefix(cut, Math.floor(cut.length * 0.95));
@@ -173,9 +177,10 @@ function firstParagraphs(text: string, tokensMax: number): string {
 }
 
 /**
- * Asks for one part of a summary until a model answers, two calls are refused, or the time is over. After a failure of
- * the first model, asks the other one at once, if there is one; then pauses. Without an answer, returns the longest text
- * that arrived and the last failure. A call that the end of the time aborted counts only if there was no other failure.
+ * Asks for one part of a summary until a model answers. After a failure of the first model, asks the other model at once, if
+ * there is one; then pauses and begins with the first again, but only if `retriesTransient`. Gives up after two refusals, if
+ * no call can be made, or when the time is over; then returns the longest text that arrived and the last failure. A call that
+ * the end of the time aborted counts as a failure only if there was no earlier one.
  */
 async function ask(
   { name, otherName, settings, retriesTransient, send }: Summariser,

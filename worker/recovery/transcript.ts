@@ -12,16 +12,16 @@ const SHORTENED_CHARS = 1_500;
 /** The estimate of a character is at most 1.1 tokens, so this many characters per token always fit. */
 const CHARS_PER_TOKEN_MIN = 0.9;
 
-/** A transcript in pieces that fit a summariser, oldest first. */
+/** A transcript in chunks that fit a summariser, oldest first. */
 export interface Transcript {
   chunks: string[];
-  /** The number of records that fit into no chunk. */
+  /** The number of records for which the chunks had no room. */
   omitted: number;
 }
 
 /**
- * Writes records as text for a summariser: tool results shortened to head and tail, media as placeholders, thinking
- * omitted, credentials removed. If that exceeds `chunksMax` chunks, shortens long records and omits the oldest. Pure.
+ * Writes records as text for a summariser: long tool results without their middle, media as placeholders, no thinking and no
+ * credentials. If the text exceeds `chunksMax` chunks, shortens long records, and omits the oldest that still do not fit. Pure.
  */
 export function transcribe(records: readonly LogRecord[], chunkTokens: number, chunksMax: number): Transcript {
   const lines = withScrubs(records).flatMap((record) => lineOf(record) ?? []);
@@ -35,7 +35,7 @@ export function transcribe(records: readonly LogRecord[], chunkTokens: number, c
   return { chunks: chunks.map((chunk) => chunk.join('\n')), omitted };
 }
 
-/** Packs lines into chunks in their order. Adding lines at the end does not change the earlier chunks. */
+/** Packs lines into chunks, in order. Cuts the middle of a line that exceeds a chunk. Lines at the end change no full chunk. */
 function packLines(lines: readonly string[], chunkTokens: number): string[][] {
   const chunks: string[][] = [];
   let restTokens = 0;
@@ -53,7 +53,7 @@ function packLines(lines: readonly string[], chunkTokens: number): string[][] {
   return chunks;
 }
 
-/** Includes the line break, because a transcript can be a thousand short lines. */
+/** The estimated tokens of a line with its line break, which counts because a transcript can have a thousand short lines. */
 function lineTokens(line: string): number {
   return estimateText(`${line}\n`);
 }
@@ -90,8 +90,8 @@ function clean(text: string): string {
 }
 
 /**
- * Changes a text inside the transcript tag so that it can neither open or close such a tag, nor look like the beginning of
- * somebody else's message.
+ * Changes a text inside the transcript tag so that the text can neither open or close such a tag, nor look like the beginning
+ * of somebody else's message.
  */
 export function neutralise(text: string): string {
   return text
@@ -100,8 +100,8 @@ export function neutralise(text: string): string {
 }
 
 /**
- * Quotes a text for a seed: on one line, without credentials, and without anything that could pass for a line of the
- * frame.
+ * Quotes a text for a seed: on one line, cut to `maxChars`, without credentials, and without anything that could pass for a
+ * line of the seed's frame.
  */
 export function quote(text: string, maxChars: number): string {
   const plain = redact(text.toWellFormed()).replace(/\s+/g, ' ').trim();

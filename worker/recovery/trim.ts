@@ -13,7 +13,7 @@ import { storeParts } from './leave-out.ts';
 import { limitFromCall } from './observe.ts';
 import { containsMedia, type Part, type Place, partOf, placesIn, replacementFor } from './parts.ts';
 
-/** A trimmed part, with a notice for the person; without a notice for the result of a tool. */
+/** A trimmed part. `notice` tells the person about a trimmed text or document; absent for a tool result and a picture. */
 interface TrimResult {
   part: Part;
   notice?: string;
@@ -25,10 +25,10 @@ const COUNT_FACTOR_MAX = 2;
 const CHARS_PER_TOKEN = 4;
 
 /**
- * Trims the newest round to so many tokens, by our count, and asks again. Cuts the middle of long texts and tool results,
- * and replaces the pictures of a document's pages by the text of its leading pages. A marker states the original size and
- * how `recall` shows the rest. The session stores the cuts, so that later requests begin with the same bytes. Returns
- * `undefined` if there is nothing to cut.
+ * Trims the newest round to about `tokens`, and lets the message run again. Cuts the middle of long texts and tool results,
+ * replaces a document with the text of its leading pages, and omits pictures. A note in each place says how `recall` shows the
+ * original. The session stores the cuts, so that later requests begin with the same bytes. Returns `undefined` if there is
+ * nothing to cut.
  */
 export async function trimRound(call: FailedCall, tokens: number): Promise<Verdict | undefined> {
   const { turn, loadedSession, roundTokens } = call;
@@ -51,7 +51,7 @@ export async function trimRound(call: FailedCall, tokens: number): Promise<Verdi
   return { kind: 'again' };
 }
 
-/** The factor between the endpoint's count of the request and ours; 1 if the endpoint states none. */
+/** The factor by which the endpoint's count of the request exceeds ours, within bounds; 1 if the endpoint states no count. */
 function countFactor({ failure: { observedTokens, reason }, sentTokens }: FailedCall): number {
   if (observedTokens === undefined || reason.startsWith('counted_')) return 1;
   return Math.min(COUNT_FACTOR_MAX, Math.max(1, observedTokens / Math.max(1, sentTokens)));
@@ -75,7 +75,7 @@ async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Pro
   return { part, notice: texts.shortenedText(documentNameIn(text), percent) };
 }
 
-/** Replaces a document by the text of its leading pages, which is smaller than the pictures of the pages. */
+/** Replaces a document with the text of its leading pages, which costs less than the pages, or with a note if there is none. */
 async function trimDocument(
   {
     turn: {
@@ -117,8 +117,8 @@ interface Excess {
 
 /**
  * Shares room among the parts of a round (a message with its files, or a batch of tool results), and returns the parts that
- * exceed their share. Small parts stay whole; the large ones get equal shares of the rest. `tokens` is the room in
- * estimated tokens. Pure.
+ * exceed their share. Small parts stay whole, and the large parts get equal shares of the remaining room. `tokens` is the
+ * room in estimated tokens. Pure.
  */
 export function trim(round: UserRecord, tokens: number): Excess[] {
   const parts = placesIn(round)

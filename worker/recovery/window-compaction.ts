@@ -11,7 +11,7 @@ import { transcribe } from './transcript.ts';
 export interface CompactionOptions {
   room: Room;
   summariser: Summariser;
-  /** Records that omit thinking which is bound to an earlier part; stored with each change of that part. */
+  /** Records that omit all thinking, stored with the compaction; none if the model does not bind its thinking to other text. */
   thinking: readonly TrimRecord[];
   /** An unguessable word that frames the summary. */
   boundary: string;
@@ -21,15 +21,15 @@ export interface CompactionOptions {
 export interface Progress {
   tokensBefore: number;
   tokensAfter: number;
-  /** The size without the newest question, its answer and the newest round of tools. */
+  /** The size after the change, without the newest question, its answer and the newest round of tools. */
   olderTokens: number;
-  /** The tokens that a summary may add while the change is still worth a new attempt. Negative if the change is not. */
+  /** How many tokens a summary may add so that the change still frees enough room. Negative if it frees too little as it is. */
   spareTokens: number;
 }
 
 /** A summary, with the other records that the same step stores. */
 export interface Compaction extends Progress {
-  /** The summary, without a stamp. It replaces the first `records` records of the window; the rest stays verbatim. */
+  /** The summary's record, without a stamp. The summary replaces the first `records` records; the rest stays verbatim. */
   head: CompactionRecord;
   /** The records that make the verbatim part small enough and valid for the API. */
   changes: readonly LogRecord[];
@@ -40,18 +40,18 @@ type NoPlan = 'nothing_to_compact' | 'did_not_shrink';
 export type CompactionFailure = SummaryFailure | { reason: NoPlan };
 export type CompactionResult = ({ ok: true } & Compaction) | ({ ok: false; calls: number } & CompactionFailure);
 
-/** The most summary calls that a user waits for. */
+/** The maximum number of summary calls in a compaction, without repetitions after failures. A user may wait for them. */
 const COMPACTION_CALLS_MAX = 2;
-/** A compaction must shrink the conversation to this share at least. */
+/** A compaction must shrink the conversation to at most this share of its size. */
 const SHRINK_MAX = 0.8;
-/** Share of the summariser's window that a transcript may fill; estimates undercount, at worst by a factor of 1.55. */
+/** The share of the summariser's window that a chunk may fill. Estimates may be too low, at worst by a factor of 1.55. */
 const CHUNK_SHARE = 0.45;
-/** If a summary gets less than this share of its planned room, tool results are masked as well. */
+/** If a summary would get less than this share of its planned room, old tool results are masked, too. */
 const SUMMARY_SHARE_MIN = 0.5;
 
 /**
- * Lets a model summarise all but the newest turns, in at most two parts. If an answer is no summary, asks the other model,
- * or the same one again. Stores no records. Contract: throws only as `send` and `storePart` do.
+ * Lets a model summarise all but the newest turns, in at most two calls. If an answer is no summary, asks the other model,
+ * or the same model again. Appends no records to the log. Contract: throws only what `send` and `storePart` throw.
  */
 export async function compact(
   window: Window,
@@ -74,7 +74,10 @@ export async function compact(
   }
 }
 
-/** Plans a compaction whose result is small enough, whatever the summary says. Pure except for the changes' stamps. */
+/**
+ * Plans a compaction that frees enough room with any summary of up to `task.tokensMax`, or returns the reason why that is
+ * impossible. Pure except for the changes' stamps.
+ */
 function planOf(
   window: Window,
   { room, summariser, thinking, boundary }: CompactionOptions,
@@ -82,7 +85,7 @@ function planOf(
 ): (Pick<Compaction, 'head' | 'changes'> & { task: SummaryTask }) | NoPlan {
   const { records, head: previousHead } = window;
   const verbatim = chooseVerbatimPart(records, room.verbatimTokens);
-  // If nothing is older than the newest exchange, that exchange is summarised.
+  // If the verbatim part would be the whole window, keep only the newest turn, and summarise everything before it.
   const { from, shortenings } = verbatim.from > 0 ? verbatim : { from: newestTurn(records), shortenings: [] };
   const older = withScrubs(records).slice(0, from);
   const { chunks, omitted } = transcribe(older, Math.floor(summariser.limitTokens * CHUNK_SHARE), callsMax);
@@ -120,8 +123,8 @@ function progressOf(oldWindow: Window, newWindow: Window, { retainedTokens, full
 }
 
 /**
- * The tokens of a window. `tokens`: all. `rest`: without the newest question and its answer. `older`: `rest` without the
- * newest round of tools.
+ * The size of a window in tokens. `tokens`: of all messages. `rest`: without the newest question and its answer. `older`:
+ * also without the newest round of tools.
  */
 function sizeOf(window: Window): { tokens: number; rest: number; older: number } {
   const turn = asShown(window.records).slice(newestTurn(window.records));
@@ -136,14 +139,14 @@ function sizeOf(window: Window): { tokens: number; rest: number; older: number }
 /** The number of newest turns, with the pending one, whose tool results are masked only as a second step. */
 const TURNS_WHOLE = 2;
 
-/** The masks of old tool results, the weakest first: all turns but the newest; everything but the newest round of tools. */
+/** The masks of tool results, the weakest first: of results before the newest turns, then before the newest round of tools. */
 function masksOf(records: readonly LogRecord[]): TrimRecord[] {
   const turns = records.flatMap((record, index) => (startsTurn(record) ? [index] : []));
   const ends = [turns.at(-TURNS_WHOLE) ?? 0, records.findLastIndex(({ t }) => t === 'user')];
   return ends.filter((end) => end > 0).map((end) => trimOf('results', records.slice(0, end)));
 }
 
-/** The weakest mask that frees enough room by itself, with its omissions of thinking. Pure except for stamps. */
+/** The weakest mask that frees enough room, with `thinking`; `undefined` if none does. Pure except for stamps. */
 export function maskResults(
   window: Window,
   room: Room,

@@ -19,9 +19,9 @@ import { wireRequest } from './wire-request.ts';
 export interface ClaudeOptions extends ClientOptions {
   /** A window that replaces the endpoint's statement for one model. */
   statedWindow?: StatedWindow | undefined;
-  /** The longest time without a byte from the endpoint, with the wait for the headers. */
+  /** The longest time without a byte from the endpoint, including the wait for the headers. */
   idleMs: number;
-  /** The same for a summary, if shorter. Default 30 seconds. */
+  /** The longest time without a byte for a summary, unless `idleMs` is shorter. Default: 30 seconds. */
   summaryIdleMs?: number;
   reach: ReachFailpoint;
   /** Called for each request that is not sent because it breaks a rule of the API. */
@@ -38,7 +38,8 @@ export interface Claude extends Model {
 /**
  * Calls the Messages API over the official SDK: streamed, without the SDK's retries, which would sleep for minutes inside
  * a job, and with a limit on silence, since the SDK waits for ever on a silent stream. Undici ends a silence of five
- * minutes, so a longer `idleMs` has no effect.
+ * minutes, so a longer `idleMs` has no effect. If the endpoint refuses an optional feature or the output limit, `send` makes
+ * a second call without the feature, or with the limit that the endpoint states.
  */
 export function createClaude(options: ClaudeOptions): Claude {
   let clientPromise: Promise<Anthropic> | undefined;
@@ -82,7 +83,7 @@ export function createClaude(options: ClaudeOptions): Claude {
       const features = refusedFeatures(acceptable, first.error);
       if (features.length === 0) return first.result;
       const second = await sendOnce(withoutFeatures(acceptable, features), signal, onText);
-      // If the second call fails as well, the features were not the cause.
+      // If the second call fails, too, the features may not have been the cause.
       if (second.result.ok && isSecondRefusal(`${request.model} ${features}`))
         rejectedFeatures.set(request.model, [...(rejectedFeatures.get(request.model) ?? []), ...features]);
       return second.result;
@@ -90,7 +91,7 @@ export function createClaude(options: ClaudeOptions): Claude {
   };
 }
 
-/** Remembers refusals, and returns whether this one is a repetition. A single refusal may be a mistake. */
+/** Creates a function that returns whether a refusal has occurred before. A single refusal may be a mistake. */
 function createRefusalMemory(): (refusal: string) => boolean {
   const refusals = new Set<string>();
   return (refusal) => {

@@ -17,13 +17,13 @@ import type { ClaudeOptions } from './adapter.ts';
 import { namedTool } from './refusal.ts';
 import { Wire } from './wire.ts';
 
-/** The result of one call, with the SDK's error if there is no answer. */
+/** The result of one call, with the SDK's error if an error is the reason why there is no answer. */
 export interface SendResult {
   result: ModelResult;
   error?: unknown;
 }
 
-/** The longest silence within a summary. Short, since a user waits, and recovery can go on without the summary. */
+/** The longest silence in a call for a summary. Short, since a user waits, and recovery can go on without the summary. */
 const SUMMARY_IDLE_MS = 30_000;
 
 /** One request, with the options and callbacks of its call. */
@@ -49,7 +49,7 @@ export async function sendCall(client: Anthropic, body: WireRequest, call: Call)
   };
   const { idleMs, summaryIdleMs = SUMMARY_IDLE_MS } = options;
   const longestMs = request.purpose === 'summary' ? Math.min(idleMs, summaryIdleMs) : idleMs;
-  // During hidden thinking, only pings arrive.
+  // During hidden thinking only pings arrive, so let them count as progress.
   const wire = new Wire(longestMs, signal, () => draft.isThinking && showText());
   const callOptions = {
     openTelemetry: { conversationId: request.session },
@@ -87,7 +87,7 @@ function failureOf({ request, signal }: Call, { hasBegun }: Draft, wire: Wire, e
   if (signal.aborted) return { kind: 'transient', reason: 'aborted' };
   if (wire.isSilent) return { kind: 'transient', reason: 'timeout' };
   if (wire.foreign !== undefined && !hasBegun) return classifyForeign(wire.foreign);
-  // The SDK ends an aborted stream without an error.
+  // A stream that was cut or aborted ends without an error.
   if (error === undefined) return { kind: 'transient', reason: 'cut_stream' };
   const failure = classify(error, { requestBytes: Buffer.byteLength(JSON.stringify(request)) });
   const names = request.tools?.map(({ name }) => name) ?? [];
@@ -96,10 +96,10 @@ function failureOf({ request, signal }: Call, { hasBegun }: Draft, wire: Wire, e
 }
 
 /**
- * The billed usage of a call: the endpoint's figures, and our own estimates of missing ones. A server bills nothing if it
+ * The billed usage of a call: the endpoint's figures, and our own estimates of missing figures. `undefined` if the server
  * refused the call, in a status or in its first event, or if the connection broke before the stream began. A server that
- * began a stream bills the input and the output so far. A silent server may have accepted a call that we aborted, so the
- * input counts.
+ * began a stream bills the input and the output so far. A server that sent nothing before we aborted the call may have
+ * accepted the call, so the input counts.
  */
 function usageOf({ request, signal }: Call, draft: Draft, wire: Wire, error: unknown): Usage | undefined {
   if (!draft.hasBegun) {
@@ -119,7 +119,7 @@ function callIdsIn(messages: ModelRequest['messages']): ReadonlySet<string> {
   return new Set(blocks.flatMap((block) => (block.type === 'tool_use' ? [block.id] : [])));
 }
 
-/** The most characters of an unreadable input that are stored. */
+/** The maximum length of the stored text of an input that is no JSON object. */
 const UNREADABLE_CHARS_MAX = 2_000;
 
 /** The part of an answer that has arrived so far. */
@@ -167,7 +167,7 @@ class Draft {
     } else if (event.type === 'message_stop') this.isWhole = true;
   }
 
-  /** Updates the usage. The counters of a later event are totals; it omits the ones that do not apply. */
+  /** Updates the usage. The counters of a later event are totals, so they replace the earlier ones. Others stay. */
   #state(usage: StatedUsage | null | undefined): void {
     const counters = Object.entries(usage ?? {}).filter(([, count]) => count !== null);
     this.usage = { ...this.usage, ...Object.fromEntries(counters) };
@@ -201,7 +201,7 @@ class Draft {
     else if (delta.type === 'citations_delta') block.citations = [...((block.citations ?? []) as []), delta.citation];
   }
 
-  /** The blocks with their inputs. An input that is no JSON object becomes a text, and `unreadable` lists its call. */
+  /** The blocks with their inputs. Wraps an input that is no JSON object; `unreadable` lists such calls of our own tools. */
   read(): Pick<ModelAnswer, 'content' | 'unreadable'> {
     const unreadable: string[] = [];
     const content = [...this.#blocks.values()].map(({ block, json }) => {
@@ -221,8 +221,8 @@ class Draft {
 }
 
 /**
- * Classifies a page or plain JSON instead of a stream: an error with status 200, or the wrong server. Reads the text only
- * if it has the shape of an error, since any other JSON may contain words of people and models.
+ * Classifies a body that is a page or plain JSON instead of a stream: an error with status 200, or the wrong server. Reads
+ * the text only if the body has the shape of an error, since any other JSON may contain words of people and models.
  */
 function classifyForeign(body: string): Failure {
   const fields = jsonFields(body) ?? {};

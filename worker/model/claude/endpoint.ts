@@ -25,8 +25,8 @@ export async function openClient({ apiKey, baseURL, isTraced = false }: ClientOp
 }
 
 /**
- * Filters the SDK's own spans. The SDK sets gen_ai attributes on all of them, but viewers show every such span as a part of
- * a conversation. So only spans with an operation keep these attributes, not the calls for a window or a count.
+ * Filters the SDK's own spans. The SDK sets gen_ai attributes on all its spans, but viewers show every span with them as a
+ * part of a conversation. So only spans with an operation keep these attributes, not the calls for a window or a count.
  */
 const SDK_SPANS: TracerProvider = {
   getTracer(...about) {
@@ -39,7 +39,7 @@ const SDK_SPANS: TracerProvider = {
 
 const FINISH_REASONS = 'gen_ai.response.finish_reasons';
 
-/** Sets the finish reason of the conventions from the SDK's own attribute. Its value is `error` until then. */
+/** Makes a span set the conventional finish reason, which is `error` at first, together with the SDK's own attribute. */
 function withFinishReason(span: Span): Span {
   const set = span.setAttribute.bind(span);
   span.setAttribute = (name, value) => {
@@ -55,10 +55,10 @@ function filterAttributes(attributes: Attributes = {}): Attributes {
 }
 
 const ASK_TIMEOUT_MS = 10_000;
-/** A smaller window is a mistake of the endpoint, and would make every message too long. */
+/** A stated window smaller than this is ignored as a mistake, since it would make every message too long. */
 const WINDOW_TOKENS_MIN = 1_000;
 
-/** Asks the endpoint for the limits of a model. Rejects if the endpoint is unavailable. */
+/** Asks the endpoint for the limits of a model. Implausible and unstated limits are absent. Contract: as `askCard`. */
 export async function askLimits(client: Anthropic, model: string): Promise<Partial<ModelLimits>> {
   const card = await askCard(client, model);
   const windowTokens = atLeast(WINDOW_TOKENS_MIN, card?.max_input_tokens);
@@ -72,7 +72,7 @@ function atLeast(min: number, value: number | null | undefined): number | undefi
 
 /**
  * Asks the endpoint for its description of a model. Returns `undefined` for a 404, since many endpoints lack this call.
- * Rejects if the endpoint is unavailable.
+ * Contract: rejects on any other error, e.g. if the endpoint is unavailable.
  */
 async function askCard(client: Anthropic, model: string, signal?: AbortSignal) {
   try {
@@ -89,10 +89,10 @@ export async function askLifecycle(client: Anthropic, model: string, signal?: Ab
 }
 
 const NOT_OFFERED: ReadonlySet<unknown> = new Set([404, 405, 501]);
-/** Short enough to notice an endpoint that adds the call. */
+/** How long an endpoint without the call is not asked again. Short enough to notice that the endpoint adds the call. */
 const NOT_OFFERED_MS = 3600_000;
 
-/** Creates a function that asks the endpoint for the tokens of a request, if the endpoint offers that. Never rejects. */
+/** Creates a function that asks the endpoint for the number of a request's input tokens; see `Model.countTokens`. */
 export function createTokenCount(client: () => Promise<Anthropic>, now: () => number = Date.now) {
   let notOfferedUntilMs = 0;
   return async (request: ModelRequest, signal: AbortSignal): Promise<number | undefined> => {
@@ -124,9 +124,9 @@ const ANSWER_CACHE_MS = 24 * 3600_000;
 const FAILURE_CACHE_MS = 60_000;
 
 /**
- * Caches the limits of models. If `ask` rejects, the last known limits, or the table's, hold for another minute. The table
- * also provides limits that the endpoint does not state. A smaller window than before would force compactions, so the
- * endpoint is asked twice, and the larger window counts.
+ * Caches the limits of models. If `ask` rejects, the last known limits hold for another minute. Our list of models provides a
+ * window that is neither known nor stated, and `statedWindow` replaces the window of one model. A smaller window than before
+ * would force compactions, so the endpoint is then asked twice, and the larger window counts.
  */
 export function rememberLimits(ask: AskLimits, statedWindow: StatedWindow | undefined, now: () => number = Date.now) {
   const cache = new Map<string, { limits: ModelLimits; untilMs: number }>();
@@ -143,7 +143,7 @@ export function rememberLimits(ask: AskLimits, statedWindow: StatedWindow | unde
   return {
     /** The cached limits, even if stale. */
     cached: (model: string): ModelLimits | undefined => cache.get(model)?.limits,
-    /** The limits; asks again once the cached ones are stale. Concurrent callers share the answer. Never rejects. */
+    /** The limits; asks again once the cached limits are stale. Concurrent callers share the answer. Never rejects. */
     async of(model: string): Promise<ModelLimits> {
       const entry = cache.get(model);
       if (entry && now() < entry.untilMs) return entry.limits;

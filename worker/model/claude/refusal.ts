@@ -28,16 +28,16 @@ export function withoutFeatures(request: ModelRequest, keys: readonly OptionalFe
 
 /** The names that errors give the requested output. */
 const ABOUT_OUTPUT = /max (?:new |completion |output )?tokens|(?:output|completion) tokens/;
-/** "16000 > 8192, which is the maximum allowed number of output tokens", "supports at most 16384 completion tokens". */
+/** The limit in "16000 > 8192, which is the maximum allowed number of output tokens" or "at most 16384 completion tokens". */
 const LIMIT =
   /(?:> ?|<= ?|at most |up to |(?:limit|maximum|max|lower) (?:value )?(?:of|is|than)(?: the)? |(?:less|lower) than or equal to |limit )(\d{3,7})(?![\d.]| ?>)/;
-/** Words about the limits of a window, a rate or an account. */
+/** Words about the limits of a window, a rate or an account. An error with such words states no output limit. */
 const NOT_A_LIMIT = /context|input|prompt|per (?:second|minute|hour|day|week|month)|rate|quota|credit|plan\b|afford/;
 const OUTPUT_TOKENS_MIN = 256;
 
 /**
- * The output limit of a model, from an error that says that more was requested. Ignores other than client errors, and
- * errors about the window. Pure; never throws, whatever the error is.
+ * The output limit of a model, from an error with status 400 or 422 that says that more output was requested; `undefined` for
+ * any other error. Pure; never throws, whatever the error is.
  */
 export function statedOutputLimit(error: unknown): number | undefined {
   const { status, plain } = readEvidence(error);
@@ -47,21 +47,21 @@ export function statedOutputLimit(error: unknown): number | undefined {
 }
 
 const LINK = /https?:\/\/[^\s"'<>)]{1,300}/gi;
-/** A path into the messages: the error is about the conversation. */
+/** A path into the messages. An error with such a path is about the conversation, not about a tool's definition. */
 const MESSAGE_PATH = /\bmessages?(?:\.|\[|\/)\d/i;
-/** `tools.3.custom.input_schema`, `tools[3]`, `#/tools/3/input_schema`, `toolConfig.tools.3.toolSpec`. */
+/** A tool's index: `tools.3.custom.input_schema`, `tools[3]`, `#/tools/3/input_schema`, `toolConfig.tools.3.toolSpec`. */
 const TOOL_PATH = /(?<![\w-])tools(?:\.|\[|\/)(\d{1,5})(?!\d)/i;
-/** Words about calls and results, which may have the name of a tool: the error is not about a tool's definition. */
+/** Words about tool calls and results. An error with such words may name a tool, but is not about the tool's definition. */
 const CALLS = /tool[_ ]?(?:use|result|call)/i;
-/** The quoted words of any JSON error. */
+/** Words that stand in quotes in any JSON error, and so never count as the name of a tool. */
 const FRAME = new Set('type error message code param status details request_id invalid_request_error'.split(' '));
 const NAME_CHARACTER = /[\w-]/;
 const QUOTES = ['"', "'", '`', '‘', '’', '“', '”', '\\'];
 
 /**
- * The tool that an error of a model's API names: by its index in the request's tools, or as the only tool name in the text
- * (an ordinary word counts only in quotes). `toolNames` are the names of the request's tools, in order. Pure; bounded in
- * time, and never throws, whatever the error is.
+ * The tool whose definition an error of a model's API is about. The error states the tool's index in the request, or only one
+ * tool name (an ordinary word counts only in quotes). `undefined` if neither is so. `toolNames` are the names of the request's
+ * tools, in order. Pure; bounded in time, and never throws, whatever the error is.
  */
 export function namedTool(error: unknown, toolNames: readonly string[]): string | undefined {
   const text = textOf(error).replace(LINK, ' ');

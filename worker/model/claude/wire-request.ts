@@ -6,14 +6,15 @@ import { BREAKPOINTS_MAX, type WireRequest } from '../rules/validate.ts';
 /** Marks the end of a prefix for the provider's cache. A request may have at most four. */
 type Breakpoint = { cache_control: { type: 'ephemeral'; ttl?: CacheLifetime } };
 
-/** The blocks that accept a breakpoint. Thinking does not; for other blocks of a model it is unknown. */
+/** The types of blocks that accept a breakpoint. Thinking does not; whether other blocks of an answer do is unknown. */
 const MARKABLE: ReadonlySet<string> = new Set(['text', 'image', 'document', 'tool_use', 'tool_result']);
-/** One breakpoint is for tools and system prompt. */
+/** One of the breakpoints is for the tools and the system prompt. */
 const MESSAGE_BREAKPOINTS_MAX = BREAKPOINTS_MAX - 1;
 
 /**
- * Builds the wire format of a request. Breakpoints let the next request read the conversation's prefix from the cache:
- * one after the tools and the system prompt, and up to three in messages (`messagesToMark`). Pure; changes no text.
+ * Builds the wire format of a request. Breakpoints let the next request read the conversation's prefix from the cache: one
+ * after the tools and the system prompt, and up to three in messages (`messagesToMark`). A request that does not cache has no
+ * breakpoints and no tools. Pure; changes no text.
  */
 export function wireRequest(request: ModelRequest): WireRequest {
   const { model, maxTokens, system, effort } = request;
@@ -44,10 +45,10 @@ function toolOf({ name, description, inputSchema }: ToolSpec) {
 }
 
 /**
- * The indexes of the messages to mark: the last one, and the two user messages before it. The provider looks back only 20
- * blocks from a breakpoint, so a turn with 25 calls and results would miss the cached prefix. But the last message of one
- * request is an earlier user message of the next, so marking it again finds the prefix, however many blocks follow. The
- * third breakpoint is for a request that another model answered, or that got no answer.
+ * The indexes of the messages that get a breakpoint: the last message, and up to two user messages before it. The provider
+ * looks back only 20 blocks from a breakpoint, so a turn with 25 calls and results would miss the cached prefix. But the last
+ * message of one request is an earlier user message of the next request, so a breakpoint there finds the prefix, however
+ * many blocks follow. The third breakpoint helps if another model answered the last request, or none did.
  */
 function messagesToMark(messages: WireRequest['messages']): ReadonlySet<number> {
   const last = messages.length - 1;
@@ -55,7 +56,7 @@ function messagesToMark(messages: WireRequest['messages']): ReadonlySet<number> 
   return new Set([last, ...ends.slice(1 - MESSAGE_BREAKPOINTS_MAX)]);
 }
 
-/** Marks the last block that accepts a breakpoint. Its index does not depend on later messages. */
+/** Adds the breakpoint to the last block that accepts one. The choice of the block does not depend on later messages. */
 function markEnd(blocks: readonly Block[], breakpoint: Breakpoint): Block[] {
   return markAt(blocks, blocks.findLastIndex(isMarkable), breakpoint);
 }
@@ -64,7 +65,7 @@ function markAt<Item>(items: readonly Item[], at: number, breakpoint: Breakpoint
   return items.map((item, index) => (index === at ? { ...item, ...breakpoint } : item));
 }
 
-/** Whether a block accepts a breakpoint. Empty text does not. */
+/** Whether a block accepts a breakpoint. Blank text does not. */
 function isMarkable({ type, text }: Block): boolean {
   return MARKABLE.has(type) && (type !== 'text' || String(text).trim() !== '');
 }

@@ -1,7 +1,7 @@
 import type { Middleware } from '@anthropic-ai/sdk/core/middleware';
 
 const NO_STREAM = /^(?:application\/(?:\w+\+)?json|text\/html|application\/xhtml)/i;
-/** The part of a body that may contain an error. */
+/** The maximum length of `foreign`, which is enough for the text of an error. */
 const FOREIGN_CHARS_MAX = 8_192;
 /** A limit for memory, above any answer: output of 128,000 tokens, with an event for each, takes 30 MB. */
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
@@ -11,7 +11,7 @@ const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
  * body with status 200 as a stream of events. Every byte is a sign of life: a ping, a comment, a part of an event.
  */
 export class Wire {
-  /** Whether no byte came for too long, with the wait for the headers. */
+  /** Whether no byte came for `idleMs`. The wait for the headers counts, too. */
   isSilent = false;
   /** Whether the request was sent. */
   isSent = false;
@@ -64,7 +64,7 @@ export class Wire {
   };
 
   #onChunk(bytes: number): void {
-    // A chunk may arrive after the end of the call, and would start a timer that is never stopped.
+    // A chunk may arrive after the end of the call, and would restart a timer that nobody stops any more.
     if (!this.#isOpen) return;
     this.#timer.refresh();
     this.#bytes += bytes;

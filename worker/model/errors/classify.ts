@@ -2,9 +2,9 @@ import { type Evidence, field, readEvidence } from './evidence.ts';
 import type { Failure, FailureClass } from './failure.ts';
 import { type Fact, WORDINGS, type Wording } from './wordings.ts';
 
-/** The longest wait that an endpoint may ask for. Instead of longer waits, our own backoff applies. */
+/** The longest wait that we grant an endpoint. If it asks for more, our own backoff applies instead. */
 const ASKED_WAIT_MS_MAX = 3_600_000;
-/** A 413 for fewer bytes is implausible: the smallest limit in use is nginx's default, 1 MiB. */
+/** Nobody refuses a body of fewer bytes for its size, since the smallest limit in use is nginx's default, 1 MiB. */
 const WIRE_BYTES_MIN = 1_000_000;
 
 /** The facts about an answer that may show an unreported failure. */
@@ -20,8 +20,8 @@ export interface AnswerUsage {
 
 /**
  * Classifies a failed model call by the table of wordings. Accepts anything: an error of the SDK, the body of an SSE
- * `error` event, a plain string, null. Total: never throws, and always returns a kind. An error without a row is
- * `transient`/`unknown`, which bounded attempts end. `requestBytes` is the size of the request's body, if known.
+ * `error` event, a plain string, null. Total: never throws, and always returns a kind. An error that matches no row is
+ * `transient`/`unknown`, so it is retried a few times. `requestBytes` is the size of the request's body, if known.
  *
  * Contract: do not pass the text of a chat or of an answer, which may quote an error.
  */
@@ -48,8 +48,8 @@ function matches(row: Wording, { status, sentences, plain }: Evidence, facts: Re
 }
 
 /**
- * Classifies a call that returned an answer: an overflow that the provider did not report, or a refusal. An answer with
- * words or calls is no failure, whatever its usage and its stop reason state: it was billed, and a person waits for it.
+ * Classifies a call that returned an answer: a refusal, or an overflow that the provider did not report. Unless its stop
+ * reason is `refusal`, an answer with words or calls is no failure, because it was billed, and a person waits for it.
  */
 export function classifyAnswer(answer: AnswerUsage): Failure | undefined {
   const stopReason = field(answer, 'stopReason');
@@ -81,7 +81,7 @@ function withFacts(
   return { ...failureClass, ...Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined)) };
 }
 
-/** The wait that an endpoint asks for, as `retryAfterMs`; as `longWaitMs` if it is longer than an hour. */
+/** The wait that an endpoint asks for, as `retryAfterMs`; as `longWaitMs`, which is not obeyed, if longer than an hour. */
 export function obeyedWait(askedMs: number): Pick<Failure, 'retryAfterMs' | 'longWaitMs'> {
   return askedMs <= ASKED_WAIT_MS_MAX ? { retryAfterMs: askedMs } : { longWaitMs: askedMs };
 }

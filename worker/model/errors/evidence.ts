@@ -12,7 +12,7 @@ export interface Evidence {
   sizes: TokenCounts;
   /** The wait that the provider asks for. */
   retryAfterMs: number | undefined;
-  /** The time until a used-up rate limit starts again. */
+  /** The time until an exhausted rate limit resets. */
   resetMs: number | undefined;
   /** The account's limit of input tokens per minute. */
   rateTokens: number | undefined;
@@ -60,7 +60,7 @@ function firstDefined<T>(parts: readonly unknown[], read: (part: unknown) => T |
 
 /** The keys under which the SDK, fetch, AWS, axios and the AI SDK wrap an error; "0" is the first of a list. */
 const WRAPPERS = 'error body response data detail details cause errors responseBody $metadata 0'.split(' ');
-/** Wrapped errors may be circular. */
+/** The maximum number of nested errors that are read. */
 const MAX_PARTS = 16;
 
 /** The error and the errors that it wraps, outermost first. */
@@ -87,7 +87,7 @@ export function textOf(error: unknown): string {
   return texts.join('\n').slice(0, MAX_TEXT_CHARS);
 }
 
-/** Names without information: names of any error, or that only repeat the status. */
+/** Names without information, since any error may have them, or since they only repeat the status. */
 const EMPTY_NAMES = /^(?:error|(?:API|BadRequest|PermissionDenied|NotFound|ContentTooLarge)?Error)$/;
 
 /** The error's names, types and codes, as plain text. */
@@ -115,7 +115,7 @@ function pathIn(plain: string): Evidence['path'] {
   return { message: Number(found[1]), ...(found[2] !== undefined && { block: Number(found[2]) }) };
 }
 
-/** "rate limit of 30,000 input tokens per minute", "tokens per min (TPM): Limit 30000" */
+/** A limit in a text: "rate limit of 30,000 input tokens per minute", "tokens per min (TPM): Limit 30000". */
 function rateText(plain: string): number | undefined {
   const [, first, second] =
     /(?<![\w.,])(\d[\d,]{2,12}) (?:input |prompt )?tokens per min|tokens per min[^.\d]{0,24}limit:? (\d[\d,]{2,12})/.exec(
@@ -170,7 +170,7 @@ function statusInText(plain: string): number | undefined {
   return found === null ? undefined : Number(found[1]);
 }
 
-/** The wait in the response header `retry-after`, in ms. */
+/** The wait in the response header `retry-after-ms` or `retry-after`, in ms. */
 export function retryAfterHeader(part: unknown): number | undefined {
   const milliseconds = header(part, 'retry-after-ms') ?? '';
   if (/^\d{1,12}(?:\.\d{1,6})?$/.test(milliseconds)) return Math.round(Number(milliseconds));
@@ -182,7 +182,7 @@ export function retryAfterHeader(part: unknown): number | undefined {
 /** The rate limits of the Messages API ("Rate limits: response headers"). */
 const RATE_LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
 
-/** The time until the last of the used-up rate limits in a response starts again, in ms. */
+/** The time until all exhausted rate limits that a response states have reset, in ms. */
 function resetHeader(part: unknown): number | undefined {
   const resets = RATE_LIMITS.flatMap((name) => {
     const [remaining, reset] = ['remaining', 'reset'].map((what) =>
@@ -217,9 +217,9 @@ function retryAfterText(plain: string): number | undefined {
   return Math.round(inMs.reduce((sum, ms) => sum + ms, 0));
 }
 
-/** The most characters of an error that are read, so that a hostile body costs little time. */
+/** How many characters of an error are read at most, so that a hostile body costs little time. */
 const MAX_TEXT_CHARS = 8_192;
-/** The most sentences of an error that are matched against the rules. */
+/** How many sentences of an error are matched against the wordings at most. */
 const MAX_SENTENCES = 64;
 
 /** The frame of a JSON error, whose words ("message", "type") are no part of the error's sentences. */

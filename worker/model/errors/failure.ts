@@ -1,6 +1,6 @@
 import type { FailureReason } from '../../../shared/flow/failure.ts';
 import type { ProviderTrouble } from '../../../shared/state/provider/provider.ts';
-/** The kind of a failure, which alone decides the reaction (`docs/recovery.md`). */
+/** The kind of a failure, which decides most of the reaction (`docs/recovery.md`). */
 export type FailureKind =
   | 'token'
   | 'fit'
@@ -14,7 +14,7 @@ export type FailureKind =
   /** A 4xx without a known cause: the history, the message, the fixed parts or the endpoint may be the cause. */
   | 'unknown'
   | 'transient'
-  /** The model cannot be used here, but another one may be. */
+  /** The model cannot be used here, but another model may be usable. */
   | 'model'
   /** The key is not accepted, or the credit is used up. */
   | 'terminal';
@@ -24,9 +24,9 @@ export interface Failure {
   kind: FailureKind;
   reason: FailureReason;
   status?: number;
-  /** The size that the provider counted; for `fit` the input alone. Greater than `limitTokens` for `token`. */
+  /** The size of the request as the provider or, before a call, we ourselves counted it; for `fit` the input alone. */
   observedTokens?: number;
-  /** The window that the provider named, never its output limit. */
+  /** The window or rate limit that the request exceeds, as stated or as assumed; never an output limit. */
   limitTokens?: number;
   /** The `max_tokens` part of a request that does not fit. */
   outputTokens?: number;
@@ -39,12 +39,12 @@ export interface Failure {
   rateTokens?: number;
   /** The wait that the provider asks for, an hour at most; only for `transient`. */
   retryAfterMs?: number;
-  /** A longer wait that the provider asks for. It is not obeyed, and the operator is notified. */
+  /** A wait of more than an hour that the provider asks for. Such a wait is not obeyed, and the operator is alerted. */
   longWaitMs?: number;
-  /** The used-up budget and the time at which it starts again; only for a reason `over_…`. */
+  /** The used-up budget and the time at which it resets; only for a reason `over_…`. */
   budget?: { whose: 'chat' | 'person' | 'total'; period: 'day' | 'month'; againMs: number };
   requestId?: string;
-  /** Whether the fallback model declined the same request as well. */
+  /** Set if the fallback model declined the same request, too. */
   isSeconded?: true;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The counts in an error about size. If both are present, `observed` is greater than `limit`, unless there is an `output`.
+ * The counts in an error about size. Unless there is an `output`, `observed` is greater than `limit` if both are present.
  */
 export type TokenCounts = Partial<Record<'observed' | 'limit' | 'output', number>>;
 
@@ -20,7 +20,7 @@ const SENT =
   '(?:requested|resulted in|contains?|has|have|had|got|gave|given|received|current(?: length| size| count)?(?: is)?|used|sent|provided|keep|need(?:s|ed)?|holds|uses|prompt of|total(?: of)?|request of|conversation of|first|count(?: of)?|length of|size of|(?:prompt|input) is|your (?:prompt|input)|当前)';
 const NOT_OF_INPUT = '(?:(?!output|completion|requested|floor)[^\\d.])';
 
-/** Several counts in one phrase, in the order of its numbers; the first phrase that fits decides. */
+/** Phrases with several counts, each with the names of its counts in order. The first phrase that matches decides. */
 const PHRASES: readonly [phrase: string, ...counts: (keyof TokenCounts)[]][] = [
   // "188059 + 20000 > 200000"
   [`${NUMBER} ?\\+ ?${NUMBER}(?: tokens)? ?(?:>=?|exceeds) ?${NUMBER}`, 'observed', 'output', 'limit'],
@@ -36,14 +36,14 @@ const PHRASES: readonly [phrase: string, ...counts: (keyof TokenCounts)[]][] = [
   [`${NUMBER}\\D{0,60}?${OVER}\\D{0,90}${NUMBER}`, 'observed', 'limit'],
 ];
 
-/** Single counts, anywhere in the text. */
+/** Patterns of single counts, anywhere in the text. */
 const OUTPUT = `${NUMBER} (?:(?:tokens )?(?:in|for) the (?:completion|output|response)|(?:max|new|completion|output) tokens)`;
 const LIMITS = [
   `${LIMIT}${NOT_OF_INPUT}{0,45}${NUMBER}`,
   `${NUMBER} (?:tokens? )?(?:limit|context|available|supported|max(?:imum)?(?! new| completion| output| tokens))`,
 ];
 const OBSERVED = [`${SENT}[^\\d.]{0,35}${NUMBER}`, `${NUMBER} (?:input |prompt )?tokens (?:in|of|given|from|sent)\\b`];
-/** A limit without a count. It lowers the window that we assume, so it must be stated explicitly. */
+/** Patterns of a limit without a count. Such a limit lowers the window that we assume, so it must be stated explicitly. */
 const LIMIT_ALONE = [
   `(?:limit|max(?:imum)?|context (?:length|size|window))${NOT_OF_INPUT}{0,45}?(?:\\b(?:is|of|only|to)|[:=]) ?${NUMBER}(?= ?tok|[ .,)\\]}]|$)`,
   `(?:<=|less than|no more than|at most|\\[\\d{1,3},) ?${NUMBER} ?(?:tokens|\\])`,
@@ -67,7 +67,7 @@ export function tokenCountsIn(text: string): TokenCounts {
   return { ...pairIn(plain), ...ofOutput };
 }
 
-/** The first count that exceeds one of the limits, with that limit; otherwise a single limit or count. */
+/** The first count that exceeds one of the limits, with that limit; otherwise a single limit or a single count, if any. */
 function pairIn(plain: string): TokenCounts {
   const limits = countsIn(LIMITS, plain);
   const counts = countsIn(OBSERVED, plain);

@@ -1,8 +1,9 @@
 import type { FailureClass } from './failure.ts';
 
 /**
- * A fact about an error besides its words. `page`: an HTML page. `place`: a path into the request's messages. `wait`: a
- * time to retry. `numbers`: a number of tokens and a smaller limit. `too large`: a `certain` row matches.
+ * A fact about an error in addition to its words. `page`: the error is an HTML page. `place`: it has a path into the request's
+ * messages. `wait`: it states a time to retry. `numbers`: it states a number of tokens and a limit. `too large`: a `certain`
+ * row matches it.
  */
 export type Fact = 'page' | 'place' | 'wait' | 'numbers' | 'too large';
 
@@ -12,15 +13,15 @@ export interface Wording extends FailureClass {
   readonly example: string;
   /** The provider or program that sends this error. */
   readonly source: string;
-  /** Matches the status, or the word `none`. */
+  /** Matches the error's status, or the word `none` if it has no status. */
   readonly status?: RegExp;
   readonly with?: Fact;
   readonly without?: Fact;
-  /** One sentence or type of the error, as plain text (`plainText`), matches each of these … */
+  /** Some sentence, name, type or code of the error matches all of these regexes and none of the regexes in `none`. */
   readonly all?: readonly RegExp[];
-  /** … and none of these. */
+  /** The regexes that the same sentence, name, type or code must not match. */
   readonly none?: readonly RegExp[];
-  /** The regexes search the whole text instead of each sentence. */
+  /** The regexes are matched against the error's whole text instead of each sentence. */
   readonly across?: true;
   /** The request is certainly too large, even if the status is a server's (5xx). */
   readonly certain?: true;

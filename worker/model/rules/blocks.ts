@@ -1,4 +1,4 @@
-/** The rules of one block or tool: side, keys, values, text and name; and the form in which an answer is stored. */
+/** The rules of one block or tool: sender, keys, values, text and name; and the form in which an answer is stored. */
 
 import { isFields } from '../../../shared/base/fields.ts';
 import { isBlank } from '../../../shared/base/text.ts';
@@ -55,7 +55,7 @@ function isBlock(value: unknown): value is Block {
   return isFields(value) && typeof value.type === 'string';
 }
 
-/** Whether a value may name a tool or a call. */
+/** Whether a value may be the name of a tool or the id of a call. */
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(value);
 }
@@ -109,7 +109,7 @@ const USER_SHAPES: Shapes = new Map([
 ]);
 
 const SERVER_RESULT = shape('type tool_use_id content caller? cache_control?');
-/** The blocks of an answer with the keys that the API accepts in later requests. It writes more keys in some blocks. */
+/** The blocks of an answer with the keys that later requests may contain. The API itself adds more keys to some blocks. */
 const MODEL_SHAPES: Shapes = new Map([
   ['text', shape('type text citations? cache_control?')],
   ['thinking', shape('type thinking signature')],
@@ -159,7 +159,7 @@ function* resultViolations({ content, is_error }: Block, path: string): Generato
   }
 }
 
-/** The rule that a block of an answer breaks. A block of an unknown type may contain anything. */
+/** The rule that a block of an answer breaks, if any. A block of an unknown type may have any keys. */
 function modelBlockFault(block: Block): RuleName | undefined {
   if (isThinking(block)) return thinkingFault(block);
   const { type, text, name, input, citations, cache_control } = block;
@@ -178,7 +178,7 @@ function isAccepted(citation: unknown): boolean {
   return shape === undefined || hasShape(citation as Block, shape);
 }
 
-/** The rule that a block of thinking breaks. After an aborted stream, thinking has no signature. */
+/** The rule that a block of thinking breaks, if any. After an aborted stream, thinking has no signature. */
 function thinkingFault(block: Block): RuleName | undefined {
   const shape = MODEL_SHAPES.get(block.type);
   if (shape === undefined || !hasShape(block, shape)) return 'known-shape';
@@ -202,8 +202,9 @@ const NAME_CHARS_MAX = 56;
 
 /**
  * The blocks of an answer in the form that a later request may contain, at the same indexes. `undefined` replaces a block
- * that must be omitted: blank text, a second call with the same id, and thinking that has no signature, that ends the
- * answer, or that follows an omitted block. A valid block stays the same object. Pure; accepts any blocks.
+ * that must be omitted: blank text, a second call with the same id, and thinking that is invalid or ends the answer. If
+ * thinking follows an omitted block, or is itself omitted before other blocks, all thinking is omitted. A valid block stays
+ * the same object. Pure; accepts any blocks.
  */
 export function storableBlocks(content: readonly Block[]): readonly (Block | undefined)[] {
   const ids = new Set<unknown>();
@@ -225,7 +226,7 @@ export function storable(content: readonly Block[]): readonly Block[] {
   return storableBlocks(content).filter((block) => block !== undefined);
 }
 
-/** The id of a call; a changed one if the API would not accept the id, or if an earlier call has it. */
+/** The id of a call; a changed id if the API would not accept the original, or if an earlier call has the same id. */
 export function uniqueCallId(id: unknown, usedIds: ReadonlySet<unknown>): string {
   let result = legalName(id);
   for (let n = 2; usedIds.has(result); n++) result = `${legalName(id).slice(0, NAME_CHARS_MAX)}_${n}`;

@@ -1,4 +1,4 @@
-/** Pictures and PDF files. The content behind a URL or a file id cannot be judged from a request. */
+/** The rules about pictures and PDF files. Content behind a URL or a file id cannot be judged from a request. */
 
 import { isFields } from '../../../shared/base/fields.ts';
 import type { Block } from '../block.ts';
@@ -24,7 +24,7 @@ export interface PlacedBlock {
   path: string;
 }
 
-/** The most pictures in one request, by the model's window. */
+/** The maximum number of pictures in one request, which depends on the model's window. */
 export function imagesMax(windowTokens = 0): number {
   return windowTokens > SHORT_WINDOW_TOKENS ? IMAGES_MAX_LONG : IMAGES_MAX;
 }
@@ -45,7 +45,7 @@ export function* mediaViolations(blocks: readonly PlacedBlock[], windowTokens = 
   if (images.length > MANY_IMAGES && wide !== undefined) yield { rule: 'image-size', path: wide.path };
 }
 
-/** The longer side of a picture in pixels, 0 if it is unknown; or the rule that the picture breaks. */
+/** The longer side of a picture in pixels, or 0 if its bytes are not in the request; or the rule that the picture breaks. */
 function checkImage({ source }: Block): number | RuleName {
   if (!isBase64(source)) return 0;
   const { data, media_type } = source;

@@ -1,4 +1,4 @@
-/** The rules about calls and results. Our tools' results come first in the next message, a provider's are in the answer. */
+/** The rules about calls and results. Results of our tools begin the next message; a provider's results are in the answer. */
 
 import { type Block, isServerResult, isServerSide } from '../block.ts';
 import { isName } from './blocks.ts';
@@ -16,7 +16,7 @@ type OpenCalls = Map<unknown, string>;
 /**
  * Checks `user-last`, `tool-pairs`, `result-has-call`, `one-result`, `call-id-unique`, `results-first`, `name-legal` for
  * ids, and `server-pairs`: a call of a provider's tool has its result in the same answer or, if only results of our own
- * tools stand between, in the next one. The last answer may still lack results of the provider.
+ * tools stand between the two, in the next answer. The last answer may still lack results of the provider.
  */
 export function* pairViolations(turns: readonly Turn[]): Generator<Violation> {
   const callIds = new Set<unknown>();
@@ -51,7 +51,7 @@ export function* pairViolations(turns: readonly Turn[]): Generator<Violation> {
   if (!last.content.slice(-1).some(isServerSide)) yield { rule: 'user-last', path: `messages.${turns.length - 1}` };
 }
 
-/** Checks the results of a message against the calls of the message before. */
+/** Checks the results of a message against the calls of the previous message. */
 function* resultViolations(content: readonly Block[], path: string, calls: OpenCalls): Generator<Violation> {
   const openCalls = new Map(calls);
   for (const [index, { tool_use_id: id, type }] of content.entries()) {
@@ -69,7 +69,7 @@ function* missingResults(calls: OpenCalls, rule: RuleName): Generator<Violation>
   for (const path of calls.values()) yield { rule, path };
 }
 
-/** Whether a message has only results of our tools for an answer, so that the provider continues that answer. */
+/** Whether a message contains only results, for an answer that calls our tools. The provider then continues that answer. */
 function hasOnlyResults(answer: Turn | undefined, { content }: Turn): boolean {
   const hasCalls = answer?.content.some(({ type }) => type === 'tool_use') ?? false;
   return hasCalls && content.every(({ type }) => type === 'tool_result');

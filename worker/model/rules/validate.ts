@@ -24,54 +24,53 @@ export interface WireRequest {
 }
 
 /**
- * The rules of the Messages API that can be checked on a request alone, with their numbers in the stand-in of the API.
- * Omitted are 18 (`HISTORY_BYTES_MAX` is below that limit), 19 and 20, which need a tokenizer, and 29, which needs the
- * original.
+ * The rules of the Messages API that can be checked on a request alone, with their numbers in the stand-in of the API. Rule
+ * 18 limits the bytes, and `HISTORY_BYTES_MAX` is lower. Rules 19 and 20 need a tokenizer, and 29 needs the original answer.
  */
 export const RULES = {
   'messages-present': 1, // There are messages, 100,000 at most
   'user-first': 2, // Roles are user and assistant, and the user begins
-  'roles-alternate': 3, // No two messages of one role in a row
+  'roles-alternate': 3, // No two messages of the same role in a row
   'user-last': 4, // The user has the last word, unless a server tool paused
   'message-not-empty': 5, // Each message has content
   'text-not-blank': 6, // No text is empty or only white space
   'tool-pairs': 7, // Each call has its result in the next message
-  'result-has-call': 8, // Each result answers a call of the message before
+  'result-has-call': 8, // Each result answers a call of the previous message
   'one-result': 9, // Each call has one result
-  'call-id-unique': 10, // No two calls have one id
-  'results-first': 11, // Results stand before anything else in their message
+  'call-id-unique': 10, // No two calls have the same id
+  'results-first': 11, // Results come before anything else in their message
   'block-side': 12, // Calls and thinking are the model's, results the user’s
-  'name-legal': 13, // Legal names and ids, no two tools of one name, inputs are objects
+  'name-legal': 13, // Legal names and ids, no two tools with the same name, inputs are objects
   'breakpoints-few': 14, // Four cache breakpoints at most
   'thinking-leads': 15, // Thinking never ends a message
-  'thinking-sealed': 16, // Thinking is sealed
-  'unicode-whole': 17, // A JSON text without half a surrogate pair
+  'thinking-sealed': 16, // Thinking has its signature, or its encrypted data
+  'unicode-whole': 17, // No key or text contains half a surrogate pair
   'output-tokens': 21, // max_tokens is whole, and in the model's range
-  'media-readable': 22, // A picture is what it says, of a known kind, 5 MB at most
+  'media-readable': 22, // A picture is of the stated kind, which the API knows, and has 5 MB at most
   'image-size': 23, // 8000 px a side, 2000 px among over 20 images, 100 images (600 in a long window)
-  'pdf-pages': 24, // A PDF of 100 pages at most (600 in a long window), not locked
-  'known-shape': 25, // The keys and types that the API knows, and no others
+  'pdf-pages': 24, // A PDF has 100 pages at most (600 in a long window), and no password
+  'known-shape': 25, // Only keys and types that the API knows
   'error-in-words': 26, // The result of a call that failed is text alone
-  'server-pairs': 27, // A server's call has its result, unless it still waits for it
-  'citations-given': 28, // Citations have the keys that the API takes
+  'server-pairs': 27, // A call of a provider's tool has its result, unless the call still waits
+  'citations-given': 28, // Citations have the keys that the API accepts
 } as const;
 
 export type RuleName = keyof typeof RULES;
 
-/** A rule that a request breaks, and the place, such as `messages.3.content.0`. Quotes nothing of the content. */
+/** A rule that a request breaks, and the place, such as `messages.3.content.0`. Contains no text of the request. */
 export interface Violation {
   rule: RuleName;
   path: string;
 }
 
-/** The most cache breakpoints that a request may have. */
+/** The maximum number of cache breakpoints in a request. */
 export const BREAKPOINTS_MAX = 4;
 const MESSAGES_MAX = 100_000;
 const MESSAGE_KEYS: ReadonlySet<string> = new Set(['role', 'content']);
 
 /**
  * Finds the first rule that a request to a model with these limits breaks; `undefined` for a valid request. Without a known
- * window, the limits of a short one apply. Pure; never throws, whatever the request is.
+ * window, the limits of a short window apply. Pure; never throws, whatever the request is.
  */
 export function findViolation(request: WireRequest, facts: Partial<ModelLimits>): Violation | undefined {
   return isFields(request) ? violationsIn(request, facts).next().value : { rule: 'known-shape', path: '' };
