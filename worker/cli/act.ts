@@ -20,7 +20,8 @@ export const pause = verbOf(ACTS.pause, (_, { kind }, { id }) => ({ chat: id, re
 export const resume = verbOf(ACTS.resume, (_, { kind }, { id }) => ({ chat: id, result: kind }));
 
 /**
- * Allows an id, removes it, or prints the allowed ids. The exit code is 1 if the id was not added, or the settings allow it.
+ * Allows an id, removes it, or prints the allowed ids. With `--remove`, the exit code is 1 if the id had not been added, or if
+ * the settings still allow it.
  */
 export async function allow(call: Call): Promise<number> {
   const { options, terminal, words } = call;

@@ -17,8 +17,8 @@ import { type CheckContext, type Finding, failed, passed, type RedisToCheck, wit
 const REDIS_DEADLINE_MS = 5_000;
 
 /**
- * Connects to the Redis that a start would use, or returns the finding that there is none. Starts a private server if it has
- * data and does not run. `stop` ends the connection, and the server that this started.
+ * Connects to the Redis that a start would use, or returns the finding that says why there is no connection. Starts a private
+ * server that has data and does not run. `stop` ends the connection, and a server that this check started.
  */
 export async function openRedis(settings: Settings): Promise<{ redis: RedisToCheck; stop: () => Promise<void> }> {
   const address = redisAddressOf(settings);

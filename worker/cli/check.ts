@@ -21,7 +21,7 @@ const TOOLS_DEADLINE_MS = 30_000;
 const TELEMETRY_DEADLINE_MS = 12_000;
 const WRONG_SETTINGS = 2;
 
-/** One check. It does not run if `needs` matches the problem of a setting, or if it `needsRedis` and Redis cannot be used. */
+/** One check. It does not run if a setting that it `needs` has a problem, or if it `needsRedis` and Redis cannot be used. */
 interface Check {
   needs?: RegExp;
   needsRedis?: true;
@@ -75,7 +75,7 @@ function markOf({ ok, isAdvice }: Finding): string {
   return isAdvice ? 'advice' : 'ok    ';
 }
 
-/** Runs all checks at once, except those that need a setting with a problem, or a Redis that cannot be looked for. */
+/** Runs all checks at once, except those that cannot run because of a problem with the settings. */
 async function runAll(settings: Settings, files: SettingFiles, problems: readonly string[]): Promise<Finding[]> {
   const areValid = (names: RegExp): boolean => !problems.some((problem) => names.test(problem));
   // `openRedis` may look for a private Redis server, or even download one. Call it for that only if all settings are valid.

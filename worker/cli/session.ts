@@ -109,7 +109,7 @@ export async function forget(call: Call): Promise<number> {
   });
 }
 
-/** Asks the user for a "yes", and returns whether it came. Throws `UsageError` if the input is no terminal. */
+/** Asks the user to type "yes", and returns whether the user did. Throws `UsageError` if the input is no terminal. */
 async function isConfirmed({ terminal, words }: Call): Promise<boolean> {
   const { input } = terminal;
   if (!('isTTY' in input) || !input.isTTY) throw new UsageError('session forget erases a chat for good: add --yes.');

@@ -17,7 +17,7 @@ export interface Verb extends Pick<ReportRule, 'args' | 'options' | 'summary' | 
   name: string;
   /** Whether the verb changes something, and so takes `--why` and `--by`. */
   acts?: true;
-  /** Loads the verb's function. Separate, since loading the modules of all verbs would take longer than running one verb. */
+  /** Loads only this verb's function, since loading the modules of all verbs would take most of the time of a call. */
   load: () => Promise<RunVerb>;
 }
 

@@ -54,7 +54,7 @@ export function startDispatcher(
       const stopping = loop.stop();
       const isBetweenTries = blocking.status === 'reconnecting';
       blocking.disconnect();
-      // If ioredis is waiting to reconnect, a pending read never settles after `disconnect`. Do not wait for the loop then.
+      // If ioredis is waiting to reconnect, a pending read never settles after `disconnect`. Then do not wait for the loop.
       if (!isBetweenTries) await stopping;
     },
   };
@@ -93,7 +93,7 @@ async function heal(flow: LaneFlow): Promise<void> {
 
 /** Added to the remaining time of another process's pass, because that process may take the next pass at the same moment. */
 const ASK_AGAIN_MS = 20;
-/** A head gets a new job after lacking one for at least this time. Normal additions of jobs take less. */
+/** The reconciler adds a job for a head that has had none for at least this time. Other code adds a job sooner. */
 const GRACE_MS = 250;
 /** The maximum number of entries that one line of the log lists. */
 const NAMED_MAX = 20;
@@ -137,7 +137,7 @@ export async function reconcile(flow: LaneFlow, graceMs = GRACE_MS): Promise<voi
   await proveLedger(flow);
 }
 
-/** Finds heads without a job. Looks twice, after a random pause, so that processes do not all add the same jobs. */
+/** Finds heads without a job. Looks again after a random pause, so that several processes do not all add the same jobs. */
 async function findAbandoned(heads: readonly Head[], queue: TurnQueue, graceMs: number) {
   const missing = await queue.missing(heads);
   if (missing.heads.length === 0) return missing;
@@ -165,7 +165,7 @@ interface Unanswerable {
 /** Settles entries as failed without a turn: entries that name no chat, or, with `why`, one message that no turn can settle. */
 export type Discard = (entries: readonly EntryId[], why?: Unanswerable) => Promise<void>;
 
-/** Turns entries into dead letters and queues an alert for each, unless it is already settled. Does not notify the chat. */
+/** Creates a function that turns unsettled entries into dead letters, each with an alert. Does not notify the chat. */
 export function discardBroken(lane: Lane, { telemetry, log }: Observability): Discard {
   return async (entries, why) => {
     for (const entry of entries) {

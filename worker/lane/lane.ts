@@ -38,8 +38,8 @@ export interface Lane {
   prepare(): Promise<void>;
   /**
    * Reads at most `count` new entries and appends each to its lane. `newest` is the newest entry ever read. An entry that
-   * cancels others marks the earlier entries of its lane; `cancelled` lists the heads among those. Messages that a full lane
-   * refuses are settled in the same step, except summonses. Make only one call at a time.
+   * cancels others marks the earlier entries of its lane as cancelled; `cancelled` lists the heads among those. Messages that a
+   * full lane refuses are settled in the same step, except summonses. Make only one call at a time.
    */
   admit(count: number): Promise<Admission>;
   /** The next messages after a lane's head, in the lane's order, without refused, cancelled and unreadable messages. */
@@ -51,9 +51,9 @@ export interface Lane {
   /** Reserves the reconciler for `everyMs` and returns 0, or returns the rest of another process's reservation, in ms. */
   takePass(everyMs: number): Promise<number>;
   /**
-   * Returns pending entries that are in no lane to their lane, and finds the heads that may run, slice by slice, each in one
-   * atomic script. `foreign` entries are in a lane that only a later version knows. They stay unchanged. Each is returned only
-   * once, and an alert reports how many of them no worker takes.
+   * Returns pending entries that are in no lane to their lane, and finds the heads that may run: slice by slice, each in one
+   * atomic script. `foreign` entries are in a lane that only a later version knows, and stay unchanged. Each foreign entry is
+   * returned only once; an alert reports how many of them no worker takes.
    */
   readmit(): Promise<Readmission>;
   /** Begins an attempt at a message, or returns why none can begin now. Rejects while Redis refuses writes. */
@@ -67,7 +67,9 @@ export interface Lane {
    * dead letter contains the stored reply. Changes nothing if another attempt has taken over (`fenced`).
    */
   settle(turn: Turn, record: OutcomeRecord, keepsAnswer?: boolean): Promise<Settled>;
-  /** Turns an entry that no turn can settle into a dead letter. Returns false if the entry is already settled. */
+  /**
+   * Turns an entry that no turn can settle into a dead letter, with an alert. Returns false if the entry is already settled.
+   */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
 
@@ -165,7 +167,10 @@ function createRefusedAttempts(
       if (isRefusing) await proveWrites();
       isRefusing = false;
     },
-    /** Call after an attempt threw. If Redis refused a write, tries until `ending` aborts to uncount it. Never rejects. */
+    /**
+     * Call after an attempt threw. If Redis refused a write, uncounts the attempt, with retries until `ending` aborts. Never
+     * rejects.
+     */
     async afterError(entry: EntryId, fence: string, error: unknown, ending: AbortSignal): Promise<void> {
       if (refusalOf(error) === undefined) return;
       isRefusing = true;

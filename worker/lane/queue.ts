@@ -33,7 +33,7 @@ const DELAYS_READ_MAX = 1_000;
 const ADDED_AT_ONCE = 500;
 /** The number of jobs that are read at once. Redis sends this many ids in a fraction of a millisecond. */
 const PAGE = 1_000;
-/** For more heads, the ids of all jobs are read first: looking up a head calls `getState`, which scans whole lists. */
+/** For more heads than this, the ids of all jobs are read first: each lookup calls `getState`, which scans whole lists. */
 const SINGLE_LOOKUPS_MAX = 4;
 
 /**
@@ -45,8 +45,8 @@ export interface TurnQueue {
   /** Adds a job for each head that has none. */
   add(heads: readonly Head[]): Promise<void>;
   /**
-   * Finds the heads that have no job, or a job that BullMQ would never run because that job is in none of its lists. Removes
-   * such jobs; `broken` is their number.
+   * Finds the heads that have no job, or a job that is in none of BullMQ's lists and would never run. Removes such jobs;
+   * `broken` is their number.
    */
   missing(heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }>;
   /** Ends the delay of each of these messages' jobs that is delayed. */

@@ -1,7 +1,7 @@
 /**
  * Limits how many turns a process runs at once, over all its shards. Grants slots in the order of the requests, so that no
- * shard starves another. One person gets at most half of the slots if another waits for a slot, or asked in the last 10
- * minutes.
+ * shard starves another. But one person gets at most half of the slots while another person waits for a slot, or if another
+ * person asked for one in the last 10 minutes.
  */
 export interface Slots {
   /** Creates the share of one shard. */

@@ -31,7 +31,7 @@ export interface Ending {
   ifCancelled?: { changes: readonly Change[]; events: readonly TurnEvent[] };
   /** Whether the model called no tool for the message in any attempt, so that it changed nothing that could be undone. */
   calledNothing?: boolean;
-  /** Whether a message that may have caused a refusal stays in its conversation, because the cause was another one. */
+  /** Whether a message that may have caused a refusal stays in its conversation, because something else was the cause. */
   keepsInConversation?: boolean;
   /** Set if the session is nearly full: the session is compacted once the user has the answer. */
   afterReply?: AfterReply;

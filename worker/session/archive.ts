@@ -44,8 +44,8 @@ export type OnUnreadable = (segment: number, error: unknown) => void;
 export type Archive = ReturnType<typeof createArchive>;
 
 /**
- * The archives of one shard's sessions. Records that have left a session's window move from its log to compressed segments. An
- * archive expires `retentionSeconds` after its last segment was added.
+ * The archives of one shard's sessions. Records that have left a session's window move from the session's log to compressed
+ * segments. An archive expires `retentionSeconds` after its last segment was added.
  *
  * Contract: the calls need no fencing token, because none changes a view or a seed. Each call is idempotent, also with several
  * archivists at once, and rejects while Redis or the blob store is unavailable.
@@ -67,7 +67,7 @@ export function createArchive(source: SessionSource, retentionSeconds: number, r
     /**
      * Moves a segment: stores its bytes, then in one atomic step adds the segment to the archive and removes its records from
      * the log. Returns false if the log no longer begins with these records, or if the read was so long ago that the stored
-     * bytes may have been removed as an orphan. Then read the segment again.
+     * bytes may have been removed as an orphan. In both cases, read the segment again.
      */
     async append(segment: Segment): Promise<boolean> {
       const item = blobs ? await pointerTo(blobs, segment) : segment.bytes;
@@ -160,7 +160,7 @@ export async function readSegment(
   }
 }
 
-/** Reads the bytes of a segment: from the blob store, or from the archive's list itself if that has no pointer to a blob. */
+/** The bytes of a segment: the blob that `item` points to, or `item` itself. Returns an error for a lost or damaged blob. */
 async function readBytes(
   blobs: Blobs | undefined,
   session: SessionId,
@@ -180,7 +180,7 @@ const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 /** The checksum makes the decompression of a damaged segment fail instead of returning wrong data. */
 const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } };
-/** The buffer is large enough for most segments, since many small buffers would be slower. */
+/** A buffer of this size is large enough for most segments. Many small buffers would be slower. */
 const UNPACKED = { chunkSize: RANGE_BYTES_MAX };
 const LINE_BREAK = 0x0a;
 const SPACE = 0x20;

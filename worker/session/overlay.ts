@@ -36,7 +36,9 @@ export function asShown(records: readonly LogRecord[]): readonly LogRecord[] {
   return withTrims(withScrubs(records));
 }
 
-/** Applies the scrubs; of two with the same target, the newer one counts. The scrub of a turn empties its other records. */
+/**
+ * Applies the scrubs; of two with the same target, the newer one counts. Only the first record of a scrubbed turn has content.
+ */
 export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] {
   const scrubs = records.filter((record): record is ScrubRecord => record.t === 'scrub');
   if (scrubs.length === 0) return records;
@@ -96,7 +98,10 @@ export function withoutThinking(block: Block): Block {
   return isThinking(block) ? NOTHING : block;
 }
 
-/** Masks a tool result as a line with its call, length and beginning, and a line for each file. Keeps a shorter text. */
+/**
+ * Masks a tool result: replaces its content by a line with its call, its length and its beginning, and a line for each stored
+ * file. Returns a text result that is not longer than that, and any other block, unchanged.
+ */
 function maskResult(block: Block, calls: ReadonlyMap<unknown, Block>): Block {
   if (block.type !== 'tool_result') return block;
   const text = resultText(block.content);

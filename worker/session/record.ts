@@ -27,7 +27,7 @@ export interface UserRecord extends Base {
 
 export interface AssistantRecord extends Base {
   readonly t: 'assistant';
-  /** Verbatim as received. */
+  /** The content of the answer, verbatim as received. */
   readonly content: Content;
   readonly entry?: string;
   readonly model?: string;
@@ -36,7 +36,7 @@ export interface AssistantRecord extends Base {
   readonly unreadable?: readonly string[];
   /** Set for answers to guests, for whom the model has fewer tools. */
   readonly isForGuest?: true;
-  /** The token counts that the model stated; absent in older records, without `passes`. */
+  /** The token counts that the endpoint stated; absent in older records. */
   readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>;
 }
 
@@ -48,9 +48,9 @@ export interface CompactionRecord extends Base {
   readonly records: number;
   /** The number of records before the index `records` that no summariser has read; absent for none. */
   readonly unseen?: number;
-  /** An unguessable word around the summary, so that no text in it can end the summary; older records have none. */
+  /** An unguessable word around the summary, so that no text inside can seem to end the summary; absent in older records. */
   readonly boundary?: string;
-  /** Pictures and PDFs from before the window, newest last, each with its reference; older records have none. */
+  /** Pictures and PDFs from before the window, newest last, each with its reference; absent in older records. */
   readonly files?: readonly string[];
 }
 

@@ -49,14 +49,14 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
   };
   return {
     /**
-     * Records the pending message, once per session and message, and loads at most `bytesMax` of the window, but always the
+     * Records the pending message, once per session and message. Loads at most `bytesMax` bytes of the window, but always the
      * message and all records after it.
      */
     open: (turn: Turn, pending: UserRecord, bytesMax: number) => load(turn, encodeRecord(pending), bytesMax),
-    /** Loads at most `bytesMax` of the window, and records no message. */
+    /** Loads at most `bytesMax` bytes of the window, and records no message. */
     load: (turn: Turn, bytesMax: number) => load(turn, '', bytesMax),
     /**
-     * Reads the newest records of the session and then of its parents, about `bytesMax` in total. Does not read archived
+     * Reads the newest records of the session and then of its parents, about `bytesMax` bytes in total. Does not read archived
      * records, which makes no difference up to `SEED_READ_BYTES_MAX`.
      */
     async tail(session: SessionId, bytesMax: number): Promise<Tail> {

@@ -38,7 +38,7 @@ export type OnProgress = (records: number, bytes: number) => void;
 
 const CHUNK = 500;
 
-/** Reads one line of JSONL as a record; throws `BadLineError`. */
+/** Reads one line of JSONL as a record. Throws `BadLineError` if the line is malformed. */
 function parseLine(text: string, lineNumber: number, now: string): LogRecord {
   const raw = jsonValue(text);
   if (raw === undefined) throw new BadLineError(lineNumber, 'not JSON');

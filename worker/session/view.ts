@@ -50,8 +50,8 @@ export function viewWithOrigins(window: Window): { messages: MessageParam[]; ori
   turns.add('user', openingOf(window, skipCount));
   let code: string | undefined;
   for (const record of fromTurn === -1 ? [] : records.slice(fromTurn)) {
-    // Messages between two answers become one message for the model, so all get the code of the first message. Nobody can know
-    // that code before the answer.
+    // Messages between two answers become one message for the model, so all of them get the code of the first message. Nobody
+    // can know that code before the answer.
     const blocks = blocksOf(record.t === 'user' && code !== undefined ? withCode(record, code) : record);
     if (blocks.length > 0) code = record.t === 'assistant' ? undefined : (code ?? codeOf(record));
     turns.add(record.t === 'assistant' ? 'assistant' : 'user', blocks);

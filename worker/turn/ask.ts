@@ -39,7 +39,7 @@ export async function answer(
     return conclude(refused('unsupported_kind', unsupportedKind(turn.texts, content.what)));
   const read = await readContents(turn, { messages, transcripts }, time.signal);
   if (read.kind !== 'read') return read;
-  // In a burst of forwards, a line of each forward names its origin.
+  // In a burst of forwards, a line before each forward names its origin, so the message itself needs none.
   const { forwardedFrom: _, ...withoutOrigin } = messages[0];
   const message = isBurst(messages) ? withoutOrigin : messages[0];
   // Before paying for the model, look for a later message to answer together with this one. A plain text that was alone in its

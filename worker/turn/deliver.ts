@@ -13,7 +13,10 @@ import { waitWithAnswer } from './wait-for-telegram.ts';
 
 const UNAUTHORIZED_RETRY_MS = 30_000;
 
-/** Delivers a conclusion. Then removes the progress message, the buttons of the question, and those that a person pressed. */
+/**
+ * Delivers a conclusion. If the message can then be settled, first removes the progress message, the buttons of an open
+ * question, and the buttons of which a person pressed one.
+ */
 export async function deliverAndClear(
   turn: Turn<Env>,
   conclusion: Conclusion,

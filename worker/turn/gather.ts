@@ -84,9 +84,9 @@ export function failWithPieces(turn: Turn, verdict: Verdict, pieces?: readonly W
 
 /**
  * Finds a later message to answer together with this one: the next message for the model that was not merged into another. In a
- * chat with the choice `busy: interrupt` it may stop this turn at any time, with `busy: merge` only before the model is asked.
- * In every chat, forwards that were sent with this text stop its turn until the model's answer has begun. Nothing stops a
- * reminder, a recovery, a trial, or a turn that has asked a person.
+ * chat with the choice `busy: interrupt` such a message may stop this turn at any time, with `busy: merge` only before the
+ * model is asked. In every chat, forwards that were sent with this text stop its turn until the model's answer has begun.
+ * Nothing stops a reminder, a recovery, a trial, or a turn that has asked a person.
  */
 export async function findLaterMessageToJoin(
   turn: Turn<Env>,
@@ -130,7 +130,7 @@ function hasAnswerBegun(turn: Turn): boolean {
   return rounds > 0 || turn.partialAnswer.text !== '';
 }
 
-/** Whether a person wrote this message for the model. False for a reminder: an answer to both could omit the reminder. */
+/** Whether a person wrote this message for the model. False for a reminder, because a joint answer could omit it. */
 export function isForModel(message: InboundMessage): boolean {
   return message.content.kind !== 'unsupported' && !isSelfEntered(message) && commandIn(message) === undefined;
 }

@@ -14,7 +14,7 @@ import type { Asking } from '../tools/asking.ts';
 import { isForModel } from './gather.ts';
 import { waitThrottled } from './wait-for-telegram.ts';
 
-/** The question is decided, or the message was cancelled or concluded: a new attempt reads that and goes on. */
+/** The question is decided, or the message was cancelled or concluded. The next attempt reads that and goes on. */
 const DECIDED = { kind: 'hand back', reason: 'decided' } as const;
 const LATER_MS_MIN = 2_000;
 
@@ -25,7 +25,7 @@ const LATER_MS_MIN = 2_000;
  * - the next message by the person who was asked: a plain text is the answer, anything else declines;
  * - the timeout, which counts as no decision.
  *
- * If the process dies between sending the question and storing its id, the next attempt sends the question again. Contract:
+ * If the process dies between sending the question and storing its id, the next attempt may send the question again. Contract:
  * throws `FencedError`, or what Redis throws.
  */
 export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<AttemptResult> {

@@ -49,7 +49,7 @@ const STORE_RETRY_MS_MIN = 1_000;
 const STORE_RETRY_MS_MAX = 30_000;
 /** The interval at which a running turn looks for messages that cancel or join it. */
 const LOOK_MS = 1_000;
-/** The interval in the first `EARLY_MS`, since forwards that were sent with a text arrive at once, or not at all. */
+/** The interval in the first `EARLY_MS` of an attempt: forwards that were sent with a text arrive at once, or not at all. */
 const EARLY_LOOK_MS = 250;
 const EARLY_MS = 2_000;
 

@@ -1,4 +1,4 @@
-/** Three subjects of an attempt's end: settling the message, moving its BullMQ job, and the attempt's spans. */
+/** The three parts of an attempt's end: settling the message, moving its BullMQ job, and exporting spans. */
 import { type Attributes, type Span, SpanKind } from '@opentelemetry/api';
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { failSpan } from '../../shared/base/spans.ts';
@@ -136,8 +136,8 @@ export async function postpone(
 }
 
 /**
- * Returns a job for which this process has no slot to the queue, since another process may have one. Then waits briefly for a
- * slot: BullMQ fetches no other job in place of this one until this call ends. Throws the error that BullMQ expects.
+ * Returns a job to the queue because this process has no slot for the job, but another process may have one. Then waits briefly
+ * for a slot: BullMQ fetches no other job in place of this one until this call ends. Throws the error that BullMQ expects.
  */
 export async function returnJobWithoutSlot(
   { queue, share, lane }: Env,
@@ -178,7 +178,7 @@ export function agentAttributes({ isExporting }: Telemetry, { session }: Turn): 
 
 /**
  * Exports a span for the time before this attempt: the time since a killed attempt began, which could not export its own span;
- * else the wait since the previous attempt; else the wait in the lane and the queue, unless it was short.
+ * else the wait since the previous attempt; else the wait in the lane and the queue, unless that was short.
  */
 export function traceTimeBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<TurnJob>, 'timestamp'>): void {
   if (!telemetry.isExporting) return;

@@ -16,9 +16,9 @@ const AUTO_REPLAYS_MAX = 20;
 
 /**
  * Handles a permanent refusal by Telegram. A single refusal may be a mistake: the first refusal of a kind only schedules a
- * second try, unless Telegram already said that the bot is blocked. The second one is final. An answer then goes into a dead
- * letter, which is replayed when the chat takes another message. Instead, the user gets a notice if Telegram refused only this
- * answer, or also its replay.
+ * second try, unless Telegram already said that the bot is blocked. The second refusal is final. An answer then goes into a
+ * dead letter, which is replayed when the chat takes another message. Instead, the user gets a notice if Telegram refused only
+ * this answer, or has also refused its replay.
  *
  * Contract: throws `FencedError`, or what Redis throws. If the process dies after the notice, the notice may be sent twice.
  */

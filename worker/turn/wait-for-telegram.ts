@@ -24,7 +24,10 @@ const LONG_WAIT_MS = 600_000;
 /**
  * Ends or delays an attempt before the model is asked, if the user cannot be reached: the chat has blocked or removed the bot,
  * Telegram is away, or Telegram demands a wait for this chat (429). While Telegram is away, a finished answer waits for
- * `TELEGRAM_PATIENCE_MS`, any other message without a limit. No wait counts as an attempt.
+ * `TELEGRAM_PATIENCE_MS`, any other message without a limit. No wait counts as an attempt. Returns `undefined` if nothing is
+ * known to prevent an answer.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function resultIfUnreachable(turn: Turn<Env>): Promise<AttemptResult | undefined> {
   if (turn.conclusion === undefined && isGone(turn)) {
