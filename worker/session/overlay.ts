@@ -37,7 +37,7 @@ export function asShown(records: readonly LogRecord[]): readonly LogRecord[] {
 }
 
 /**
- * Applies the scrubs; of two with the same target, the newer one counts. Only the first record of a scrubbed turn has content.
+ * Applies the scrubs; of two with the same target, the newer one counts. The scrub of a turn empties the turn's other records.
  */
 export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] {
   const scrubs = records.filter((record): record is ScrubRecord => record.t === 'scrub');

@@ -10,7 +10,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { type LoadedSession, placeOf, readWindow, WindowCache } from './held-window.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
 
-/** The newest records of a session's history, which includes the session's parents. */
+/** The newest records of a session and of its parents, the sessions before it. */
 interface Tail {
   /** Oldest first. */
   records: LogRecord[];
@@ -27,7 +27,7 @@ interface Tail {
  */
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** The maximum number of earlier sessions in a chat's history. */
+/** The maximum number of parents (earlier sessions) in a chat's history. */
 export const PARENTS_MAX = 8;
 
 /** The number of a log's newest bytes that are never archived. A seed is built from no more than these. */

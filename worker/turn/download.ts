@@ -62,7 +62,7 @@ async function storeFile(turn: Turn<Env>, { file, field }: FileToRead, bytes: Bu
 /** The bytes of a file; or why it can never be read; or the verdict if the attempt must end here. */
 type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, { kind: 'read' }>;
 
-/** Downloads a file. A refusal, or a file that is too large, is final. Other trouble is tried again if an attempt is left. */
+/** Downloads a file. A refusal, or a file that is too large, is final. Other trouble is tried again while attempts remain. */
 export async function downloadOnce(
   turn: Turn<Env>,
   { file, triesMax = Number.POSITIVE_INFINITY }: Pick<FileToRead, 'file' | 'triesMax'>,
