@@ -19,7 +19,10 @@ export const pause = verbOf(ACTS.pause, (_, { kind }, { id }) => ({ chat: id, re
 
 export const resume = verbOf(ACTS.resume, (_, { kind }, { id }) => ({ chat: id, result: kind }));
 
-/** Allows an id, removes it, or prints the allowed ids. The exit code is 1 if there was nothing to remove. */
+/**
+ * Allows an id, removes it, or prints the allowed ids. With `--remove`, the exit code is 1 if the id had not been added, or if
+ * the settings still allow it.
+ */
 export async function allow(call: Call): Promise<number> {
   const { options, terminal, words } = call;
   const isAllowing = options.remove === undefined;
@@ -40,7 +43,7 @@ export async function allow(call: Call): Promise<number> {
   });
 }
 
-/** Puts dead letters back. The exit code is 1 if one of them names no chat. */
+/** Replays dead letters. The exit code is 1 if one of them names no chat, so that it cannot be replayed. */
 export async function replay(call: Call): Promise<number> {
   const { options, words } = call;
   if ((words.length === 0) === (options.all === undefined)) throw new UsageError(call.help);
@@ -59,11 +62,11 @@ export async function purge(call: Call): Promise<number> {
   );
 }
 
-/** Runs an action on the named dead letter, or on all that match the filters. */
+/** Runs an action on the named dead letter, or on all dead letters that match the filters. */
 async function runOnLetters(call: Call, act: typeof ACTS.purge, extraFilter: LetterFilter): Promise<number> {
   const [id] = call.words;
   const filter = filterOf(call.options, Date.now());
-  // A named letter excludes filters.
+  // A call that names a dead letter may have no filters.
   if (id !== undefined && Object.keys(filter).length > 0) throw new UsageError(call.help);
   return withRedis(call.terminal, async (context) => {
     const subject =
@@ -78,7 +81,7 @@ async function runOnLetters(call: Call, act: typeof ACTS.purge, extraFilter: Let
 
 type Json = (words: readonly string[], result: Result, subject: Subject) => object;
 
-/** A verb that runs an action on the subject in its first word, by default on every chat. The exit code is 1 if it fails. */
+/** A verb that runs an action on the subject that its first word names, or on every chat. The exit code is 1 if it fails. */
 function verbOf(act: Act, jsonOf: Json): RunVerb {
   return (call) =>
     withRedis(call.terminal, async (context) => {
@@ -89,7 +92,7 @@ function verbOf(act: Act, jsonOf: Json): RunVerb {
     });
 }
 
-/** Runs an action for the user of this machine. Prints a line for each part of a long action. */
+/** Runs an action from the terminal. Prints a line for each finished part of a long action, unless the output is JSON. */
 export function runFromTerminal<S extends Subject>(
   call: Call,
   context: ReportContext,

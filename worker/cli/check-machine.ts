@@ -23,7 +23,7 @@ export async function checkPort({ settings, redis }: CheckContext): Promise<Find
   return [failed('port', `${host}:${port} is taken by another program; set HTTP_PORT to another one`)];
 }
 
-/** The system's error code of a try to listen; `undefined` if listening works. */
+/** Tries to listen. Returns the system's error code, or `undefined` if listening works. */
 async function listenErrorOf(host: string, port: number): Promise<string | undefined> {
   const server = createServer();
   try {
@@ -37,7 +37,7 @@ async function listenErrorOf(host: string, port: number): Promise<string | undef
   }
 }
 
-/** Whether a gateway, of any bot, answers at `/healthz` there. */
+/** Whether a gateway, of this or another bot, answers at `/healthz` of this host and port. */
 export async function isGateway(host: string, port: number): Promise<boolean> {
   const hostInUrl = host.includes(':') ? `[${host}]` : host;
   const at = ANY_ADDRESS.has(host) ? '127.0.0.1' : hostInUrl;

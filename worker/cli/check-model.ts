@@ -16,7 +16,7 @@ const CALL_DEADLINE_MS = 30_000;
 const clientOf = ({ ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL }: Settings) =>
   openClient({ apiKey, baseURL });
 
-/** Asks the endpoint for the window of `MODEL`. Never rejects. */
+/** Asks the endpoint for the window of `MODEL`. An error counts as an unknown window; never rejects. */
 export async function askWindow(settings: Settings): Promise<EndpointWindow> {
   const client = await clientOf(settings);
   try {
@@ -64,7 +64,9 @@ async function callProblem(settings: Settings): Promise<string | undefined> {
   return `the endpoint at ${settings.ANTHROPIC_BASE_URL} ${why} (${reason}, status ${status})${advice}`;
 }
 
-/** Checks that the fixed parts of requests leave room for a first message, in the window that the endpoint states. */
+/**
+ * Checks that the fixed parts of requests leave room for a first message in the window that the endpoint or the catalog states.
+ */
 export async function checkRoom({ settings, window }: CheckContext, fixedParts: Fixed): Promise<Finding> {
   const { tokens } = await window;
   const problem = roomProblem(settings, fixedParts, tokens ?? windowTokensOf(settings.MODEL));
@@ -72,7 +74,7 @@ export async function checkRoom({ settings, window }: CheckContext, fixedParts: 
   return passed('room', `the system prompt and the tools take about ${fixedTokens(settings, fixedParts)} tokens`);
 }
 
-/** Asks for the life cycle of each model in the settings. A retired model fails the check, since every call of it fails. */
+/** Asks the endpoint for the lifecycle of each model in the settings. A retired model fails the check: its calls would fail. */
 export async function checkLives({ settings }: CheckContext): Promise<Finding[]> {
   const client = await clientOf(settings);
   return Promise.all(

@@ -17,8 +17,8 @@ import { type CheckContext, type Finding, failed, passed, type RedisToCheck, wit
 const REDIS_DEADLINE_MS = 5_000;
 
 /**
- * Connects to the Redis that a start would use. Starts a private server that has data and does not run. `stop` ends the
- * connection, and a server that the check started.
+ * Connects to the Redis that a start would use, or returns the finding that says why there is no connection. Starts a private
+ * server that has data and does not run. `stop` ends the connection, and a server that this check started.
  */
 export async function openRedis(settings: Settings): Promise<{ redis: RedisToCheck; stop: () => Promise<void> }> {
   const address = redisAddressOf(settings);
@@ -74,7 +74,7 @@ export async function checkRedis({ settings, redis: connection }: CheckContext):
   }
 }
 
-/** The problem of a Redis that answers and refuses writes, such as a replica or a full Redis. */
+/** The problem of a Redis that refuses writes, such as a replica or a full Redis; `undefined` if it takes writes. */
 async function writeProblem(redis: RedisClient, shards: number): Promise<string | undefined> {
   const answer = findRefusedWrites(redis, shards).then((error) => error?.message ?? 'none');
   const refusal = await within(answer, REDIS_DEADLINE_MS);
@@ -127,7 +127,7 @@ async function checkSettings(redis: RedisClient): Promise<Finding> {
   return withAdvice('redis settings', [...new Set(advice)].join('; '));
 }
 
-/** The settings of a server that differ, each with risk and remedy, and the settings that the server does not reveal. */
+/** The server's settings that differ from the recommended ones, with risk and remedy, and those that it does not reveal. */
 async function differences(server: Server, isCluster: boolean): Promise<string[]> {
   const hasReplicas = /connected_slaves:[1-9]/.test(await server.info('replication'));
   const advice: string[] = [];

@@ -8,7 +8,7 @@ const TELEGRAM_DEADLINE_MS = 10_000;
 const clientOf = ({ TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot }: Settings) =>
   createTelegram({ token, apiRoot });
 
-/** Checks the bot's token, and reports how messages arrive. */
+/** Checks the bot's token. Reports how messages arrive, which group messages the bot sees, and whether guest mode is on. */
 export async function checkBot({ settings }: CheckContext): Promise<Finding[]> {
   const telegram = clientOf(settings);
   const me = await telegram.getMe();
@@ -47,7 +47,7 @@ function guestsOf({ TELEGRAM_GUESTS: guests }: Settings, { supports_guest_querie
   return [isOn === false ? withAdvice('guests', `${who}, but guest mode is off in BotFather`) : passed('guests', who)];
 }
 
-/** Sends "typing…" to the operator's chat. It leaves no message, and fails if a message would fail. */
+/** Sends "typing…" to the operator's chat. This leaves no message there, and fails if a message would fail. */
 export async function checkAlerts({ settings }: CheckContext): Promise<Finding[]> {
   const { TELEGRAM_ALERT_CHAT_ID: chatId } = settings;
   if (chatId === undefined) return [passed('alerts', 'TELEGRAM_ALERT_CHAT_ID is none: no chat gets them')];
@@ -57,7 +57,7 @@ export async function checkAlerts({ settings }: CheckContext): Promise<Finding[]
   return [failed('alerts', `TELEGRAM_ALERT_CHAT_ID cannot be written to (${kind}: ${description})`)];
 }
 
-/** The way in which messages will arrive, and the changes that a start will make. */
+/** The way in which messages will arrive, and the change that a start will make to it. */
 function receivingOf({ TELEGRAM_WEBHOOK_URL: url }: Settings, webhook: WebhookInfo | undefined): string {
   const isOther = webhook !== undefined && URL.parse(webhook.url)?.href !== url;
   if (url === undefined)
@@ -74,12 +74,12 @@ const NO_SECOND_CHANNEL_ADVICE =
 const NO_CHANNEL_ADVICE =
   'TELEGRAM_ALERT_CHAT_ID is none and ALERT_WEBHOOK_URL is not set: alerts are in the log alone, and nobody is told of anything';
 
-/** Lists the channels beside Telegram, and the risk without them. */
+/** Lists the alert channels other than Telegram, and the risk without them. */
 export function checkWatchers({ settings }: CheckContext): Finding[] {
   const { DEADMAN_URL: deadMan, TELEGRAM_ALERT_CHAT_ID: chat } = settings;
   const names = (['ALERT_WEBHOOK_URL', 'ALERTMANAGER_URL'] as const).filter((name) => settings[name] !== undefined);
   return [
-    // Without a test message, which would wake somebody.
+    // Send no test message, because it would wake somebody.
     names.length > 0
       ? passed('second channel', `${names.join(' and ')}: set`)
       : withAdvice('second channel', chat === undefined ? NO_CHANNEL_ADVICE : NO_SECOND_CHANNEL_ADVICE),

@@ -15,13 +15,13 @@ import { checkAlerts, checkBot, checkWatchers } from './check-telegram.ts';
 import { type CheckContext, type Finding, failed, passed, withAdvice } from './finding.ts';
 import type { Call } from './verb.ts';
 
-/** Long enough for a server that `npx` downloads first. */
+/** Long enough for a tool server that `npx` must download first. */
 const TOOLS_DEADLINE_MS = 30_000;
 /** Longer than the ten seconds for which the SDK itself tries. */
 const TELEMETRY_DEADLINE_MS = 12_000;
 const WRONG_SETTINGS = 2;
 
-/** One check. `needs` matches the names of the settings without which it cannot run. */
+/** One check. It does not run if a setting that it `needs` has a problem, or if it `needsRedis` and Redis cannot be used. */
 interface Check {
   needs?: RegExp;
   needsRedis?: true;
@@ -49,7 +49,7 @@ const CHECKS: readonly Check[] = [
   { run: checkProxy },
 ];
 
-/** Checks the configuration and every connection. Skips the checks that need a wrong setting. */
+/** Checks the configuration and every connection. Returns 0 if all is well, 1 after a failed check, 2 for wrong settings. */
 export async function check({ isJson, terminal }: Call): Promise<number> {
   const reading = terminal.readConfig('gateway');
   const files = await judgeSettingFiles(reading);
@@ -75,10 +75,10 @@ function markOf({ ok, isAdvice }: Finding): string {
   return isAdvice ? 'advice' : 'ok    ';
 }
 
-/** Runs all checks at once, except those that need a setting with a problem. */
+/** Runs all checks at once, except those that cannot run because of a problem with the settings. */
 async function runAll(settings: Settings, files: SettingFiles, problems: readonly string[]): Promise<Finding[]> {
   const areValid = (names: RegExp): boolean => !problems.some((problem) => names.test(problem));
-  // Looks for a private server, and may download one, only if all settings are valid.
+  // `openRedis` may look for a private Redis server, or even download one. Call it for that only if all settings are valid.
   const hasRedis = areValid(REDIS_SETTINGS) && (redisAddressOf(settings) !== undefined || problems.length === 0);
   const connection = hasRedis ? await openRedis(settings) : undefined;
   const window = areValid(MODEL_SETTINGS) ? askWindow(settings) : Promise.resolve({ isKnown: false });
@@ -118,15 +118,15 @@ function checkProxy({ settings }: CheckContext): Finding[] {
 
 const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAkQBADs=', 'base64');
 
-/** Checks that the decoder of pictures can start. A running gateway starts it only with the first file. */
+/** Checks that the decoder of pictures can start. A running gateway starts the decoder only for the first file. */
 async function checkDecoder(): Promise<Finding[]> {
   const result = await fitPicture(PIXEL).catch((error: Error) => ({ ok: false, why: error.message }) as const);
   return result.ok ? [] : [failed('pictures', `${result.why}; install the optional packages too`)];
 }
 
 /**
- * Starts the tool servers, and checks that the fixed parts with their tools leave room for a first message. An omitted
- * tool is no failure, since the gateway runs without it. A tool of CHATS_FILE that no server offers may be misspelt.
+ * Starts the tool servers, and checks that the system prompt and the tools leave room for a first message. A tool that the
+ * gateway omits is no failure. Advises about a tool in CHATS_FILE that no server offers, since its name may be misspelt.
  */
 async function checkTools(context: CheckContext): Promise<Finding[]> {
   const { settings, files } = context;

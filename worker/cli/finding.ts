@@ -6,7 +6,7 @@ import type { SettingFiles } from '../setting-files.ts';
 export interface Finding {
   part: string;
   ok: boolean;
-  /** Whether the part works and `detail` has advice. */
+  /** Set if `detail` contains advice. */
   isAdvice?: true;
   /** Text for the operator; never a secret. */
   detail: string;

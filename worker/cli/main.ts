@@ -3,7 +3,7 @@ import { runVerb } from './verbs.ts';
 
 let hasReader = true;
 
-/** Ignores a closed pipe: a reader that ends early, as `head` does, must not interrupt a verb's changes. */
+/** Ignores a closed pipe: a reader that ends early, such as `head`, must not interrupt a verb's changes. */
 function onWriteError(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }

@@ -80,13 +80,13 @@ export async function reset(call: Call): Promise<number> {
   });
 }
 
-/** Erases all data of a chat. The exit code is 1 while its messages wait, or after a "no" in the terminal. */
+/** Erases all data of a chat. The exit code is 1 if messages of the chat wait, or if the user does not confirm. */
 export async function forget(call: Call): Promise<number> {
   if (call.options.yes === undefined && !(await isConfirmed(call))) return 1;
   return withChat(call, async (context) => {
     const { redis, settings, store, shard, keys, ...rest } = context;
     const storeIdInRedis = await boundStoreId(redis);
-    // With another store, the files would stay although the report says "erased".
+    // With a store other than that of the data, the files would stay although the report says "erased".
     if (storeIdInRedis !== undefined && storeIdInRedis !== (await store?.readId()))
       throw new Error('BLOB_URL is not the store that the data in Redis refers to. Nothing was erased.');
     // The conversation of a group that became a supergroup belongs to the new id.
@@ -109,7 +109,7 @@ export async function forget(call: Call): Promise<number> {
   });
 }
 
-/** Asks the user for a "yes". Throws `UsageError` if the input is no terminal. */
+/** Asks the user to type "yes", and returns whether the user did. Throws `UsageError` if the input is no terminal. */
 async function isConfirmed({ terminal, words }: Call): Promise<boolean> {
   const { input } = terminal;
   if (!('isTTY' in input) || !input.isTTY) throw new UsageError('session forget erases a chat for good: add --yes.');

@@ -13,7 +13,7 @@ export interface Terminal {
   note(text: string): void;
 }
 
-/** The error for invalid arguments or settings. The message names the valid ones. */
+/** Thrown for invalid arguments or settings. The message states the problem, the usage, or both. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -17,11 +17,11 @@ export interface Verb extends Pick<ReportRule, 'args' | 'options' | 'summary' | 
   name: string;
   /** Whether the verb changes something, and so takes `--why` and `--by`. */
   acts?: true;
-  /** Loads the function alone, since loading the modules of all verbs would take most of the time. */
+  /** Loads only this verb's function, since loading the modules of all verbs would take most of the time of a call. */
   load: () => Promise<RunVerb>;
 }
 
-/** Runs a verb and returns the exit code. Throws `UsageError` for arguments that exclude each other. */
+/** Runs a verb and returns the exit code. Throws `UsageError` for invalid arguments or settings. */
 export type RunVerb = (call: Call) => Promise<number>;
 
 /** The parsed arguments of a verb, and its output. */
@@ -74,7 +74,7 @@ export function helpOf(verb: Verb): string {
   return [`Usage: npm run cli -- ${usageOf(verb)}`, text, ...(lines.length > 0 ? [lines.join('\n')] : [])].join('\n\n');
 }
 
-/** Parses the arguments after a verb. Throws `UsageError`. */
+/** Parses the arguments after a verb. Throws `UsageError` if they are invalid. */
 export function callOf(verb: Verb, args: readonly string[], terminal: Terminal): Call {
   const help = helpOf(verb);
   const { words, options } = parseWords(args, optionsOf(verb), help);
@@ -97,7 +97,7 @@ function parseWords(args: readonly string[], options: Readonly<Record<string, Op
   const types = Object.entries(options).map(
     ([name, { as }]) => [name, { type: as === undefined ? 'boolean' : 'string' }] as const,
   );
-  // The id of a group begins with a minus sign. `parseArgs` would read it as an option without a space in front.
+  // The id of a group begins with a minus sign. Put a space in front, or `parseArgs` would read the id as an option.
   const safeArgs = args.map((arg) => arg.replace(/^(?=-\d)/, ' '));
   try {
     const config = { args: safeArgs, options: Object.fromEntries(types), allowPositionals: true };
@@ -123,7 +123,7 @@ export function userOfMachine(): string {
 }
 
 /**
- * Runs work on the gateway's Redis: the one in the settings, or else the private one, which starts for the duration.
+ * Runs work on the gateway's Redis: the one in the settings, or else the private one, which is started if it does not run.
  * Throws `UsageError` for unusable settings, and another error if Redis does not answer.
  */
 export async function withRedis(
@@ -148,7 +148,7 @@ export async function withRedis(
   }
 }
 
-/** Prints a report, repeatedly with `--watch`. Returns the report's exit code. */
+/** Prints a report and returns its exit code. With `--watch`, prints it repeatedly while the output has a reader. */
 export async function show(name: ReportName, call: Call): Promise<number> {
   const { words, options, isJson, terminal, help } = call;
   const { every, watch, content } = options;
@@ -179,6 +179,6 @@ export async function show(name: ReportName, call: Call): Promise<number> {
     }
     return 0;
   };
-  // Fails at once if Redis does not answer.
+  // `impatient`: fail at once if Redis does not answer.
   return withRedis(terminal, work, 'impatient');
 }

@@ -169,7 +169,7 @@ const HELP = [
 Exit codes: 0 done, 1 failed, red or not found, 2 configuration or usage.`,
 ].join('\n\n');
 
-/** Runs the verb in the arguments. Returns the exit code. Writes errors to the terminal, and never throws. */
+/** Runs the verb that the arguments name, and returns the exit code. Writes errors to the terminal, and never throws. */
 export async function runVerb(args: string[], terminal: Terminal): Promise<number> {
   try {
     return await run(args, terminal);
@@ -199,7 +199,7 @@ async function run(args: readonly string[], terminal: Terminal): Promise<number>
 }
 
 function unknownVerb(name: string): string {
-  // In the package, `spillway.ts` handles these words before it runs a verb.
+  // In the built package, `spillway.ts` handles these words before it runs a verb.
   const programs = IS_BUILT ? ['start', 'setup', 'producer', 'worker'] : [];
   const names = new Set([...programs, ...VERBS.map((verb) => verb.name.split(' ')[0])]);
   return `There is no verb "${name}". The verbs are: ${[...names].join(', ')}.`;

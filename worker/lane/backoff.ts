@@ -2,8 +2,8 @@ const BACKOFF_FACTOR = 2.5;
 const BACKOFF_MS_MAX = 30_000;
 
 /**
- * The delay after the nth failed attempt: exponential from `baseMs`, bounded, with jitter. At least `retryAfterMs`, the
- * delay that the other side asks for.
+ * The delay before a retry, after attempt number `attempt` has failed. Grows exponentially from `baseMs` to at most 30 seconds,
+ * and is shortened at random by up to a quarter. Never shorter than `retryAfterMs`, the wait that the server demands.
  */
 export function backoffMs(attempt: number, baseMs: number, retryAfterMs?: number, random = Math.random): number {
   const delayMs = Math.min(baseMs * BACKOFF_FACTOR ** Math.max(0, attempt - 1), BACKOFF_MS_MAX);

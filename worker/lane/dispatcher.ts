@@ -11,7 +11,7 @@ import { undecodableAlert } from '../alerts/causes/unanswered.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 
-/** The lanes of a shard, the queue of their heads, and the removal of entries that no turn can end. */
+/** The lanes and the queue of a shard, and the function that discards entries that no turn can settle. */
 interface LaneFlow {
   lane: Lane;
   queue: TurnQueue;
@@ -19,14 +19,14 @@ interface LaneFlow {
   log: Logger;
 }
 
-/** The most entries admitted at once: batches are 4 to 8 times as fast as single entries. */
+/** The maximum number of entries that one call admits. Batches are 4 to 8 times as fast as single entries. */
 const BATCH = 100;
 const RETRY_MS = 500;
 
 /**
- * Moves new entries from the stream into their lanes and makes each lane's head a job. Several dispatchers may run side
- * by side. If the process dies between the two steps, the reconciler finds the head without a job. `blocking` is a
- * separate connection for the blocking reads.
+ * Moves new entries from the stream into their lanes, and adds a job for the head of each of these lanes. If the process dies
+ * between the two steps, the reconciler adds the job. Several dispatchers may run at the same time. `blocking` is a separate
+ * connection for the blocking reads.
  */
 export function startDispatcher(
   flow: LaneFlow & Observability,
@@ -40,7 +40,7 @@ export function startDispatcher(
       if (mustHeal) await heal(flow);
       mustHeal = true;
       const { read, newest } = await dispatch(flow);
-      // This read only wakes the loop: `admit` reads the entries, together with the lane.
+      // This blocking read only wakes the loop. `admit` itself reads the entries, and updates the lanes in the same step.
       if (read < BATCH) await untilNews(blocking, inbound, newest, BLOCK_MS);
       mustHeal = false;
       return 0;
@@ -54,7 +54,7 @@ export function startDispatcher(
       const stopping = loop.stop();
       const isBetweenTries = blocking.status === 'reconnecting';
       blocking.disconnect();
-      // A read issued while ioredis waits to reconnect never settles after `disconnect`, so do not await the loop.
+      // If ioredis is waiting to reconnect, a pending read never settles after `disconnect`. Then do not wait for the loop.
       if (!isBetweenTries) await stopping;
     },
   };
@@ -81,7 +81,7 @@ async function dispatch({
   return { read, newest };
 }
 
-/** Recreates the consumer group, which is missing after Redis lost its data, and adds jobs for heads that have none. */
+/** Recreates the consumer group if Redis has lost it, and makes one pass of the reconciler. Logs errors; never rejects. */
 async function heal(flow: LaneFlow): Promise<void> {
   try {
     await flow.lane.prepare();
@@ -91,17 +91,17 @@ async function heal(flow: LaneFlow): Promise<void> {
   }
 }
 
-/** Extra wait after the end of another process's pass, which may just take the next one. */
+/** Added to the remaining time of another process's pass, because that process may take the next pass at the same moment. */
 const ASK_AGAIN_MS = 20;
-/** How long a head may have no job. Adding a job after an admission or a settlement takes less. */
+/** The reconciler adds a job for a head that has had none for at least this time. Other code adds a job sooner. */
 const GRACE_MS = 250;
-/** The most entries that one line of the log names. */
+/** The maximum number of entries that one line of the log lists. */
 const NAMED_MAX = 20;
 
 /**
- * Repairs the flow after crashes, at the start and then regularly: puts pending entries back into their lane, makes each
- * lane's head a job, and ends delays that a wrong clock prolongs. Each pass also checks the ledger. Passes are idempotent
- * and may overlap; all processes together make one regular pass every `everyMs`.
+ * Repairs the lanes and the queue after crashes: returns pending entries that are in no lane to their lane, adds missing jobs,
+ * ends delays that a wrong clock prolongs, discards entries that name no chat, and checks the ledger. Passes are idempotent and
+ * may overlap. Each process makes one pass at its start; then all processes together make one every `everyMs`.
  */
 export function startReconciler(flow: LaneFlow, everyMs: number): Service {
   let isFirst = true;
@@ -119,7 +119,7 @@ export function startReconciler(flow: LaneFlow, everyMs: number): Service {
   });
 }
 
-/** One pass. */
+/** Makes one pass of the reconciler. */
 export async function reconcile(flow: LaneFlow, graceMs = GRACE_MS): Promise<void> {
   const { lane, queue, discard, log } = flow;
   const { heads, broken, restored, foreign } = await lane.readmit();
@@ -137,7 +137,7 @@ export async function reconcile(flow: LaneFlow, graceMs = GRACE_MS): Promise<voi
   await proveLedger(flow);
 }
 
-/** Finds heads without a job. Looks twice, after a random pause, so that processes do not all add the same jobs. */
+/** Finds heads without a job. Looks again after a random pause, so that several processes do not all add the same jobs. */
 async function findAbandoned(heads: readonly Head[], queue: TurnQueue, graceMs: number) {
   const missing = await queue.missing(heads);
   if (missing.heads.length === 0) return missing;
@@ -154,7 +154,7 @@ async function proveLedger({ lane, log }: LaneFlow): Promise<void> {
   if (alert) log[numbers.unaccounted === 0 ? 'info' : 'error'](numbers, alert.text);
 }
 
-/** A message that no turn can end: its chat, its alert, and the reason for the ledger and the log. */
+/** A message that no turn can settle, with the reason for the ledger and the log, and the alert to queue. */
 interface Unanswerable {
   chat: ChatKey;
   reason: string;
@@ -162,10 +162,10 @@ interface Unanswerable {
   alert: Alert;
 }
 
-/** Fails entries without a turn: entries that name no readable chat, or one message that no turn can end (`why`). */
+/** Settles entries as failed without a turn: entries that name no chat, or, with `why`, one message that no turn can settle. */
 export type Discard = (entries: readonly EntryId[], why?: Unanswerable) => Promise<void>;
 
-/** Moves entries into dead letters and queues an alert. Does not notify the chat. */
+/** Creates a function that turns unsettled entries into dead letters, each with an alert. Does not notify the chat. */
 export function discardBroken(lane: Lane, { telemetry, log }: Observability): Discard {
   return async (entries, why) => {
     for (const entry of entries) {

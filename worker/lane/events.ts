@@ -11,7 +11,7 @@ import { freshSessionAlert, historyRefusedAlert, tornAlert, windowAlert } from '
 import { refusedToolAlert } from '../alerts/causes/tools.ts';
 import { failedAlert, gaveUpAlert } from '../alerts/causes/unanswered.ts';
 
-/** An event that alerts the operator, and is not in the audit trail. */
+/** An event that alerts the operator, without a line in the audit trail. */
 type AlertOnlyEvent =
   | { event: 'message.failed'; reason: string; detail: string }
   | { event: 'message.gave-up'; reason: string; fault: 'size' | 'message' | 'output' }
@@ -20,22 +20,22 @@ type AlertOnlyEvent =
   | { event: 'fixed-parts.refused'; why: string; status: number | undefined }
   | { event: 'model.gone'; gone: string; now: string };
 
-/** An event of a message; `REPORTS` lists where each event is reported. */
+/** An event in the handling of a message. `REPORTS` lists where each event is reported. */
 export type TurnEvent = AuditEvent | AlertOnlyEvent;
 
 type EventName = TurnEvent['event'];
 type Of<Name extends EventName> = Extract<TurnEvent, { event: Name }>;
 
 interface Report<Event> {
-  /** Whether the audit trail gets a line, written in one step with the event's effect. */
+  /** Whether to add a line to the audit trail, in the same write as the event's effect. */
   audit?: true;
-  /** The alert that the same step queues. */
+  /** The alert to queue in the same write as the event's effect; `undefined` for none. */
   alert?: (turn: Turn, event: Event) => Alert | undefined;
   /** The metric to count after the write. */
   count?: (event: Event) => readonly [metric: MetricName, attributes: Attributes];
-  /** The span without a duration to export after the write. */
+  /** The span, without a duration, to export after the write. */
   mark?: (event: Event) => readonly [span: string, attributes: Attributes];
-  /** The failpoint after the write, at which tests may kill the process. */
+  /** The failpoint to reach after the write; tests may kill the process there. */
   failpoint?: Failpoint;
 }
 
@@ -96,7 +96,7 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'model.gone': { alert: (turn, { gone, now }) => modelGoneAlert(turn, gone, now) },
 };
 
-/** The changes that record events in one step with their effect: lines of the audit trail, and alerts. */
+/** The changes that record events: lines of the audit trail, and alerts. Write them together with the effects of the events. */
 export function changesToRecordEvents(turn: Turn, events: readonly TurnEvent[]): Change[] {
   return events.flatMap((event) => {
     const { audit, alert } = reportOf(event);
@@ -105,9 +105,9 @@ export function changesToRecordEvents(turn: Turn, events: readonly TurnEvent[]):
   });
 }
 
-/** A step of a message: its changes and its events. */
+/** One write of a turn, and the events that it records. */
 export interface Step {
-  /** The name of the step, which is written once per turn. A step with an empty name may repeat. */
+  /** The name of the step. A turn writes a step only once, but a step with an empty name may be written again. */
   step: string;
   changes?: readonly Change[];
   expected?: readonly Expected[];
@@ -115,9 +115,9 @@ export interface Step {
 }
 
 /**
- * Writes a step with the records of its events; then counts the events and exports their spans.
+ * Writes a step and the records of its events. Then, unless the result is `unmet`, counts the events and exports their spans.
  *
- * Contract: as `Turn.write`. The events of a repeated step are counted again.
+ * Contract: throws `FencedError`, or what Redis throws. The events of a repeated step are counted again.
  */
 export async function commit(
   turn: Turn<Observability>,
@@ -136,6 +136,6 @@ export async function commit(
 }
 
 function reportOf(event: TurnEvent): Report<TurnEvent> {
-  // The type of the table guarantees that the report fits the event.
+  // The type of `REPORTS` guarantees that each report matches its event.
   return REPORTS[event.event] as Report<TurnEvent>;
 }

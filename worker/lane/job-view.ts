@@ -13,20 +13,20 @@ export interface JobCounts {
 /** Reads the jobs of a shard. Contract: each method rejects when Redis cannot be reached. */
 interface JobView {
   counts(): Promise<JobCounts>;
-  /** The message whose waiting job a worker takes next. */
+  /** The message whose job a worker takes next; `undefined` if no job waits. */
   next(): Promise<EntryId | undefined>;
   /** The messages whose jobs run, at most `limit` of them. */
   active(limit: number): Promise<EntryId[]>;
-  /** The state of a message's job, and the end of its delay. */
+  /** The state of a message's job, and the end of its last delay; `undefined` if the job is in none of these states. */
   find(entry: EntryId): Promise<{ state: keyof JobCounts; untilMs: number } | undefined>;
 }
 
-/** BullMQ's queues by connection. Each adds listeners to its connection, so it is created only once. */
+/** BullMQ's queues, by connection and key prefix. Each adds listeners to its connection, so it is created only once. */
 const queues = new WeakMap<RedisClient, Map<string, Queue<TurnJob>>>();
 
 /** Binds the view of a shard's jobs to a connection. */
 export function viewJobs(redis: RedisClient, keys: Keys): JobView {
-  // BullMQ's queue waits while Redis is away. This command fails then, so that the caller gets an error.
+  // While Redis is unreachable, a call of BullMQ's queue waits. This command rejects instead, so that the caller gets an error.
   const open = async (): Promise<Queue<TurnJob>> => {
     await redis.exists(keys.lanes);
     return queueOf(redis, keys.queuePrefix);

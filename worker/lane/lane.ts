@@ -23,51 +23,53 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { unreadableLanesAlert } from '../alerts/causes/watch.ts';
 
 /**
- * The FIFOs of unanswered messages of one shard: one per chat, and one more per chat for the commands that act while a
- * message is being answered. Only a lane's head becomes a job, so BullMQ's retries and delays cannot reorder a chat.
+ * The lanes of one shard: FIFO queues of unanswered messages. Each chat has one lane, and further lanes for commands that run
+ * while a message is being answered. Only a lane's head becomes a job, so BullMQ's retries and delays cannot reorder a chat.
  *
- * Contract: each write is one atomic, idempotent script, unless its method says otherwise: a command that is sent again
- * because its reply was lost changes nothing more and gets the same reply. Methods reject when Redis cannot be reached.
+ * Contract: unless its method says otherwise, each write is one atomic, idempotent script: if a request is sent again because
+ * its reply was lost, the repeat changes nothing more. Methods reject when Redis cannot be reached.
  */
 export interface Lane {
-  /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
+  /** The time of Redis, in ms since the epoch; before its first reply, the time of this process. */
   nowMs(): number;
-  /** The counts of messages that entered and left these lanes. */
+  /** The ledger of these lanes: how many messages were accepted, are settled and are pending. */
   readonly ledger: Ledger;
   /** Creates the consumer group if it is missing. */
   prepare(): Promise<void>;
   /**
-   * One call at a time. Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry
-   * ever read. An entry that cancels others marks the earlier entries of its lane; `cancelled` lists the heads among
-   * them. Messages that a full lane refuses are settled in the same step.
+   * Reads at most `count` new entries and appends each to its lane. `newest` is the newest entry ever read. An entry that
+   * cancels others marks the earlier entries of its lane as cancelled; `cancelled` lists the heads among those. Messages that a
+   * full lane refuses are settled in the same step, except summonses. Make only one call at a time.
    */
   admit(count: number): Promise<Admission>;
-  /** The next messages behind a lane's head, in order, without refused, cancelled and unreadable messages. */
+  /** The next messages after a lane's head, in the lane's order, without refused, cancelled and unreadable messages. */
   behind(lane: LaneKey): Promise<Waiting[]>;
-  /** The number of messages in a lane, its head included. */
+  /** The number of messages in a lane, including its head. */
   depth(lane: LaneKey): Promise<number>;
-  /** Whether a later message cancelled this one. */
+  /** Whether a user or an operator has cancelled this message. */
   isCancelled(entry: EntryId): Promise<boolean>;
-  /** Takes the reconciler's pass for the next `everyMs`. Returns 0, or the rest of another process's pass. */
+  /** Reserves the reconciler for `everyMs` and returns 0, or returns the rest of another process's reservation, in ms. */
   takePass(everyMs: number): Promise<number>;
   /**
-   * Puts pending entries that are in no lane back into their lane, and finds the heads of all lanes that are not paused:
-   * slice by slice, each an atomic script. `foreign` entries are in a lane that only a later version knows, and stay
-   * unchanged. Each is returned once; an alert counts those that no worker takes.
+   * Returns pending entries that are in no lane to their lane, and finds the heads that may run: slice by slice, each in one
+   * atomic script. `foreign` entries are in a lane that only a later version knows, and stay unchanged. Each foreign entry is
+   * returned only once; an alert reports how many of them no worker takes.
    */
   readmit(): Promise<Readmission>;
-  /** Begins an attempt. Rejects while Redis takes no writes. */
+  /** Begins an attempt at a message, or returns why none can begin now. Rejects while Redis refuses writes. */
   begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
-  /** Notes the progress of an attempt, so that its message does not count as overdue. */
+  /** Stores that an attempt makes progress, so that its message does not count as overdue. */
   noteProgress(turn: Pick<Turn, 'entry' | 'fencingToken'>): Promise<void>;
-  /** Uncounts an attempt that ended with this error, if Redis refused a write in it. Returns at once. */
+  /** Uncounts an attempt that threw this error, if Redis refused a write in it. Returns at once; works in the background. */
   uncountIfWriteRefused(turn: Pick<Turn, 'entry' | 'fencingToken'>, error: unknown, ending: AbortSignal): void;
   /**
-   * Writes the outcome, acknowledges the entry, and returns the lane's next head. With `keepsAnswer` the dead letter
-   * contains the stored reply.
+   * Stores the outcome, acknowledges and removes the entry, and returns the lane's next head, if any. With `keepsAnswer`, a
+   * dead letter contains the stored reply. Changes nothing if another attempt has taken over (`fenced`).
    */
   settle(turn: Turn, record: OutcomeRecord, keepsAnswer?: boolean): Promise<Settled>;
-  /** Dead-letters an entry that names no chat, or that no turn can end. */
+  /**
+   * Turns an entry that no turn can settle into a dead letter, with an alert. Returns false if the entry is already settled.
+   */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
 
@@ -75,8 +77,8 @@ const LANE_MESSAGES_MAX = 50;
 const DAY_SECONDS = 24 * 3600;
 
 /**
- * Binds the lanes of one shard to a connection. A lane with `messagesMax` messages refuses further ones; the chat's next
- * reply says how many. A session expires after `idleDays` without a message; 0 for never.
+ * Binds the lanes of one shard to a connection. A lane with `messagesMax` messages refuses further ones, and the chat's next
+ * reply says how many. A session expires after `idleDays` without a message, or never if that is 0.
  */
 export function createLane(
   redis: RedisClient,
@@ -113,16 +115,16 @@ export function createLane(
   };
 }
 
-/** Longer than the gap between two processes of a rolling upgrade. */
+/** How long entries may stay foreign without an alert. In a rolling upgrade, the next process starts sooner. */
 const FOREIGN_MS = 60_000;
 
-/** Wraps `readmit`: returns each foreign entry once, and alerts if no later version takes some for `foreignMs`. */
+/** Wraps `readmit`: returns each foreign entry once, and alerts if entries stay foreign for at least `foreignMs`. */
 export function withForeignAlerts(
   readmit: () => Promise<Readmission>,
   queue: (alert: Alert) => Promise<void>,
   foreignMs = FOREIGN_MS,
 ): () => Promise<Readmission> {
-  /** When this process first saw each foreign entry, by a clock that never steps. */
+  /** The time at which this process first saw each foreign entry, by the monotonic clock. */
   let firstSeenMs: ReadonlyMap<EntryId, number> = new Map();
   let alertedCount = 0;
   return async () => {
@@ -140,14 +142,14 @@ export function withForeignAlerts(
 const RETRY_MS = 1_000;
 
 /**
- * The attempts of this process that ended because Redis refused a write. Such an attempt counts neither as an attempt
- * nor as a crash; this process corrects the counts as soon as Redis accepts writes. After a refusal, no attempt begins
- * until a test write succeeds: the model would be paid for an answer that Redis does not store.
+ * The attempts of this process that ended because Redis refused a write. Such an attempt counts neither as an attempt nor as a
+ * crash; this process corrects the counts as soon as Redis permits that. After a refusal, no attempt begins until a test write
+ * succeeds, because otherwise the model would be paid for an answer that Redis does not store.
  */
 function createRefusedAttempts(
   /** Uncounts the attempt with this fencing token. */
   release: (entry: EntryId, fence: string) => Promise<unknown>,
-  /** Rejects while Redis takes no writes. */
+  /** Makes a test write. Rejects while Redis refuses writes. */
   proveWrites: () => Promise<void>,
 ) {
   const fencesToRelease = new Map<EntryId, string>();
@@ -159,13 +161,16 @@ function createRefusedAttempts(
     if (fencesToRelease.get(entry) === fence) fencesToRelease.delete(entry);
   };
   return {
-    /** Call before an attempt begins. Uncounts the entry's refused attempt, and rejects while Redis refuses writes. */
+    /** Call before an attempt begins. Uncounts a refused attempt of the entry. Rejects if Redis still refuses writes. */
     async beforeBegin(entry: EntryId): Promise<void> {
       await releaseNow(entry);
       if (isRefusing) await proveWrites();
       isRefusing = false;
     },
-    /** Call when an attempt threw. If Redis refused a write, retries to uncount it until `ending` aborts. Never rejects. */
+    /**
+     * Call after an attempt threw. If Redis refused a write, uncounts the attempt, with retries until `ending` aborts. Never
+     * rejects.
+     */
     async afterError(entry: EntryId, fence: string, error: unknown, ending: AbortSignal): Promise<void> {
       if (refusalOf(error) === undefined) return;
       isRefusing = true;

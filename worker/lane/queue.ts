@@ -6,21 +6,21 @@ import type { Head } from '../../shared/state/lane/lanes.ts';
 import type { Limits } from '../limits.ts';
 import type { Share } from './slots.ts';
 
-/** The data of a job: the ids of its message and lane. The message itself stays on the stream. */
+/** The data of a job. The message itself stays on the stream. */
 export interface TurnJob {
   entry: EntryId;
   chat: LaneKey;
-  /** The person who wrote the message; absent if unknown, and for commands, which take no long turn. */
+  /** The person who wrote the message; absent if unknown, and in the lanes of commands, where turns are short. */
   person?: number;
-  /** The end of the last delay, by the clock of Redis, and its length; absent if the job was never delayed. */
+  /** The end of the last delay, by the clock of Redis, and the length of that delay; absent if the job was never delayed. */
   untilMs?: number;
   delayMs?: number;
 }
 
-/** `parked`: the message of the job waits for a person. */
+/** How a job ended. `parked`: its message waits for a person. */
 export type JobEnd = 'parked' | undefined;
 
-/** How many renewals fit into the lifetime of a lock. */
+/** How often the lock of a running job is renewed within the lock's lifetime. */
 const RENEWALS = 3;
 
 /** The delay of BullMQ's own retries, after an internal error. The turn record, not BullMQ, limits the attempts. */
@@ -28,42 +28,42 @@ const RETRY_MS = 1_000;
 const MANY = 1_000_000;
 /** The tolerated difference between the clocks of two machines. */
 const CLOCK_SLACK_MS = 2_000;
-/** The most delays that one pass reads, the earliest first. */
+/** The maximum number of delayed jobs that `endDelays` reads, beginning with the job whose delay ends first. */
 const DELAYS_READ_MAX = 1_000;
 const ADDED_AT_ONCE = 500;
-/** As many ids as Redis sends in a fraction of a millisecond. */
+/** The number of jobs that are read at once. Redis sends this many ids in a fraction of a millisecond. */
 const PAGE = 1_000;
-/** For more heads, all job ids are read once: looking up a head calls `getState`, which scans whole lists. */
+/** For more heads than this, the ids of all jobs are read first: each lookup calls `getState`, which scans whole lists. */
 const SINGLE_LOOKUPS_MAX = 4;
 
 /**
- * The BullMQ queue of one shard, which contains the heads of its lanes. Uses only BullMQ's public API (docs/decisions.md, 17).
+ * The BullMQ queue of one shard. Its jobs are the heads of the lanes. Uses only BullMQ's public API (docs/decisions.md, 17).
  *
  * Contract: every method is idempotent and rejects when Redis cannot be reached.
  */
 export interface TurnQueue {
-  /** Makes each head a job, unless it is one already. */
+  /** Adds a job for each head that has none. */
   add(heads: readonly Head[]): Promise<void>;
   /**
-   * Finds the heads without a job. First removes jobs that BullMQ would never run, because they are in none of its lists
-   * and no worker runs them: `broken` counts these.
+   * Finds the heads that have no job, or a job that is in none of BullMQ's lists and would never run. Removes such jobs;
+   * `broken` is their number.
    */
   missing(heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }>;
-  /** Ends the delays of these messages' jobs, if they have one. */
+  /** Ends the delay of each of these messages' jobs that is delayed. */
   promote(entries: readonly EntryId[]): Promise<void>;
-  /** Ends all delays. Returns their number. */
+  /** Ends the delays of all jobs. Returns how many jobs were delayed. */
   promoteAll(): Promise<number>;
   /**
-   * Ends the delays that are over by `nowMs`, the time of Redis, since BullMQ uses the clocks of processes. Also ends
-   * delays that seem to begin in the future, because the clock of Redis stepped back. Returns their number.
+   * Ends delays that are over according to `nowMs`, the time of Redis, since BullMQ uses the clocks of processes; delays that
+   * begin in the future, because the clock of Redis stepped back; and BullMQ's own retry delays. Returns their number.
    */
   endDelays(nowMs: number): Promise<number>;
-  /** Delays a running job, by the time of Redis or, if later, of this process. Throw `DelayedError` afterwards. */
+  /** Delays a running job, from `nowMs` or the time of this process, whichever is later. Throw `DelayedError` afterwards. */
   postpone(job: Job<TurnJob>, token: string | undefined, nowMs: number, delayMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens the queue of a shard for adding. */
+/** Opens the queue of a shard. `openWorker` runs its jobs. */
 export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
   const queue = new Queue<TurnJob>(TURNS_QUEUE, {
     connection: redis,
@@ -71,7 +71,7 @@ export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
     defaultJobOptions: {
       attempts: MANY,
       backoff: { type: 'fixed', delay: RETRY_MS, jitter: 0.5 },
-      // The log has every stack. BullMQ rewrites all stored stacks whenever it adds one.
+      // The log has every stack trace. BullMQ rewrites all stored traces whenever it adds one, so store at most one.
       stackTraceLimit: 1,
       removeOnComplete: true,
       removeOnFail: true,
@@ -106,7 +106,7 @@ export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
     },
     async postpone(job, token, nowMs, delayMs) {
       await job.updateData({ ...job.data, untilMs: nowMs + delayMs, delayMs });
-      // If this process's clock is ahead, `endDelays` ends the delay in time.
+      // If the clock of this process is ahead, the delay is too long, and `endDelays` ends the delay in time.
       await job.moveToDelayed(Math.max(nowMs, Date.now()) + delayMs, token);
     },
     close: () => queue.close(),
@@ -118,8 +118,8 @@ function jobOf({ entry, chat, person }: Head): TurnJob {
 }
 
 /**
- * Finds the heads without a job. Reads the lists page by page, so that no call blocks Redis for long. A job that moves
- * meanwhile may be missed, so this looks up each missing head again by its id.
+ * Finds the heads without a usable job. For many heads, reads the lists page by page, so that no call blocks Redis for long. A
+ * job that moves to another list meanwhile may be missed, so each head without a job is then looked up by its id.
  */
 async function findMissing(queue: Queue<TurnJob>, heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }> {
   const jobIds = heads.length > SINGLE_LOOKUPS_MAX ? await readJobIds(queue) : new Set<string>();
@@ -134,7 +134,7 @@ async function findMissing(queue: Queue<TurnJob>, heads: readonly Head[]): Promi
   return { heads: missing, broken };
 }
 
-/** The ids of all jobs that BullMQ would run. May miss a job that moves meanwhile. */
+/** The ids of all waiting, running and delayed jobs. May miss a job that moves between lists during the read. */
 async function readJobIds(queue: Queue<TurnJob>): Promise<Set<string>> {
   const ids = new Set<string>();
   for (let from = 0; ; from += PAGE) {
@@ -144,7 +144,7 @@ async function readJobIds(queue: Queue<TurnJob>): Promise<Set<string>> {
   }
 }
 
-/** Looks up a job. Removes a job that is in no list, unless a worker runs it, since BullMQ would ignore a second `add`. */
+/** Looks up a job. Removes a job that is in no list and that no worker runs, since BullMQ would ignore a second `add`. */
 async function lookFor(queue: Queue<TurnJob>, id: string): Promise<'there' | 'gone' | 'removed'> {
   const job = await queue.getJob(id);
   if (!job) return 'gone';
@@ -152,7 +152,7 @@ async function lookFor(queue: Queue<TurnJob>, id: string): Promise<'there' | 'go
   return (await queue.remove(id)) === 1 ? 'removed' : 'there';
 }
 
-/** Ends the delay of a job. Returns false if the job has none. */
+/** Ends the delay of a job. Returns false if the job is not delayed. */
 async function endDelay(job: Job<TurnJob>): Promise<boolean> {
   try {
     await job.promote();
@@ -163,16 +163,16 @@ async function endDelay(job: Job<TurnJob>): Promise<boolean> {
   }
 }
 
-/** Opens the worker of a shard. It does not run until `run()` is called. */
+/** Creates the worker of a shard. The worker takes no jobs until its `run()` is called. */
 export function openWorker(
   redis: RedisClient,
   keys: Keys,
   { share, limits }: { share: Share; limits: Pick<Limits, 'lockMs' | 'stalledCheckMs'> },
   processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<JobEnd>,
 ): Worker<TurnJob, JobEnd> {
-  // BullMQ gives a processor its abort signal only when it declares three parameters.
+  // BullMQ passes the abort signal only to a processor that declares three parameters.
   const run = async (job: Job<TurnJob>, token?: string, signal?: AbortSignal): Promise<JobEnd> =>
-    // Redis lost the data of this job: end the job, so that the reconciler adds it again.
+    // Without an `entry`, Redis has lost the data of this job. End the job, so that the reconciler adds a new one.
     job.data.entry === undefined ? undefined : processor(job, token, signal);
   const worker = new TurnWorker(TURNS_QUEUE, run, {
     connection: redis,
@@ -182,7 +182,7 @@ export function openWorker(
     lockDuration: limits.lockMs,
     lockRenewTime: limits.lockMs / RENEWALS,
     stalledInterval: limits.stalledCheckMs,
-    // Without a limit, because the turn record counts the attempts.
+    // Practically no limit, because the turn record limits the attempts.
     maxStalledCount: MANY,
     drainDelay: 5,
     runRetryDelay: RETRY_MS,
@@ -198,7 +198,7 @@ export function openWorker(
 }
 
 class TurnWorker extends Worker<TurnJob, JobEnd> {
-  /** In seconds. BullMQ's default is up to 10, but our connections are replaced after 8 s of silence. */
+  /** The longest blocking read, in seconds. BullMQ's default is 10, but our connections are replaced after 8 s of silence. */
   override get maximumBlockTimeout(): number {
     return BLOCK_MS / 1_000;
   }
@@ -207,7 +207,7 @@ class TurnWorker extends Worker<TurnJob, JobEnd> {
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 5_000;
 
-/** Pauses a worker after an error, with growing delays until a job begins. BullMQ itself would retry at once. */
+/** Pauses a worker after each error, with growing delays until a job begins. BullMQ itself would retry at once. */
 function backOff(worker: Worker<TurnJob, JobEnd>): void {
   let waitMs = BACKOFF_MS_MIN;
   worker.on('active', () => {
@@ -221,11 +221,11 @@ function backOff(worker: Worker<TurnJob, JobEnd>): void {
   });
 }
 
-/** Adapts the worker's concurrency to this process's share of slots. */
+/** Sets the worker's concurrency to the number of jobs that its shard may have, and wakes the worker if it must fetch more. */
 function adaptConcurrency(worker: Worker<TurnJob, JobEnd>, share: Share): void {
   const [previous, allowed] = [worker.concurrency, share.allowed()];
   worker.concurrency = allowed;
-  // A worker at its limit fetches the next job only when one of its jobs ends, or when `resume` is called.
+  // A worker at its limit fetches the next job only after one of its jobs ends, or after `resume` is called.
   const isAsleep = allowed > previous && share.inHand() >= previous;
   if (!isAsleep || !worker.isRunning() || worker.closing) return;
   void worker.pause(true);

@@ -1,6 +1,7 @@
 /**
- * Limits the turns that a process runs at once, over all its shards. Grants slots in the order of the requests, so that no
- * shard starves another. One person gets at most half of the slots while other people wait, or did in the last 10 minutes.
+ * Limits how many turns a process runs at once, over all its shards. Grants slots in the order of the requests, so that no
+ * shard starves another. But one person gets at most half of the slots while another person waits for a slot, or if another
+ * person asked for one in the last 10 minutes.
  */
 export interface Slots {
   /** Creates the share of one shard. */
@@ -9,36 +10,36 @@ export interface Slots {
 
 /** The right of a job to run a turn. */
 export interface Slot {
-  /** Gives the slot back, because the job only delivers from now on. The job stays in hand. Idempotent. */
+  /** Gives up the slot while the job delivers, unless `DELIVERING_MAX` is reached. The job stays in hand. Idempotent. */
   release(): void;
-  /** Takes a slot again, if one is free. Returns whether the job has one. */
+  /** Takes a slot again, if the job has none and can get one at once. Returns whether the job has a slot now. */
   tryReacquire(): Promise<boolean>;
-  /** Ends the job. */
+  /** Call once, when the job has ended. Gives up the slot, if the job has one. */
   end(): void;
 }
 
 /** A shard's share of its process's slots. */
 export interface Share {
-  /** Waits for a slot for a job of a person. Returns `undefined` if none is free in time. Never rejects. */
+  /** Waits at most `timeoutMs` for a slot for a job of this person. Returns `undefined` if the job gets none. Never rejects. */
   take(timeoutMs: number, person?: number): Promise<Slot | undefined>;
   /** Resolves when a slot is free, or after `timeoutMs`. Never rejects. */
   whenFree(timeoutMs: number): Promise<void>;
-  /** The number of the shard's jobs in this process: running, delivering, or waiting for a slot. */
+  /** How many jobs of the shard this process has: jobs that run, deliver or wait for a slot. */
   inHand(): number;
   /**
-   * The most jobs that the shard may have in hand; at least one, because a BullMQ worker with a concurrency of 0 would
-   * fetch nothing when a slot becomes free.
+   * How many jobs the shard may have in hand; at least one, because a BullMQ worker with a concurrency of 0 would fetch nothing
+   * when a slot becomes free.
    */
   allowed(): number;
-  /** Calls back each time `allowed` may have changed. */
+  /** Calls `listener` each time the result of `allowed` may have changed. */
   onChange(listener: () => void): void;
 }
 
-/** The most jobs of a shard that deliver without a slot. Further deliveries keep their slot. */
+/** The maximum number of jobs of a shard that deliver without a slot. Further jobs keep their slot while they deliver. */
 const DELIVERING_MAX = 500;
-/** The most jobs over their person's limit, before the shard stops looking for other people's jobs. */
+/** With this many waiting jobs over their person's limit, a shard stops looking for other people's jobs. */
 const BLOCKED_MAX = 200;
-/** For this long after another person's last request, one person gets at most half of the slots. */
+/** One person gets at most half of the slots for this long after another person's last request. */
 const OTHERS_MS = 600_000;
 
 /** A pool of `count` slots for turns. */
@@ -58,11 +59,11 @@ class Pool {
   free: number;
   readonly listeners: (() => void)[] = [];
   readonly #half: number;
-  /** The number of slots of each person. */
+  /** How many slots the jobs of each person have. */
   readonly #running = new Map<number | undefined, number>();
   readonly #requests = new Set<Request>();
   readonly #waitingForSlot = new Set<() => void>();
-  /** The person of the latest request, its time, and the time of the latest request by any other person. */
+  /** The person of the latest request, the time of that request, and the time of the latest request by any other person. */
   #last: number | undefined;
   #lastMs = Number.NEGATIVE_INFINITY;
   #otherMs = Number.NEGATIVE_INFINITY;
@@ -72,7 +73,7 @@ class Pool {
     this.#half = Math.ceil(count / 2);
   }
 
-  /** Returns whether a slot was granted in time. Calls `onGrant` synchronously with the grant. */
+  /** Waits at most `timeoutMs` for a slot. Returns whether it was granted. Calls `onGrant` in the same step as the grant. */
   async take(share: object, person: number | undefined, timeoutMs: number, onGrant: () => void): Promise<boolean> {
     if (person !== undefined) {
       if (person !== this.#last) this.#otherMs = this.#lastMs;
@@ -116,8 +117,8 @@ class Pool {
   }
 
   /**
-   * The number of jobs to fetch beyond the free slots: one for each job over its person's limit, and one more while a person
-   * has more than half of the slots, to find a job of another person.
+   * How many jobs the shard may have beyond its slots and the free slots: one for each waiting job over its person's limit;
+   * and, while no slot is free and a person has more than half of the slots, one more, to find a job of another person.
    */
   lookAhead(share: object): number {
     const blocked = [...this.#requests].filter((each) => each.share === share && !this.#mayRun(each.person)).length;

@@ -4,7 +4,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Prices } from '../model/prices.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 
-/** The operator's settings, with the contents of the files that they name. `settingsFor` adds the settings of a chat. */
+/** The operator's settings, with the contents of the files that they name. `settingsFor` applies the settings of a chat. */
 export interface TurnSettings extends Settings {
   systemPrompt: string;
   /** The operator's text about further details that a summary must contain; may be empty. */
@@ -15,7 +15,7 @@ export interface TurnSettings extends Settings {
   serverTools: readonly ServerTool[];
 }
 
-/** The settings for a chat. `chat.model` replaces the default model, and `choice`, made with `/model`, both. Pure. */
+/** The settings for a chat. Its model is `choice` (made with `/model`), else `chat.model`, else the default model. Pure. */
 export function settingsFor(settings: TurnSettings, chat: ChatSettings, choice?: string): TurnSettings {
   const defaultModel = chat.model ?? settings.MODEL;
   const model = choice ?? defaultModel;
@@ -23,14 +23,14 @@ export function settingsFor(settings: TurnSettings, chat: ChatSettings, choice?:
     ...settings,
     MODEL: model,
     MODELS: [...new Set([defaultModel, ...settings.MODELS])],
-    // The operator's window is for `MODEL` only.
+    // The window that the operator set applies only to the operator's `MODEL`.
     CONTEXT_WINDOW_TOKENS: model === settings.MODEL ? settings.CONTEXT_WINDOW_TOKENS : undefined,
     systemPrompt: chat.systemPrompt ?? settings.systemPrompt,
     serverTools: settings.serverTools.filter(({ name }) => hasTool(chat, name)),
   };
 }
 
-/** The context window learnt from errors of this model and endpoint; undefined if the operator sets one. */
+/** The context window that an error of this model and endpoint stated, if any; `undefined` if the operator sets one. */
 export function learntWindow(
   limit: { tokens: number; of: string } | undefined,
   settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
@@ -39,12 +39,12 @@ export function learntWindow(
   return limit.tokens;
 }
 
-/** The model and the endpoint that a learnt window belongs to. */
+/** Names the model and the endpoint for which a learnt window is valid. */
 export function limitOwner({ MODEL, ANTHROPIC_BASE_URL }: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL'>): string {
   return `${MODEL} ${ANTHROPIC_BASE_URL}`;
 }
 
-/** The time zone of a chat: the one that its people chose, or else the operator's. */
+/** The time zone of a chat: the zone that its people chose, or else the operator's. */
 export function timeZoneOf({ choice }: Pick<Turn, 'choice'>, { TZ }: Pick<TurnSettings, 'TZ'>): string {
   return readTimeZone(choice('timezone') ?? '') ?? TZ;
 }

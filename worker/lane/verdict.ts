@@ -7,21 +7,21 @@ import type { LoadedSession } from '../session/held-window.ts';
 import type { Asking } from '../tools/asking.ts';
 import type { TurnEvent } from './events.ts';
 
-/** The reason code of a wait, or of an end, because Telegram does not answer. */
+/** The reason code of a message that waits or ends because Telegram does not answer. */
 export const TELEGRAM_AWAY = 'telegram_away';
 
-/** The result of an attempt, before anything is delivered: the message ends, or goes on in a later attempt. */
+/** The result of an attempt before the delivery: the message ends, is tried again, or waits for a person. */
 export type Verdict =
   | Ending
-  /** Back to the head of the queue at once, because recovery has changed the request. */
+  /** The message is tried again at once, for example because recovery has changed the request. */
   | { kind: 'again' }
   | Later
   /** The message waits for a person, without a slot or a job. */
   | { kind: 'park'; asking: Asking }
-  /** The attempt was interrupted from outside, and does not count. */
+  /** The attempt stops early, e.g. because the process ends or a person cancels the message, and does not count. */
   | { kind: 'hand back'; reason?: string };
 
-/** The end of a message, with the changes and events that the same step stores. */
+/** The end of a message, with the changes and events that are stored together with the conclusion. */
 export interface Ending {
   kind: 'conclude';
   conclusion: Conclusion;
@@ -29,66 +29,66 @@ export interface Ending {
   events: readonly TurnEvent[];
   /** Stored instead of `changes` and `events` if the message was cancelled meanwhile. */
   ifCancelled?: { changes: readonly Change[]; events: readonly TurnEvent[] };
-  /** The model called no tool for the message in any attempt, so it cannot have set a reminder. */
+  /** Whether the model called no tool for the message in any attempt, so that it changed nothing that could be undone. */
   calledNothing?: boolean;
-  /** Whether the message stays in its conversation: a refusal named its content, but the cause was another one. */
+  /** Whether a message that may have caused a refusal stays in its conversation, because something else was the cause. */
   keepsInConversation?: boolean;
-  /** The session is nearly full: it is compacted once the user has the answer. */
+  /** Set if the session is nearly full: the session is compacted once the user has the answer. */
   afterReply?: AfterReply;
 }
 
-/** A session to compact while nobody waits. */
+/** A session to compact while no user waits for a reply. */
 export interface AfterReply {
   loadedSession: LoadedSession;
   room: Room;
-  /** How many tokens the next request may add to the session and still fit. */
+  /** How many tokens the next message may add to the session without a compaction. */
   leftTokens: number;
 }
 
-/** The message is tried again. */
+/** The message is tried again after `delayMs`. */
 export interface Later {
   kind: 'later';
   delayMs: number;
   reason: string;
-  /** The attempt does not count: nothing was tried, or the failure says nothing about this message. */
+  /** Set if the attempt does not count, because nothing was tried, or because the failure says nothing about this message. */
   isUncounted?: boolean;
-  /** The message waits so long that its user gets a notice. */
+  /** Set if the message waits so long that its user gets a notice. */
   isLongWait?: boolean;
 }
 
-/** How an attempt ends: the message is settled, or the job waits, parks or runs again. Turns never touch the queue. */
+/** The result of an attempt: its message is settled, tried again, or waits for a person. Turns never touch the queue. */
 export type AttemptResult =
   | {
       kind: 'settle';
       conclusion: Conclusion;
-      /** The counts of parts that Telegram confirmed, or may have taken; absent if nothing was sent. */
+      /** How many parts Telegram confirmed or may have taken; absent if there were none, or the delivery failed. */
       delivery?: DeliveryRecord;
-      /** The stored answer goes into the dead letter, so that a replay delivers it without asking the model. */
+      /** Set if the dead letter contains the stored reply, so that a replay delivers the reply without asking the model. */
       keepsAnswer?: true;
     }
   | Exclude<Verdict, Ending>;
 
 /** The circumstances of a delivery. */
 export interface DeliveryTime {
-  /** This attempt stored the conclusion, so no part was sent before. */
+  /** Whether this attempt stored the conclusion, so that no part can have been sent before. */
   isNew: boolean;
-  /** More steps follow before the message is settled, so the last part needs a mark. Otherwise settling replaces it. */
+  /** Whether more steps follow before the message is settled. If not, settling replaces the mark of the last part. */
   isFollowed: boolean;
-  /** Aborted when the process ends or has lost the job. Sends that still wait for their time are then not made. */
+  /** Aborted when the process ends or has lost the job. Sends that still wait for the rate limit are then not made. */
   stopSignal: AbortSignal;
 }
 
 /** The result of a delivery. */
 export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undelivered;
 
-/** A part that has not reached its chat, as far as the gateway knows. */
+/** Why a part has not reached its chat, as far as the gateway knows. */
 export type Undelivered =
-  /** Not now: Telegram is away or asks to wait. The parts that were sent stay marked. */
+  /** Not now: Telegram is away or asks to wait. The sent parts stay marked as sent, so no later attempt repeats them. */
   | { kind: 'later'; failure: TelegramFailure }
   /** Never: Telegram says that the chat is gone, or refuses the text. */
   | { kind: 'undeliverable'; failure: TelegramFailure };
 
-/** The end of a message with this conclusion; by default with no other changes or events. */
+/** The end of a message with this conclusion, and with these changes and events, if any. */
 export function conclude(
   conclusion: Conclusion,
   { changes = [], events = [] }: Partial<Pick<Ending, 'changes' | 'events'>> = {},
@@ -96,7 +96,7 @@ export function conclude(
   return { kind: 'conclude', conclusion, changes, events };
 }
 
-/** The end of a message that failed: kept as a dead letter, with a notice to its user and an alert to the operator. */
+/** The end of a message that failed: it becomes a dead letter, its user gets `notice`, and the operator gets an alert. */
 export function failed(reason: string, notice: string, detail: string): Ending {
   return conclude(
     { outcome: 'failed', reason, parts: [notice] },
@@ -104,12 +104,12 @@ export function failed(reason: string, notice: string, detail: string): Ending {
   );
 }
 
-/** The conclusion of a cancelled message. The reply to a cancelling command notifies the user. */
+/** The conclusion of a cancelled message. Usually without parts, because the reply to the cancelling command is enough. */
 export function cancelled(by: string, parts: readonly string[] = []): Conclusion {
   return { outcome: 'cancelled', reason: by, parts };
 }
 
-/** The conclusion of a message that is not answered, with a notice that gives the user the reason. */
+/** The conclusion of a message that gets no answer, but a notice with the reason. */
 export function refused(reason: string, notice: string): Conclusion {
   return { outcome: 'refused', reason, parts: [notice] };
 }

@@ -23,19 +23,19 @@ import { SEED_READ_BYTES_MAX } from './store.ts';
 /** The oldest records of a log, compressed for the archive. */
 export interface Segment extends SegmentRange {
   bytes: Buffer;
-  /** The time of the read, in seconds by the clock of Redis. */
+  /** The time at which the records were read, in seconds by the clock of Redis. */
   readAtS: number;
 }
 
-/** Where sessions and their archives are. */
+/** The places where sessions and their archives are stored. */
 export interface SessionSource {
   redis: RedisClient;
   keys: Keys;
-  /** Where segments are stored; in Redis if absent. */
+  /** The store of segments; absent if Redis stores them. */
   blobs?: Blobs | undefined;
 }
 
-/** The most time between reading a segment and moving it. Blobs of at least twice this age may be removed as orphans. */
+/** The longest time between reading a segment and moving it. An unused blob may be removed once it is twice as old. */
 export const APPEND_SECONDS_MAX = 1_800;
 
 /** Called for each unreadable segment, with its index in the archive. */
@@ -44,10 +44,10 @@ export type OnUnreadable = (segment: number, error: unknown) => void;
 export type Archive = ReturnType<typeof createArchive>;
 
 /**
- * The archives of one shard's sessions: records that left a session's window move from its log to compressed segments.
- * An archive lasts `retentionSeconds` from its last segment on.
+ * The archives of one shard's sessions. Records that have left a session's window move from the session's log to compressed
+ * segments. An archive expires `retentionSeconds` after its last segment was added.
  *
- * Contract: the calls need no fence, because none changes a view or a seed. Each call is idempotent, also with several
+ * Contract: the calls need no fencing token, because none changes a view or a seed. Each call is idempotent, also with several
  * archivists at once, and rejects while Redis or the blob store is unavailable.
  */
 export function createArchive(source: SessionSource, retentionSeconds: number, reach?: ReachFailpoint) {
@@ -57,7 +57,7 @@ export function createArchive(source: SessionSource, retentionSeconds: number, r
   return {
     /** Plans which records to move. The newest `SEED_READ_BYTES_MAX` bytes always stay in the log. */
     plan: (session: SessionId) => archives.plan(session, SEED_READ_BYTES_MAX),
-    /** Reads and packs the log's oldest records, as many as fit into one segment; `undefined` if none is to move. */
+    /** Reads and packs the oldest records before index `until` that fit into one segment; `undefined` if there are none. */
     async nextSegment(session: SessionId, until: number): Promise<Segment | undefined> {
       const { archived, lines, readAtS } = await logs.range(session, 0);
       const linesToMove = lines.slice(0, Math.max(0, until - archived));
@@ -65,16 +65,16 @@ export function createArchive(source: SessionSource, retentionSeconds: number, r
       return { session, from: archived, records: linesToMove.length, bytes: await packSegment(linesToMove), readAtS };
     },
     /**
-     * Moves a segment: stores its bytes, then in one atomic step adds a pointer to the archive and removes the records from
-     * the log. Returns false if the log no longer begins with these records, or if the read is so old that the bytes may
-     * have been removed as an orphan. Read the segment again then.
+     * Moves a segment: stores its bytes, then in one atomic step adds the segment to the archive and removes its records from
+     * the log. Returns false if the log no longer begins with these records, or if the read was so long ago that the stored
+     * bytes may have been removed as an orphan. In both cases, read the segment again.
      */
     async append(segment: Segment): Promise<boolean> {
       const item = blobs ? await pointerTo(blobs, segment) : segment.bytes;
       reach?.('segment stored');
       return archives.move(segment, item, segment.readAtS + APPEND_SECONDS_MAX, retentionSeconds);
     },
-    /** Ends a visit, after which a closed session's keys expire with the retention. Returns false if records remain. */
+    /** Ends a visit to a session; a closed session then expires. Returns false if the session has changed since the plan. */
     release: (session: SessionId, plan: ArchivePlan) => archives.release(session, plan, retentionSeconds),
   };
 }
@@ -87,9 +87,9 @@ async function pointerTo(blobs: Blobs, { session, records, bytes }: Segment): Pr
 const DAY_SECONDS = 24 * 3600;
 
 /**
- * Moves records that left a session's window to its archive, and removes expired records of the ledger, at the start and
- * then regularly. A session stays in the set of sessions to visit until no more of its records can move, so a crash only
- * repeats a visit. Several archivists may run side by side.
+ * Moves records that left a session's window to its archive, and removes old records of the ledger and the audit trail, at the
+ * start and then regularly. A session stays in the set of sessions to visit until no more of its records can move, so a crash
+ * only repeats a visit. Several archivists may run at the same time.
  */
 export function startArchivist(
   env: SessionSource & Pick<Root, 'settings' | 'log' | 'reach'> & { limits: Limits },
@@ -121,8 +121,8 @@ async function visit(archive: Archive, session: SessionId, log: Logger, signal: 
 }
 
 /**
- * Archives the oldest records of one session, segment by segment, and ends the visit. Returns the number of moved records.
- * On abort, stops after the current segment and does not end the visit.
+ * Archives the oldest records of one session, segment by segment, and ends the visit. Returns the number of moved records. On
+ * abort, stops after the current segment and does not end the visit.
  */
 export async function archiveSession(archive: Archive, session: SessionId, signal: AbortSignal): Promise<number> {
   let records = 0;
@@ -160,7 +160,7 @@ export async function readSegment(
   }
 }
 
-/** Reads the bytes of a segment; an earlier version stored them in the list itself. */
+/** The bytes of a segment: the blob that `item` points to, or `item` itself. Returns an error for a lost or damaged blob. */
 async function readBytes(
   blobs: Blobs | undefined,
   session: SessionId,
@@ -178,15 +178,15 @@ async function readBytes(
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
-/** The checksum detects a flipped bit when the segment is read, instead of returning wrong data. */
+/** The checksum makes the decompression of a damaged segment fail instead of returning wrong data. */
 const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } };
-/** A buffer that is large enough for most segments, since many small buffers would be slower. */
+/** A buffer of this size is large enough for most segments. Many small buffers would be slower. */
 const UNPACKED = { chunkSize: RANGE_BYTES_MAX };
 const LINE_BREAK = 0x0a;
 const SPACE = 0x20;
 const BREAK = Buffer.of(LINE_BREAK);
 
-/** Packs lines of a log as compressed JSONL, byte for byte. Runs off the event loop. */
+/** Packs lines of a log as compressed JSONL; changes only raw line breaks. Compresses outside the event loop. */
 export async function packSegment(lines: readonly Buffer[]): Promise<Buffer> {
   const jsonl = lines.flatMap((line, index) => (index === 0 ? [onOneLine(line)] : [BREAK, onOneLine(line)]));
   return compress(Buffer.concat(jsonl), CHECKED);

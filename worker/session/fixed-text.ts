@@ -2,7 +2,7 @@ import { sessionMemory } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 
-/** The system prompt with the session's fixed text. Pure. */
+/** The system prompt, followed by the session's fixed text (the chat's memory) if this turn shows it. Pure. */
 export function systemOf(turn: Turn<Env>): string {
   const { env, memory = '' } = turn;
   const { settings, fixedText } = env;
@@ -11,8 +11,8 @@ export function systemOf(turn: Turn<Env>): string {
 }
 
 /**
- * Returns the turn with its session's fixed text. Stores the text with the session if the session has none yet, so that it
- * stays the same in every request until the session is compacted. Contract: throws `FencedError`, or what Redis throws.
+ * Returns the turn with its session's fixed text, if a feature provides one. If the session has none yet, stores the text, so
+ * that it stays the same in every request until the session is compacted. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function withFixedText(turn: Turn<Env>, windowTokens: number): Promise<Turn<Env>> {
   const { fixedText } = turn.env;

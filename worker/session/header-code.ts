@@ -4,12 +4,12 @@ import type { LogRecord, UserRecord } from './record.ts';
 const CODE = /^\[(#[\w-]{6}) /;
 const REPEATED = /\[#[\w-]{6} /g;
 
-/** The code in the gateway's lines of a record, if it has such lines. Pure. */
+/** The code in the lines that the gateway added to a user's record; `undefined` if it added none. Pure. */
 export function codeOf(record: LogRecord): string | undefined {
   return record.t === 'user' ? CODE.exec(record.header ?? '')?.[1] : undefined;
 }
 
-/** The gateway's line about the author. The name contains no quotation mark; quoted lines begin with >. */
+/** The header's line about the author. The name contains no quotation mark, and quoted lines begin with `>`. */
 const WRITER = /^\[#[\w-]{6} [^"\n]*"[^"\n]*" \(id (-?\d{1,20})\) writes/m;
 
 /** A person's name with the id from their message's header, if any, since people choose their names freely. Pure. */
@@ -18,19 +18,19 @@ export function withId(name: string, { header = '' }: UserRecord): string {
   return id === undefined ? name : `${name} (id ${id})`;
 }
 
-/** The record with another code in the gateway's lines. Pure. */
+/** The record with another code in the lines that the gateway added, if any. Pure. */
 export function withCode(record: UserRecord, code: string): UserRecord {
   return withOpening(record, `[${code} `);
 }
 
-/** The record for people, without codes, which are for the model only; also without codes that the model repeats. Pure. */
+/** The record for people: without the codes of the gateway's lines, and without codes that the model repeated. Pure. */
 export function withoutCode<R extends LogRecord>(record: R): R {
   if (record.t === 'user') return withOpening(record, '[') as LogRecord as R;
   if (record.t !== 'assistant') return record;
   return { ...record, content: withTexts(record.content, (text) => text.replace(REPEATED, '[')) };
 }
 
-/** Replaces the opening of the gateway's lines. A block that begins with the code is one, since no user can guess it. */
+/** Replaces the opening of the gateway's lines: a block with the code is such a line, since no user can guess the code. */
 function withOpening(record: UserRecord, opening: string): UserRecord {
   const code = codeOf(record);
   if (code === undefined) return record;

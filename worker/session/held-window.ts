@@ -5,12 +5,12 @@ import type { CachedEnd, OpenReply } from '../../shared/state/session/log.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
 import type { Window } from './view.ts';
 
-/** The session as loaded for a turn, with its size. */
+/** A session as loaded for a turn, with its size. */
 export interface LoadedSession {
   window: Window;
-  /** The number of records of the whole session, with archived ones and the pending message. */
+  /** The number of records of the whole session, including archived records and the pending message. */
   logRecords: number;
-  /** The index of the window's first record, counted from the session's first. */
+  /** The index of the window's first record, counted from the session's first record. */
   firstIndex: number;
   bytes: number;
 }
@@ -21,13 +21,13 @@ export function withRecord(loadedSession: LoadedSession, record: LogRecord): Loa
   return { ...loadedSession, window: { ...loadedSession.window, records }, logRecords: loadedSession.logRecords + 1 };
 }
 
-/** The newest records of a log from the last load, with their sizes. The next load reads only newer records. */
+/** The newest records of a log as of the last load, with their sizes. The next load reads only newer records. */
 export interface CachedWindow {
   /** Oldest first, without a gap. */
   readonly records: readonly LogRecord[];
-  /** The bytes of each record's line. */
+  /** The size of each record's line, in bytes. */
   readonly sizes: readonly number[];
-  /** The index of the first of these records, counted from the session's first. */
+  /** The index of the first of these records, counted from the session's first record. */
   readonly firstIndex: number;
   /** SHA-1 of the newest line. The line contains a random id, so the hash identifies the log. */
   readonly newestSha1: string;
@@ -40,15 +40,15 @@ interface Head {
   readonly bytes: number;
 }
 
-/** The end of a cached window, as arguments of `open.lua`. */
+/** The end of a cached window, as arguments of `open.lua`; without a window, arguments that match no record. */
 export function placeOf(cached: CachedWindow | undefined): CachedEnd {
   if (cached === undefined) return [0, '', -1];
   return [cached.firstIndex + cached.records.length, cached.newestSha1, cached.head?.index ?? -1];
 }
 
 /**
- * Builds the window from the new records of a load and the cached ones that are still in the log. The result equals a full
- * load. Undefined if the cached records do not reach back far enough, or if another attempt has taken over the turn. Pure.
+ * Builds the window from the new records of a load and the cached records that are still in the log. The result equals a full
+ * load. `undefined` if the cached records do not reach back far enough, or if another attempt has taken over the turn. Pure.
  */
 export function readWindow(
   cached: CachedWindow | undefined,
@@ -70,7 +70,7 @@ export function readWindow(
     : { records: newRecords, sizes, firstIndex: newFirst };
   const records = oldFirst === all.firstIndex ? all.records : all.records.slice(oldFirst - all.firstIndex);
   const visibleSizes = all.sizes.slice(oldFirst - all.firstIndex);
-  // Without its head, a window represents none of the earlier records.
+  // A window without a head stands for none of the records before it.
   const omitted = Math.max(0, head === undefined ? oldFirst : oldFirst - windowStart);
   const bytes = sum(visibleSizes) + (head?.bytes ?? 0);
   const newest = lines.at(-1);
@@ -86,7 +86,7 @@ function headOf(index: number, line: string, cached: CachedWindow | undefined): 
   return index < 0 ? undefined : cached?.head;
 }
 
-/** The first index of a full load, by the rule of `open.lua`; undefined if it is before the cached records. */
+/** The index at which a full load begins, by the rule of `open.lua`; `undefined` if it is before the cached records. */
 function firstVisible(
   { records, sizes, firstIndex }: CachedWindow,
   { start, pending, bytesMax }: { start: number; pending: number; bytesMax: number },
@@ -102,7 +102,7 @@ function firstVisible(
   return first;
 }
 
-/** The cached records from `start` on, with the new ones. */
+/** The cached records from the index `start` on, followed by the new records. */
 function appendNew(cached: CachedWindow, start: number, newRecords: readonly LogRecord[], sizes: readonly number[]) {
   const skipCount = Math.max(0, start - cached.firstIndex);
   return {
@@ -118,15 +118,15 @@ function sum(sizes: readonly number[]): number {
   return bytes;
 }
 
-/** Shorter windows are not cached, because decoding them is cheap. */
+/** Windows with fewer records are not cached, because decoding them is cheap. */
 const RECORDS_MIN = 16;
-/** The estimated memory of a record's and a window's objects, besides their text. */
+/** The estimated memory of a record's and a window's objects, in addition to their text. */
 const RECORD_BYTES = 700;
 const WINDOW_BYTES = 1_000;
 
 /**
- * A cache of decoded windows, by session. Each load checks whether the cached records are still in the log, so an entry may
- * be missing, old, or of a log that Redis has lost.
+ * A cache of decoded windows, by session. Each load checks whether the cached records are still in the log, so a cached window
+ * may be missing, old, or from a log that Redis has lost.
  *
  * Contract: never exceeds its space, which other caches may share.
  */
@@ -140,12 +140,12 @@ export class WindowCache {
     this.#recordsMin = recordsMin;
   }
 
-  /** The cached window of a session. */
+  /** The cached window of a session, if any. */
   of(session: SessionId): CachedWindow | undefined {
     return this.#windows.get(session);
   }
 
-  /** Replaces the cached window of a session. */
+  /** Replaces the cached window of a session. Does not cache a window that is too short or too large. */
   store(session: SessionId, window: CachedWindow): void {
     const drop = () => this.#windows.delete(session);
     drop();

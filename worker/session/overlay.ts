@@ -16,27 +16,29 @@ import {
 
 const INPUT_CHARS = 200;
 const FIRST_LINE_CHARS = 120;
-/** Replaces thinking, so that every block keeps its index. The view omits blank text. */
+/** Replaces a thinking block, so that the other blocks keep their indexes. The view omits blank text. */
 const NOTHING: Block = { type: 'text', text: '' };
 
-/** A record that trims everything up to the newest record. */
+/** A record that trims these records: the view then shows each of their tool results as one line, or none of their thinking. */
 export function trimOf(what: TrimRecord['what'], records: readonly LogRecord[]): TrimRecord {
   return { v: 1, t: 'trim', ...newStamp(), what, through: records.findLast(({ id }) => id !== '')?.id ?? '' };
 }
 
-/** A record that replaces a part: of a message by the message's entry, of answers and results by the record's id. */
+/** A record that replaces a part by a placeholder. Its target is a message, by its entry, or another record, by its id. */
 export function scrubOf({ record, block, replacement }: Part): ScrubRecord {
   const isMessage = record.t === 'user' && record.entry !== undefined;
   const target = isMessage ? { entry: record.entry } : { record: record.id };
   return { v: 1, t: 'scrub', ...newStamp(), ...target, ...(block !== undefined && { block }), text: replacement };
 }
 
-/** The records for a request: scrubbed and trimmed. Pure; records and blocks keep their indexes. */
+/** The records as requests show them, scrubbed and trimmed. Pure; records and blocks keep their indexes. */
 export function asShown(records: readonly LogRecord[]): readonly LogRecord[] {
   return withTrims(withScrubs(records));
 }
 
-/** Applies the scrubs; of two scrubs with the same target the newer one counts. */
+/**
+ * Applies the scrubs; of two with the same target, the newer one counts. The scrub of a turn empties the turn's other records.
+ */
 export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] {
   const scrubs = records.filter((record): record is ScrubRecord => record.t === 'scrub');
   if (scrubs.length === 0) return records;
@@ -63,7 +65,7 @@ function applyScrub<R extends UserRecord | AssistantRecord>(record: R, { block: 
   return { ...record, content };
 }
 
-/** Replaces a block; a tool result keeps its type and id, or its call would have no result. */
+/** Replaces a block by a text. A tool result keeps its type and id, because its call needs a result. */
 function replaceBlock(block: Block, text: string): Block {
   return block.type === 'tool_result' ? { ...block, content: text } : { type: 'text', text };
 }
@@ -83,7 +85,7 @@ function withTrims(records: readonly LogRecord[]): readonly LogRecord[] {
   });
 }
 
-/** The index of the newest record that a trim covers; -1 if all of them have left the window. */
+/** The index of the newest record in the window that a trim of this kind covers; -1 if there is none. */
 function lastTrimmed(records: readonly LogRecord[], what: TrimRecord['what']): number {
   const ids = new Set(
     records.flatMap((record) => (record.t === 'trim' && record.what === what ? [record.through] : [])),
@@ -96,7 +98,10 @@ export function withoutThinking(block: Block): Block {
   return isThinking(block) ? NOTHING : block;
 }
 
-/** Masks an old result as one line: its call, its length and its beginning. Never longer than the result. */
+/**
+ * Masks a tool result: replaces its content by a line with its call, its length and its beginning, and a line for each stored
+ * file. Returns a text result that is not longer than that, and any other block, unchanged.
+ */
 function maskResult(block: Block, calls: ReadonlyMap<unknown, Block>): Block {
   if (block.type !== 'tool_result') return block;
   const text = resultText(block.content);

@@ -17,26 +17,26 @@ export interface UserRecord extends Base {
   readonly content: Content;
   /** The entry of this message; absent for imports and tool results. */
   readonly entry?: string;
-  /** The chat in which it was written, as text. */
+  /** The chat in which the message was written, in words. */
   readonly channel?: string;
-  /** Its author, if several people share the chat. */
+  /** The author's name, if several people share the chat. */
   readonly from?: string;
-  /** The gateway's line before the message: its time and its author. Older records have none. */
+  /** The line that the gateway puts before the message, with its time and its author. Older records have none. */
   readonly header?: string;
 }
 
 export interface AssistantRecord extends Base {
   readonly t: 'assistant';
-  /** Verbatim as received. */
+  /** The content of the answer, verbatim as received. */
   readonly content: Content;
   readonly entry?: string;
   readonly model?: string;
   readonly stopReason?: string | null;
-  /** The ids of calls whose input is no JSON object, and which are not made; absent for none. */
+  /** The ids of tool calls whose input is no JSON object. The gateway does not make these calls. Absent if there are none. */
   readonly unreadable?: readonly string[];
   /** Set for answers to guests, for whom the model has fewer tools. */
   readonly isForGuest?: true;
-  /** As stated by the model; absent in records from before `passes`. */
+  /** The token counts that the endpoint stated; absent in older records. */
   readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>;
 }
 
@@ -46,11 +46,11 @@ export interface CompactionRecord extends Base {
   readonly summary: string;
   /** Index in the log of the first record that the summary does not cover. */
   readonly records: number;
-  /** The number of records before that index that no summariser has read; absent for none. */
+  /** The number of records before the index `records` that no summariser has read; absent for none. */
   readonly unseen?: number;
-  /** An unguessable word around the summary, so that no text in it can end the summary; older records have none. */
+  /** An unguessable word around the summary, so that no text inside can seem to end the summary; absent in older records. */
   readonly boundary?: string;
-  /** Pictures and PDFs from before the window, newest last, each with its reference; older records have none. */
+  /** Pictures and PDFs from before the window, newest last, each with its reference; absent in older records. */
   readonly files?: readonly string[];
 }
 
@@ -62,23 +62,21 @@ interface SeedRecord extends Base {
   readonly records: number;
 }
 
-/**
- * Makes the view show `text` in place of a message, a block of it, or a whole turn; the log itself keeps the original.
- */
+/** Makes the view show `text` in place of a record's content, a block of it or a whole turn. The log keeps the original. */
 export interface ScrubRecord extends Base {
   readonly t: 'scrub';
-  /** The target message, by its entry, which identifies it in every session… */
+  /** The entry of the target message, which identifies the message in every session; absent for other targets. */
   readonly entry?: string;
-  /** …or the target record, by its id, where it has no entry: an import, or tool results. */
+  /** The id of the target record, if that is no message with an entry: an answer, tool results or an import. */
   readonly record?: string;
-  /** Index of the target block; absent: all of the content. */
+  /** The index of the target block; absent if the target is all of the content. */
   readonly block?: number;
   /** Whether the scrub also hides the answers, tool calls and results that followed the message. */
   readonly turn?: boolean;
   readonly text: string;
 }
 
-/** Makes the view show less before this record: old tool results as one line each, or no thinking. */
+/** Makes the view show less of the records up to `through`: old tool results as one line each, or no thinking. */
 export interface TrimRecord extends Base {
   readonly t: 'trim';
   readonly what: 'results' | 'thinking';
@@ -86,9 +84,7 @@ export interface TrimRecord extends Base {
   readonly through: string;
 }
 
-/**
- * One item of a session log, version 1. Append-only; a compaction, a scrub or a trim changes the view, never the log.
- */
+/** One item of a session's append-only log, version 1. A compaction, a scrub or a trim changes the view, never the log. */
 export type LogRecord =
   | UserRecord
   | AssistantRecord
@@ -119,7 +115,7 @@ export function decodeRecord(json: string): LogRecord {
   return record?.v === 1 && hasShape(record) ? (record as unknown as LogRecord) : TORN;
 }
 
-/** Checks the shape by hand, because every turn reads its window, and a schema library would dominate a turn's time. */
+/** Checks the shape by hand, because each turn decodes a window, and a schema library would take most of the turn's time. */
 function hasShape(record: Partial<Record<string, unknown>>): boolean {
   if (typeof record.id !== 'string' || typeof record.at !== 'string') return false;
   if (record.t === 'user' || record.t === 'assistant')
@@ -166,7 +162,7 @@ export function encodeRecord(record: LogRecord): string {
   return JSON.stringify(record);
 }
 
-/** The readable text of a tool result; names the type of other content. */
+/** The readable text of a tool result. For a block of another type, a note with the type; for unknown content, its JSON. */
 export function resultText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (content === undefined || content === null) return '';
@@ -179,12 +175,12 @@ function nestedText(block: unknown): string {
   return `(${typeof type === 'string' ? type : 'block'} left out)`;
 }
 
-/** Whether a record belongs to the conversation, as opposed to the gateway's records that shape the view. */
+/** Whether a record belongs to the conversation, as opposed to records with which the gateway shapes the view. */
 export function isEntry(record: LogRecord): boolean {
   return record.t === 'user' || record.t === 'assistant';
 }
 
-/** Whether a user's turn starts here: text that a person wrote, not tool results. */
+/** Whether a turn starts with this record: a message by a person, as opposed to tool results. */
 export function startsTurn(record: LogRecord): boolean {
   if (record.t !== 'user') return false;
   return typeof record.content === 'string' || !record.content.some((block) => block.type === 'tool_result');

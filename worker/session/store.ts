@@ -10,11 +10,11 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { type LoadedSession, placeOf, readWindow, WindowCache } from './held-window.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
 
-/** The newest part of a session's history, its parents included. */
+/** The newest records of a session and of its parents, the sessions before it. */
 interface Tail {
   /** Oldest first. */
   records: LogRecord[];
-  /** The number of the session's own messages, without the gateway's records (compactions, seeds, scrubs). */
+  /** The number of the session's own messages, answers and tool results, without compactions, seeds, scrubs and trims. */
   entries: number;
   bytes: number;
 }
@@ -22,15 +22,15 @@ interface Tail {
 /**
  * The session logs of one shard. A cache of windows (`windows`) lets each load read only new records.
  *
- * Contract: loading is O(window), never O(session). Each method rejects when Redis cannot be reached; `open` and `load`
- * throw `FencedError` if another attempt has taken over the turn.
+ * Contract: the time of a load grows with the window, not with the session. Each method rejects when Redis cannot be reached;
+ * `open` and `load` throw `FencedError` if another attempt has taken over the turn.
  */
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** The most earlier sessions that a chat's history includes. */
+/** The maximum number of parents (earlier sessions) in a chat's history. */
 export const PARENTS_MAX = 8;
 
-/** The size of the newest part of a log, which is never archived. A seed is built from no more than this. */
+/** The number of a log's newest bytes that are never archived. A seed is built from no more than these. */
 export const SEED_READ_BYTES_MAX = 512 * 1024;
 
 /** Binds the session logs of a shard to a connection. `windows` may be shared by all shards of the process. */
@@ -49,14 +49,14 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
   };
   return {
     /**
-     * Records the pending message, once per session and message, and loads at most `bytesMax` of the window. Always loads
-     * the message and all records after it.
+     * Records the pending message, once per session and message. Loads at most `bytesMax` bytes of the window, but always the
+     * message and all records after it.
      */
     open: (turn: Turn, pending: UserRecord, bytesMax: number) => load(turn, encodeRecord(pending), bytesMax),
-    /** Loads at most `bytesMax` of the window, without a message. */
+    /** Loads at most `bytesMax` bytes of the window, and records no message. */
     load: (turn: Turn, bytesMax: number) => load(turn, '', bytesMax),
     /**
-     * Reads the newest records, at most `bytesMax` in total, of the session and then of its parents. Does not read archived
+     * Reads the newest records of the session and then of its parents, about `bytesMax` bytes in total. Does not read archived
      * records, which makes no difference up to `SEED_READ_BYTES_MAX`.
      */
     async tail(session: SessionId, bytesMax: number): Promise<Tail> {
@@ -73,12 +73,12 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
   };
 }
 
-/** A new session's id. */
+/** Creates the id of a new session. */
 export function newSessionId(): SessionId {
   return `s-${randomUUID()}` as SessionId;
 }
 
-/** Binds a chat to an empty session that continues its previous one. */
+/** Changes that bind a chat to a new, empty session and close the chat's previous session, which becomes the parent. */
 export function emptySession(keys: Keys, chat: ChatKey, from: SessionId, to: SessionId): Change[] {
   return [
     chatState(keys, chat).moveTo(to),
@@ -87,7 +87,7 @@ export function emptySession(keys: Keys, chat: ChatKey, from: SessionId, to: Ses
   ];
 }
 
-/** Appends records to the log of a session. */
+/** Changes that append records to the log of a session. */
 export function append(keys: Keys, session: SessionId, records: readonly LogRecord[]): Change[] {
   return sessionState(keys, session).append(records.map(encodeRecord), records.filter(isEntry).length);
 }

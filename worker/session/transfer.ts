@@ -25,7 +25,7 @@ const line = z.looseObject({
   at: z.iso.datetime({ offset: true, error: 'at must be an ISO time' }).optional(),
 });
 
-/** A line that cannot be imported, by its number in the file, counted from 1. */
+/** Thrown for a line that cannot be imported. Lines are counted from 1. */
 export class BadLineError extends Error {
   override readonly name = 'BadLineError';
   constructor(lineNumber: number, problem: string) {
@@ -33,12 +33,12 @@ export class BadLineError extends Error {
   }
 }
 
-/** Called from time to time during an import. */
+/** Called during an import, with the number of records and bytes written so far. */
 export type OnProgress = (records: number, bytes: number) => void;
 
 const CHUNK = 500;
 
-/** Reads one line of JSONL as a record; throws `BadLineError`. */
+/** Reads one line of JSONL as a record. Throws `BadLineError` if the line is malformed. */
 function parseLine(text: string, lineNumber: number, now: string): LogRecord {
   const raw = jsonValue(text);
   if (raw === undefined) throw new BadLineError(lineNumber, 'not JSON');
@@ -50,8 +50,8 @@ function parseLine(text: string, lineNumber: number, now: string): LogRecord {
 }
 
 /**
- * Reads all lines of a file; skips blank ones. Throws `BadLineError` for the first line whose record breaks a rule of the
- * API in a later request. So all lines are checked before any is written.
+ * Reads all lines of a file as records; skips blank lines. Throws `BadLineError` for the first malformed line, and for a record
+ * that would break a rule of the API in a later request. All lines are checked before any record is written.
  */
 export async function parseLines(lines: AsyncIterable<string> | Iterable<string>): Promise<LogRecord[]> {
   const now = new Date().toISOString();
@@ -76,7 +76,7 @@ export async function parseLines(lines: AsyncIterable<string> | Iterable<string>
   return result;
 }
 
-/** Replaces ids of tool calls that the API would reject or that are not unique, also in the results. */
+/** Replaces ids of tool calls that the API would reject or that are not unique, in the calls and in their results. */
 function withOwnIds(records: readonly LogRecord[]): LogRecord[] {
   const allIds = new Set<unknown>();
   let ids = new Map<unknown, string>();
@@ -99,11 +99,11 @@ function withOwnIds(records: readonly LogRecord[]): LogRecord[] {
   });
 }
 
-/** The first record of a turn that breaks a rule of the API in the request of the next message. */
+/** The rule of the API that a turn's records break in the request of the next message, if any, and the record at fault. */
 function findBrokenRule(turn: readonly LogRecord[]): { rule: string; record: string } | undefined {
   const next: LogRecord = { v: 1, t: 'user', id: '', at: '', content: 'next' };
   const { messages, origins } = viewWithOrigins({ head: undefined, records: [...turn, next], omitted: 0 });
-  // References to stored files are filled in only when a request is sent.
+  // A real request contains stored files in place of the references to them. Replace the references here, too.
   const wire = { model: 'any', max_tokens: 1, messages: fill(messages, new Map()) } as unknown as WireRequest;
   const violation = findViolation(wire, {});
   if (violation === undefined) return undefined;
@@ -113,8 +113,8 @@ function findBrokenRule(turn: readonly LogRecord[]): { rule: string; record: str
 }
 
 /**
- * Writes records as a new session and binds the chat to it; closes the chat's previous session, which becomes the
- * parent. An interrupted run does not change the chat, and its records expire.
+ * Writes records as a new session and binds the chat to it; closes the chat's previous session, which becomes the parent. If
+ * the import is interrupted, the chat does not change, and the written records expire.
  */
 export async function importSession(
   redis: RedisClient,
@@ -143,8 +143,8 @@ export async function importSession(
 }
 
 /**
- * Reads the records of a session in order, archived ones first: each exactly once, even while the archivist moves records.
- * Reports and skips damaged segments.
+ * Reads the records of a session, oldest first: each exactly once, even while the archivist moves records. Reports and skips
+ * damaged segments.
  */
 export async function* readSession(
   source: SessionSource,
@@ -154,7 +154,7 @@ export async function* readSession(
   const logs = sessionLogs(source.redis, source.keys);
   let next = 0;
   let segment = 0;
-  /** The index of that segment's first record. A segment that is archived meanwhile begins where the log began before. */
+  /** The index of the first record of `segment`. A segment that is archived meanwhile begins where the log began before. */
   let segmentStart = 0;
   for (;;) {
     const { archived, segments, lines } = await logs.range(session, next);
@@ -170,7 +170,7 @@ export async function* readSession(
   }
 }
 
-/** A record as a line that `parseLine` reads back; undefined for records that only shape the view. */
+/** A record as a line that `parseLine` can read; `undefined` for records that only shape the view. */
 export function exportLine(record: LogRecord): string | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
   const { t: role, content, v, ...rest } = withoutCode(record);

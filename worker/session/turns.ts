@@ -3,7 +3,7 @@ import type { MessageParam } from '../model/port.ts';
 import { isThinking } from '../model/rules/blocks.ts';
 import type { Origin } from './view.ts';
 
-/** A block of a request, and its place in the log, if it has one. */
+/** A block of a request, and its place in the log, if the block comes from the log. */
 export interface BlockWithOrigin {
   block: Block;
   origin?: Origin;
@@ -16,11 +16,11 @@ interface Turn {
 
 const INTERRUPTED = 'No result: the call was interrupted.';
 
-/** The turns of a conversation: roles alternate, no turn is empty, and each call has its result. */
+/** The turns of a conversation: roles alternate, no turn is empty, and each call before a user's turn has its result. */
 export class Turns {
   readonly #turns: Turn[] = [];
 
-  /** Adds the blocks of a record. Merges neighbours of one role, and adds an error result to a call without a result. */
+  /** Adds the blocks of a record, to the last turn if that has the same role. Adds error results for calls without a result. */
   add(role: Turn['role'], blocks: readonly BlockWithOrigin[]): void {
     if (blocks.length === 0) return;
     this.#omitOpenCalls(role, blocks);
@@ -30,8 +30,8 @@ export class Turns {
   }
 
   /**
-   * Omits unfinished calls of the provider's tools, with the thinking of their answer. Such a call may still get its result
-   * from the next record of the same answer or, if only results of our own tools stand between them, from the next answer.
+   * Omits calls of the provider's tools that have no result, with the thinking of their answer. Such a call may still get its
+   * result from the next record of the same answer or, if only results of our own tools lie in between, from the next answer.
    */
   #omitOpenCalls(role: Turn['role'], blocks: readonly BlockWithOrigin[]): void {
     const at = this.#turns.findLastIndex((turn) => turn.role === 'assistant');
@@ -59,7 +59,7 @@ function callIds({ blocks }: Turn): unknown[] {
   return blocks.flatMap(({ block }) => (block.type === 'tool_use' ? [block.id] : []));
 }
 
-/** Error results for the calls of an answer that have none among these blocks. */
+/** Error results for those calls of an answer that have no result among these blocks. */
 function missingResults(answer: Turn | undefined, blocks: readonly BlockWithOrigin[]): BlockWithOrigin[] {
   if (answer?.role !== 'assistant') return [];
   const withResult = new Set(blocks.map(({ block }) => block.tool_use_id));

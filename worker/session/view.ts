@@ -14,9 +14,9 @@ import {
 } from './record.ts';
 import { type BlockWithOrigin, Turns } from './turns.ts';
 
-/** The loaded part of a log: its opening record, and the newest records that fit. */
+/** The loaded part of a log: the compaction or seed that replaces everything older, if any, and the newest records that fit. */
 export interface Window {
-  /** The compaction or the seed that replaces all earlier records. */
+  /** The compaction or the seed that replaces all earlier records, if any. */
   head: LogRecord | undefined;
   /** Oldest first. */
   records: readonly LogRecord[];
@@ -25,15 +25,15 @@ export interface Window {
 }
 
 /**
- * The messages of a request, computed from a window. Pure and deterministic: the same window gives the same bytes, and
- * appending a record never changes an earlier message. The result starts with a user turn, and satisfies the rules of the
- * API for every log that this gateway writes.
+ * The messages of a request, computed from a window. Pure and deterministic: the same window gives the same bytes, and a new
+ * message or answer never changes the messages before the last answer. The result starts with a user turn, and satisfies the
+ * rules of the API for every log that this gateway writes.
  */
 export function view(window: Window): MessageParam[] {
   return viewWithOrigins(window).messages;
 }
 
-/** The place in the log of a block of a request. */
+/** The place of a request's block in the log. */
 export interface Origin {
   record: LogRecord;
   /** The index of the block in the record's content; absent if the content is plain text. */
@@ -50,8 +50,8 @@ export function viewWithOrigins(window: Window): { messages: MessageParam[]; ori
   turns.add('user', openingOf(window, skipCount));
   let code: string | undefined;
   for (const record of fromTurn === -1 ? [] : records.slice(fromTurn)) {
-    // Messages between two answers become one message for the model, so all get the code of the first. Nobody can know that
-    // code before the answer.
+    // Messages between two answers become one message for the model, so all of them get the code of the first message. Nobody
+    // can know that code before the answer.
     const blocks = blocksOf(record.t === 'user' && code !== undefined ? withCode(record, code) : record);
     if (blocks.length > 0) code = record.t === 'assistant' ? undefined : (code ?? codeOf(record));
     turns.add(record.t === 'assistant' ? 'assistant' : 'user', blocks);
@@ -60,9 +60,9 @@ export function viewWithOrigins(window: Window): { messages: MessageParam[]; ori
 }
 
 /**
- * The window for a request of a guest, or of a member. Guests have fewer tools. Answers with the other set of tools lose
- * their thinking, which is bound to those tools, and their usage, which counts those tools. So the requests for each set
- * of tools keep a stable prefix. Pure.
+ * The window for a request of a guest, or of a member. Guests have fewer tools. Answers made with the other set of tools lose
+ * their thinking, which is bound to those tools, and their usage, which counts those tools. So the requests for each set of
+ * tools keep a stable prefix. Pure.
  */
 export function withToolsOf(window: Window, isGuest: boolean): Window {
   const isOther = (record: LogRecord): record is AssistantRecord =>
@@ -75,7 +75,7 @@ function withoutTools({ usage: _, content, ...rest }: AssistantRecord): Assistan
   return { ...rest, content: typeof content === 'string' ? content : content.map(withoutThinking) };
 }
 
-/** The code in the gateway's lines since the newest answer; undefined without such lines. */
+/** The code in the lines that the gateway added since the newest answer; `undefined` without such lines. */
 export function openCode(records: readonly LogRecord[]): string | undefined {
   const answer = records.findLastIndex((record) => record.t === 'assistant' && blocksOf(record).length > 0);
   const first = records.slice(answer + 1).find((record) => codeOf(record) !== undefined && blocksOf(record).length > 0);
@@ -91,7 +91,7 @@ function openingOf({ head, omitted }: Window, skipCount: number): BlockWithOrigi
   return opening.map((text) => ({ block: textBlock(text) }));
 }
 
-/** The summary between two unguessable lines, so that no text in the summary can end it. */
+/** The summary between two unguessable lines, so that no text in it can end it; in older records, between fixed lines. */
 function framedSummary({ summary, boundary, unseen = 0, files = [] }: CompactionRecord): string {
   const fileNote =
     files.length > 0
@@ -114,7 +114,7 @@ function blocksOf(record: LogRecord): readonly BlockWithOrigin[] {
   return blocks;
 }
 
-/** A cache of each record's blocks, which never change. Other caches use the same block objects as keys. */
+/** A cache of each record's blocks, which never change. Other caches use the block objects as keys. */
 const blockCache = new WeakMap<LogRecord, readonly BlockWithOrigin[]>();
 
 function readBlocks(record: UserRecord | AssistantRecord): readonly BlockWithOrigin[] {
@@ -128,7 +128,7 @@ function readBlocks(record: UserRecord | AssistantRecord): readonly BlockWithOri
   return withOrigins.length === 0 ? [] : [...headerOf(record), ...withOrigins];
 }
 
-/** Repairs a block: earlier versions stored blank texts, and pictures in the result of a failed call. */
+/** Repairs a block from an earlier version, which stored blank texts, and pictures in the result of a failed call. */
 function repairBlock(block: Block): Block | undefined {
   if (block.type === 'text') return isBlank(String(block.text)) ? undefined : block;
   if (block.type !== 'tool_result' || block.is_error !== true || !Array.isArray(block.content)) return block;

@@ -15,7 +15,10 @@ import type { TurnTime } from './deadline.ts';
 import { changesToReportIn, findLaterMessageToJoin } from './gather.ts';
 import { isBurst, readContents } from './read.ts';
 
-/** Transcribes and reads a message and its pieces, then asks the model. Each step may end the attempt. */
+/**
+ * Transcribes and reads a message and the messages merged into it, then asks the model. If a later message is to be answered
+ * together with this one, merges this one into that message instead. Each step may end the attempt.
+ */
 export async function answer(
   initialTurn: Turn<Env>,
   messages: readonly [InboundMessage, ...InboundMessage[]],
@@ -36,15 +39,15 @@ export async function answer(
     return conclude(refused('unsupported_kind', unsupportedKind(turn.texts, content.what)));
   const read = await readContents(turn, { messages, transcripts }, time.signal);
   if (read.kind !== 'read') return read;
-  // Each of several forwards has a line that names its origin.
+  // In a burst of forwards, a line before each forward names its origin, so the message itself needs none.
   const { forwardedFrom: _, ...withoutOrigin } = messages[0];
   const message = isBurst(messages) ? withoutOrigin : messages[0];
-  // Look for a later message to join before paying for the model, unless a plain text was alone in its lane: reading the
-  // text took no time, and `env.watch` looks again while the model answers.
+  // Before paying for the model, look for a later message to answer together with this one. A plain text that was alone in its
+  // lane needs no such look: reading it took no time, and `env.watch` looks again while the model answers.
   const wasSlowToRead = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
   const laterEntry = turn.isAloneAtBegin && !wasSlowToRead ? undefined : await findLaterMessageToJoin(turn);
   if (laterEntry === undefined) return ask(turn, { message, content: read.content }, time);
-  // Record this message, so that the turn of the later one has it in the conversation.
+  // Record this message in the session, so that the turn of the later message has it in the conversation.
   await env.sessions.open(turn, pendingRecord(turn, message, read.content), 0);
   return conclude({ outcome: 'merged', into: laterEntry, parts: [] }, { changes: changesToReportIn(turn, laterEntry) });
 }
@@ -70,20 +73,20 @@ async function ask(
   };
   try {
     const verdict = await askModel(turn, { message, content, speech, onText, onTools }, time);
-    // Store the partial answer, unless the message joins a later one and the user has seen no word of it.
+    // Store the partial answer, unless this message joins a later one before the user has seen any of the answer.
     if (verdict.kind === 'later' || (verdict.kind === 'hand back' && !(await isJoining()))) await speech.storeAtEnd();
     return await withPartialAnswer(turn, verdict, speech.partialAnswer);
   } catch (error) {
-    // Best effort.
+    // Best effort: the original error matters more.
     await speech.storeAtEnd().catch(() => undefined);
     throw error;
   } finally {
-    // A draft sent after the reply would appear below the reply.
+    // End the display of progress first, because a draft sent after the reply would appear below the reply.
     await progress.end();
   }
 }
 
-/** The work of these tools in the user's language, one line for each kind of work. */
+/** Describes the work of these tools in the user's language, one line for each kind of work. */
 function toolsInWords({ usingTool, usingOwnTool }: Texts, names: readonly string[]): string {
   const builtInTexts: Readonly<Record<string, string>> = usingOwnTool;
   return [...new Set(names.map((name) => builtInTexts[name] ?? usingTool(toolLabel(name))))].join('\n');

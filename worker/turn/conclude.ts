@@ -13,9 +13,8 @@ import { MESSAGE_CHARS_MAX } from '../reply/format/layout.ts';
 import { planReply } from '../reply/plan.ts';
 
 /**
- * Stores the conclusion of a message before any part is delivered, so that two answers are never sent. Returns the
- * conclusion to deliver; or a verdict if the message was cancelled meanwhile, or another attempt stored its own
- * conclusion.
+ * Stores the conclusion of a message before any part is delivered, so that a message never gets two different answers. Returns
+ * the conclusion to deliver; or a verdict if the message was cancelled meanwhile, or another attempt stored its own conclusion.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -41,11 +40,11 @@ export async function concludeTurn(
 }
 
 /**
- * Stores the conclusion, once. Returns `unmet` if the message was cancelled after this attempt had begun: its user was
- * promised that it will not be answered, and the next attempt ends it as cancelled.
+ * Stores the conclusion, unless an earlier attempt did (`repeated`). Returns `unmet` if the message was cancelled after this
+ * attempt had begun: its user was promised that no answer will come, and the next attempt ends the message as cancelled.
  *
- * An answer moves the chat to a fresh session that is on trial. After any other end the chat stays in its previous
- * session, without the message.
+ * If the message is on trial in a fresh session, an answer moves the chat there. After any other end the chat stays in its
+ * previous session, which then hides the message.
  */
 async function storeConclusion(
   turn: Turn<Env>,
@@ -53,7 +52,7 @@ async function storeConclusion(
   { changes, events, keepsInConversation = false }: Pick<Ending, 'changes' | 'events' | 'keepsInConversation'>,
 ): Promise<Exclude<Written, 'fenced'>> {
   const { keys, chat } = turn;
-  // In a chat that the bot is not part of, the answer is an edit, which needs no mark.
+  // A summons is answered by editing one message, which may be repeated, so its delivery needs no mark.
   const marks = turn.isElsewhere ? [] : [turn.reply.mark(0, 'sending')];
   const commonChanges = [turn.conclude(conclusion), ...marks, ...changes];
   const commonExpected: Expected[] = turn.cancelledBy === undefined ? [turn.expectNotCancelled()] : [];
@@ -66,18 +65,18 @@ async function storeConclusion(
     });
   const isAnswered = conclusion.outcome === 'answered';
   const { trial } = turn;
-  // Remove a message that may have caused a refusal, or the next request would be refused, too.
+  // Hide a message that may have caused a refusal, because otherwise the next request would be refused, too.
   if (trial === undefined)
     return store(turn.isSuspect && !isAnswered && !keepsInConversation ? removeTurn(turn) : [], []);
   if (!isAnswered) return store([...removeTurn(turn), ...loseTrial(turn)], []);
   const result = await store([chatState(keys, chat).moveTo(trial.in)], [chatState(keys, chat).expectSession(trial.of)]);
-  // The chat has moved to another session meanwhile: let it stay there.
+  // If the chat has moved to another session meanwhile, let it stay there.
   return result === 'unmet' ? store([], []) : result;
 }
 
 /**
- * Adds the turn's notices to a conclusion; an answer has them already. Adds a retry button to a failure, and puts the
- * text of an unanswered reminder first.
+ * Adds the turn's notices to a conclusion without an answer, and a retry button to a failure. Puts the text of an unanswered
+ * reminder first. An answer has its notices already.
  */
 function withNotices(turn: Turn<Env>, conclusion: Conclusion): Conclusion {
   // The conclusion of the message into which this one was merged carries the notices.
@@ -88,12 +87,12 @@ function withNotices(turn: Turn<Env>, conclusion: Conclusion): Conclusion {
   return { ...withTexts, buttons: [[{ text: turn.texts.retryButton, command: `/retry ${turn.entry}` }]] };
 }
 
-/** Adds a notice with the number of messages that the chat's full lane refused. */
+/** Adds a notice with the number of messages that the chat's full lane refused, if any. */
 function withRefusals({ texts }: Turn, conclusion: Conclusion, count: number): Conclusion {
   return count === 0 ? conclusion : surroundWithTexts([], conclusion, [texts.laneFull(count)]);
 }
 
-/** A conclusion with plain texts before and after its own, joined into one message if they fit. */
+/** A conclusion with plain texts before and after its parts; all joined into one message if they are plain and fit. */
 export function surroundWithTexts(
   textsBefore: readonly string[],
   conclusion: Conclusion,
@@ -112,8 +111,9 @@ export function surroundWithTexts(
 }
 
 /**
- * Adds the partial answer, marked as cut, to the notice of a message that failed or ran out of budget, and records the
- * answer, so that a later "go on" continues it. Returns any other verdict unchanged.
+ * If a message failed or ran out of budget, puts the partial answer above the notice, with a line that says that the answer
+ * broke off, and records the answer in the session, so that the model can continue it later. Returns any other verdict
+ * unchanged.
  */
 export async function withPartialAnswer(
   turn: Turn<Env>,

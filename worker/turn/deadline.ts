@@ -10,13 +10,13 @@ interface Deadline extends TurnTime {
   end(): void;
 }
 
-/** The limits of an attempt's time, with its slot and its stop signal. */
+/** The time limits of an attempt, with its slot and its stop signal. */
 interface TurnLimits extends Pick<TurnTime, 'slot' | 'stopSignal'> {
-  /** The longest time without any progress. */
+  /** The longest permitted time without progress. */
   silenceMs: number;
   /** The time left for the whole turn. */
   leftMs: number;
-  /** Called when the attempt makes progress: at most once in `progressEveryMs`, first after that time. */
+  /** Called when the attempt makes progress, at most once in `progressEveryMs`, and not before that time has passed. */
   onProgress?: () => void;
   progressEveryMs?: number;
 }
@@ -25,14 +25,14 @@ const CUT_SHORT = 'cut short';
 const SILENT = 'silent';
 const OVER = 'over';
 const RECOVERY_OVER = 'recovery over';
-/** Timers may fire up to a millisecond early. With this margin the turn's measured time is never below its limit. */
+/** A timer may fire up to a millisecond early. With this margin, the turn's measured time has reached its limit by then. */
 const TIMER_SLACK_MS = 2;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /**
- * Starts the two clocks of an attempt: `silenceMs` without progress, and `leftMs` in all; either aborts `signal`. A recovery
- * stops both clocks and has its own limit. The recovery's work gets two signals: the first aborts on any stop, the second
- * only when the recovery's limit is over.
+ * Starts the two timers of an attempt: one aborts `signal` after `silenceMs` without progress, the other after `leftMs` in all.
+ * A recovery stops both timers for good and has its own limit. The recovery's work gets two signals: the first aborts when the
+ * attempt or the recovery must stop, the second only when the recovery's time is over.
  */
 export function startDeadline(limits: TurnLimits): Deadline {
   const { silenceMs, leftMs, slot, stopSignal, onProgress, progressEveryMs = 0 } = limits;
@@ -81,23 +81,23 @@ export function startDeadline(limits: TurnLimits): Deadline {
   };
 }
 
-/** The time that an attempt has. */
+/** The time of an attempt, and the signals that stop the attempt. */
 export interface TurnTime {
   /** Aborted when the attempt must stop. */
   readonly signal: AbortSignal;
-  /** Runs a recovery under its own deadline. The turn's clock stops meanwhile, since the turn ends with the recovery. */
+  /** Runs a recovery with its own time limit. Stops the attempt's timers, since the attempt ends with the recovery. */
   runRecovery<T>(limitMs: number, work: (signal: AbortSignal, deadline: AbortSignal) => Promise<T>): Promise<T>;
-  /** Restarts the clock of silence: data has arrived, or a step has ended. */
+  /** Call when data has arrived or a step has ended: restarts the timer of silence. */
   progress(): void;
   /** Whether the attempt was stopped because nothing arrived for too long. */
   isSilent(): boolean;
-  /** Call before the chat sees any of the answer. From then on no other message joins this one. */
+  /** Call before the chat sees any of the answer. From then on, forwards sent with this message do not join it. */
   markVisible(): void;
   isAnswerVisible(): boolean;
   /** Set during the compaction after the reply: whether the compaction must stop for a waiting message. */
   stopsCompactionFor?: (message: InboundMessage) => boolean;
-  /** The slot among the running turns; released before the delivery. */
+  /** The attempt's slot. The turn releases the slot before the delivery. */
   readonly slot: Slot;
-  /** Aborted when the process ends or has lost the job. Sends that still wait for their time are then not made. */
+  /** Aborted when the process ends or has lost the job. Sends that still wait for the rate limit are then not made. */
   readonly stopSignal: AbortSignal;
 }

@@ -13,7 +13,10 @@ import { waitWithAnswer } from './wait-for-telegram.ts';
 
 const UNAUTHORIZED_RETRY_MS = 30_000;
 
-/** Delivers a conclusion, then removes the progress message, and the buttons of the question and the pressed one. */
+/**
+ * Delivers a conclusion. If the message can then be settled, first removes the progress message, the buttons of an open
+ * question, and the buttons of which a person pressed one.
+ */
 export async function deliverAndClear(
   turn: Turn<Env>,
   conclusion: Conclusion,
@@ -29,14 +32,14 @@ export async function deliverAndClear(
   if (hasProgressMessage) await env.progress.clear(turn);
   const questionId = turn.parking.openMessageId;
   if (questionId !== undefined) void env.telegram.removeButtons(turn.destination, questionId);
-  // Best effort. A refused press keeps the buttons, since other people may still use them.
+  // Best effort. After a refused press the buttons stay, since other people may still use them.
   const isDone = conclusion.outcome !== 'refused' && conclusion.keepsButtons !== true;
   if (turn.message.ok && turn.message.value.pressed !== undefined && isDone)
     void env.telegram.removeButtons(turn.destination, turn.message.value.pressed);
   return verdict;
 }
 
-/** Delivers a stored conclusion, and decides by Telegram's reply what follows. Contract: as `runTurn`. */
+/** Delivers a conclusion. Telegram's reply decides what follows. Contract: throws `FencedError`, or what Redis throws. */
 async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<AttemptResult> {
   const attributes = { ...messaging('send', 'telegram'), 'spillway.parts': conclusion.parts.length };
   const work = async (span: Span) => {
@@ -71,8 +74,8 @@ async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: 
 }
 
 /**
- * Continues a group that became a supergroup under its new id, with its conversation. If the new id belongs to another
- * shard, nothing can move: the features delete their data of the chat, and the returned conclusion lists the losses.
+ * Makes a group that became a supergroup continue its conversation under the new id. If the new id belongs to another shard,
+ * nothing can move: the features delete their data of the chat. Returns the conclusion, with a text for each loss.
  */
 async function moveChat(turn: Turn<Env>, conclusion: Conclusion, newChatId: number): Promise<Conclusion> {
   const { settings, features } = turn.env;
@@ -85,7 +88,7 @@ async function moveChat(turn: Turn<Env>, conclusion: Conclusion, newChatId: numb
   const newConclusion = lossTexts.reduce(withLastText, conclusion);
   await write('migrated', [
     turn.migrateTo(newChatId),
-    // From now on `begin.lua` lets messages under the old id go first, in the session of the new id.
+    // From now on `begin.lua` runs messages under the old id first, in the session of the new id.
     ...(isSameShard && currentChat !== newChat
       ? [chatState(keys, newChat).beginIn(current), ...chatState(keys, chat).becomes(newChat)]
       : []),

@@ -13,11 +13,14 @@ import { laterForTelegram } from './wait-for-telegram.ts';
 /** The file as a block of the request; or why it can never be read; or the verdict if the attempt must end here. */
 type FileReading = { kind: 'read'; block: Block } | { kind: 'unreadable'; why: FileProblem } | Verdict;
 
-/** A file to read, and the turn's field that keeps the result, so that each file is downloaded once a message. */
+/** A file to read, and the turn's field that stores the result, so that later attempts do not download the file again. */
 export interface FileToRead {
   file: InboundFile;
   field: string;
-  /** The most downloads of a file without which the message can be answered. */
+  /**
+   * For a file that the answer can do without: the attempt of the message at which a failed download is final. Absent: the
+   * message fails if its last attempt cannot download the file.
+   */
   triesMax?: number;
 }
 
@@ -26,7 +29,8 @@ export const DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024;
 const PDF_PAGES_MAX = 100;
 
 /**
- * Downloads a file, identifies it by its bytes, resizes it to fit and stores it outside the log.
+ * Downloads a file, identifies its type by its bytes, fits it into a request and stores it outside the session log. Returns the
+ * stored result if an earlier attempt has read the file.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort the verdict is `hand back`.
  */
@@ -55,10 +59,10 @@ async function storeFile(turn: Turn<Env>, { file, field }: FileToRead, bytes: Bu
   return { kind: 'read', block: read.block } as const;
 }
 
-/** The bytes of a file; or the reason or the verdict, as in `FileReading`. */
+/** The bytes of a file; or why it can never be read; or the verdict if the attempt must end here. */
 type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, { kind: 'read' }>;
 
-/** Downloads a file. A refusal by Telegram is final; any other trouble is tried again. */
+/** Downloads a file. A refusal, or a file that is too large, is final. Other trouble is tried again while attempts remain. */
 export async function downloadOnce(
   turn: Turn<Env>,
   { file, triesMax = Number.POSITIVE_INFINITY }: Pick<FileToRead, 'file' | 'triesMax'>,
@@ -75,7 +79,7 @@ export async function downloadOnce(
   if (why !== undefined) return { kind: 'unreadable', why };
   if (turn.attempts >= settings.MAX_ATTEMPTS)
     return failed('file_not_downloaded', turn.texts.fileAway, failure.description);
-  // A wait that Telegram asks for is never cut short.
+  // Never wait for less time than Telegram asks for.
   const delayMs = Math.max(backoffMs(turn.attempts, settings.RETRY_MS), failure.retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
 }

@@ -13,7 +13,7 @@ import { planReply } from '../reply/plan.ts';
 import { withPartialAnswer } from './conclude.ts';
 import { failWithPieces, mergedConclusion } from './gather.ts';
 
-/** How long a message of a newer version waits for a newer worker. A deploy takes less. */
+/** How long a message that a newer version wrote waits for a worker of that version. A deployment takes less time. */
 const NEWER_MS_MAX = 600_000;
 const NEWER_RETRY_MS = 2_000;
 
@@ -21,8 +21,9 @@ const NEWER_RETRY_MS = 2_000;
 type EarlyDecision = { kind: 'open'; message: InboundMessage; command: ReturnType<typeof commandIn> } | Verdict;
 
 /**
- * Ends a message before any work on it if it was merged, cancelled or refused, if its attempts are used up, or if its
- * command is not permitted. Otherwise returns the message. Contract: throws `FencedError`, or what Redis throws.
+ * Ends a message before any work on it if the message is unreadable, merged, cancelled or refused, if its attempts or its time
+ * are used up, if its sender may not give its command, or if it nearly matches a command. Otherwise returns the message.
+ * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
   const { env } = turn;
@@ -32,10 +33,10 @@ export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
   if (conclusion) return conclude(conclusion);
   const ending = endIfUsedUp(turn, env.settings);
   if (ending) return endWithoutAnswer(turn, ending);
-  // Only a summons stays in its lane after the refusal. Other messages with this mark are from before 0.4: answer them.
+  // Only a summons stays in its lane after a refusal. Other messages marked as refused are from before 0.4: answer them.
   if (turn.isRefused && turn.isElsewhere) return conclude(refused('lane_full', turn.texts.laneFull(1)));
   const command = commandIn(message);
-  // An earlier attempt of `/new <text>` has started the conversation: the text is an ordinary message now.
+  // An earlier attempt has carried out the `/new` of `/new <text>`, so the text is an ordinary message now.
   if (command && turn.hasDone(NEW_CONVERSATION_STARTED))
     return {
       kind: 'open',
@@ -50,7 +51,7 @@ export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
   return { kind: 'open', message, command };
 }
 
-/** Ends a message without an answer: adds the partial answer, and fails its merged pieces with it. */
+/** Ends a message without an answer: adds the partial answer, and also fails the messages merged into a failed message. */
 export async function endWithoutAnswer(turn: Turn<Env>, ending: Ending): Promise<Verdict> {
   return failWithPieces(turn, await withPartialAnswer(turn, ending));
 }
@@ -61,14 +62,14 @@ function suggestCommand({ texts }: Turn, name: string): Conclusion {
   return { outcome: 'command', reason: 'suggested', parts: [texts.didYouMean(name)], buttons };
 }
 
-/** Waits for a newer worker that can read a message of a newer version; else fails the message with a notice. */
+/** Lets a message of a newer version wait for a worker that can read it. Fails any other unreadable message with a notice. */
 function waitOrFailUnreadable(turn: Turn, { isNewer, problem }: Extract<Turn['message'], { ok: false }>): Verdict {
   if (isNewer && turn.ageMs() < NEWER_MS_MAX)
     return { kind: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isUncounted: true };
   return failed('undecodable', turn.texts.unreadable, problem);
 }
 
-/** The end of a message whose calls fell silent too often, or whose time or attempts are used up. */
+/** The end of a message whose calls fell silent too often, or whose time or attempts are used up; else `undefined`. */
 function endIfUsedUp(turn: Turn, { TURN_MAX_MS, MAX_ATTEMPTS }: TurnSettings): Ending | undefined {
   const { unavailable } = turn.texts;
   if (turn.silences >= SILENCES_MAX) return failAfterSilence(turn);
@@ -77,11 +78,11 @@ function endIfUsedUp(turn: Turn, { TURN_MAX_MS, MAX_ATTEMPTS }: TurnSettings): E
   return failed('attempts_used_up', unavailable, 'each attempt was cut short');
 }
 
-/** The conclusion of a message that its user or an operator cancelled, with the partial answer. */
+/** The conclusion of a message that a user or an operator cancelled, with the partial answer; else `undefined`. */
 function cancelledConclusion(turn: Turn): Conclusion | undefined {
   const { cancelledBy: command, partialAnswer } = turn;
   if (command === undefined) return undefined;
-  // In a chat that the bot is not part of, nobody sees the reply to `/stop`, so this conclusion needs a notice.
+  // For a summons, nobody sees a reply to `/stop`, so this conclusion needs a notice.
   const hasCommandReply = command !== BY_OPERATOR && !turn.isElsewhere;
   if (partialAnswer.text === '') return cancelled(command, hasCommandReply ? [] : [turn.texts.stoppedByOperator]);
   const text = `${healMarkdown(partialAnswer.text)}\n\n${turn.texts.stoppedHere}`;

@@ -15,15 +15,15 @@ import type { Env } from '../env.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { TurnTime } from './deadline.ts';
 
-/** The further pieces of a message, or the verdict that ends the attempt, e.g. because more may come. */
+/** The pieces of a message, i.e. the messages to merge into it; or the verdict that ends the attempt. */
 type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | Verdict;
 
 /**
- * Takes the further pieces of a message out of its lane: pieces of an album or of a text that Telegram split, messages
- * that were forwarded together or with a comment, and the reminders that wait behind a late reminder. Each piece is
- * settled as merged in its own turn. One step stores the list of pieces and a mark on each piece, so that all later
- * attempts take the same pieces. A plain text does not wait for forwards: if they arrive while the model answers, that
- * call is aborted, and the text is answered together with them (`findLaterMessageToJoin`).
+ * Merges the messages that wait behind a message and belong to it (its pieces): the other files of an album, the rest of a text
+ * that an app split, messages that were forwarded together or with a comment, and the reminders behind a late reminder. Each
+ * piece is settled as merged in its own turn. One step stores the list of pieces and a mark on each piece, so that all later
+ * attempts merge the same pieces. A plain text does not wait for forwards: if they arrive while the model answers, that call is
+ * aborted, and the text is answered together with them (`findLaterMessageToJoin`).
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -32,7 +32,7 @@ export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<
   const handler = selfEntered.get(turn.kind);
   const takesReminders = handler?.takesOthers(turn) === true;
   const storedPieces = turn.merge.pieces;
-  // A message that the conversation has without its forwards cannot take them any more.
+  // A message that is already recorded in the conversation without its forwards cannot take forwards any more.
   const mayHaveForwards = !turn.isAloneAtBegin && !turn.isRecordedIn(turn.session);
   const needsNoPieces = mayHaveForwards && (mayBeComment(message) || takesReminders);
   if (storedPieces === undefined && !needsNoPieces && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
@@ -40,7 +40,7 @@ export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<
   if (storedPieces !== undefined)
     return { kind: 'gathered', pieces: waiting.filter(({ entry }) => storedPieces.includes(entry)) };
   const pieces = piecesOf(message, waiting);
-  // Most texts are no comment on forwards, so they do not wait.
+  // Most texts are no comment on forwards, so they do not wait for forwards.
   if (needsNoPieces && pieces.length === 0) return { kind: 'gathered', pieces };
   if (turn.merge.piecesSeen !== pieces.length) {
     await turn.write('', [turn.merge.notePieceCount(pieces.length)]);
@@ -56,17 +56,17 @@ export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<
     ],
     turns.map((piece) => piece.expectNotCancelled()),
   );
-  // A piece was cancelled meanwhile: the next attempt does not see it.
+  // A piece was cancelled meanwhile. The next attempt does not see that piece.
   if (result === 'unmet') return { kind: 'hand back' };
   if (pieces.length === 0) return { kind: 'gathered', pieces };
-  // The next attempt's notice lists the times of all these reminders.
+  // End this attempt, because the next attempt's notice lists the times of all these reminders.
   if (takesReminders) return { kind: 'hand back' };
-  // Read the pieces again: users could edit them until they were marked.
+  // Read the pieces again, because users could edit them until the write marked them as merged.
   const entries = new Set(pieces.map(({ entry }) => entry));
   return { kind: 'gathered', pieces: (await lane.behind(turn.lane)).filter(({ entry }) => entries.has(entry)) };
 }
 
-/** The conclusion of a message that was merged into another one, whose reply notifies the user; else undefined. */
+/** The conclusion of a message that was merged into another one, whose reply notifies the user; else `undefined`. */
 export function mergedConclusion(turn: Turn): Conclusion | undefined {
   const into = turn.merge.mergedInto;
   if (into === undefined) return undefined;
@@ -74,7 +74,7 @@ export function mergedConclusion(turn: Turn): Conclusion | undefined {
   return { outcome: 'failed', reason: 'merged', into, parts: [] };
 }
 
-/** Fails the pieces of a failed message, too. Replaying their dead letters together makes them one message again. */
+/** If a message failed, also fails the messages merged into it. Replaying all these dead letters together merges them again. */
 export function failWithPieces(turn: Turn, verdict: Verdict, pieces?: readonly Waiting[]): Verdict {
   if (verdict.kind !== 'conclude' || verdict.conclusion.outcome !== 'failed') return verdict;
   const entries = pieces?.map(({ entry }) => entry) ?? turn.merge.pieces ?? [];
@@ -83,10 +83,10 @@ export function failWithPieces(turn: Turn, verdict: Verdict, pieces?: readonly W
 }
 
 /**
- * Finds a later message to answer together with this one: the next message for the model that is no piece of another.
- * With the chat's choice `busy: interrupt` it always stops this turn, with `busy: merge` only before the model is asked.
- * In every chat, forwards that were sent with this text stop its turn until the chat has seen part of the answer.
- * Nothing stops a recovery, a trial, or a turn that has asked a person.
+ * Finds a later message to answer together with this one: the next message for the model that was not merged into another. In a
+ * chat with the choice `busy: interrupt` such a message may stop this turn at any time, with `busy: merge` only before the
+ * model is asked. In every chat, forwards that were sent with this text stop its turn until the model's answer has begun.
+ * Nothing stops a reminder, a recovery, a trial, or a turn that has asked a person.
  */
 export async function findLaterMessageToJoin(
   turn: Turn<Env>,
@@ -94,7 +94,7 @@ export async function findLaterMessageToJoin(
 ): Promise<EntryId | undefined> {
   const { lane } = turn.env;
   if (!turn.message.ok || isSelfEntered(turn.message.value)) return undefined;
-  // A person's decision is carried out first.
+  // The turn has asked a person, whose decision it carries out first.
   if (turn.parking.newest !== undefined) return undefined;
   if (turn.stage !== 'none' || turn.trial !== undefined || turn.isSuspect) return undefined;
   const busyChoice = turn.choice('busy');
@@ -107,17 +107,17 @@ export async function findLaterMessageToJoin(
   const [next] = (joinsAny ? waiting : piecesOf(message, waiting)).filter(
     ({ message, isMerged }) => isForModel(message) && !isMerged,
   );
-  // Guests have other tools than members, so their messages are not answered together.
+  // Guests and members have different tools, so a guest's message is not answered together with a member's.
   return (next?.message.from.isGuest === true) === turn.isOfGuest ? next?.entry : undefined;
 }
 
-/** Makes the answer to `into` also list the model's changes for this message, with undo buttons. */
+/** Changes that make the answer to `into` also list the model's changes for this message, if any, with undo buttons. */
 export function changesToReportIn(turn: Turn, into: EntryId): Change[] {
   if (turn.rounds === 0 && turn.merge.reportsFor.length === 0) return [];
   return [turnOf(turn.keys, into).merge.reportFor(turn.entries)];
 }
 
-/** Whether the compaction after the reply must stop for the lane's next message. False before that compaction. */
+/** Whether the compaction after the reply must stop for the lane's next message. False before that compaction begins. */
 export async function mustStopCompaction(turn: Turn<Env>, { stopsCompactionFor }: TurnTime): Promise<boolean> {
   if (stopsCompactionFor === undefined) return false;
   const [next] = await turn.env.lane.behind(turn.lane);
@@ -130,7 +130,7 @@ function hasAnswerBegun(turn: Turn): boolean {
   return rounds > 0 || turn.partialAnswer.text !== '';
 }
 
-/** Whether a person wrote this message for the model. A reminder is answered alone: a joint answer could omit it. */
+/** Whether a person wrote this message for the model. False for a reminder, because a joint answer could omit it. */
 export function isForModel(message: InboundMessage): boolean {
   return message.content.kind !== 'unsupported' && !isSelfEntered(message) && commandIn(message) === undefined;
 }

@@ -14,24 +14,24 @@ import type { Asking } from '../tools/asking.ts';
 import { isForModel } from './gather.ts';
 import { waitThrottled } from './wait-for-telegram.ts';
 
-/** The question is decided: a new attempt reads the decision and goes on. */
+/** The question is decided, or the message was cancelled or concluded. The next attempt reads that and goes on. */
 const DECIDED = { kind: 'hand back', reason: 'decided' } as const;
 const LATER_MS_MIN = 2_000;
 
 /**
- * Parks a turn with a question: sends the question once with its buttons, gives back slot and job, and keeps the message
- * at the head of its lane. The first of these events decides the question:
- * - a press, in the lane of commands (`worker/command/decide.ts`);
- * - a text by the same person, which this function takes out of the lane;
+ * Parks a turn, i.e. makes it wait for a person: sends the question with its buttons, unless it was sent before, and ends the
+ * job. The message stays at the head of its lane. The first of these events decides the question:
+ * - a press of a button, handled in the lane of commands (`worker/command/decide.ts`);
+ * - the next message by the person who was asked: a plain text is the answer, anything else declines;
  * - the timeout, which counts as no decision.
  *
- * If the process dies between sending the question and storing its id, the next attempt sends the question again.
- * Contract: throws `FencedError`, or what Redis throws.
+ * If the process dies between sending the question and storing its id, the next attempt may send the question again. Contract:
+ * throws `FencedError`, or what Redis throws.
  */
 export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<AttemptResult> {
   const { env, parking } = turn;
   const storedPark = parking.openQuestion?.id === asking.id ? parking.openQuestion : undefined;
-  // Read the depth first: each message that comes after this read wakes the turn.
+  // Read the depth of the lane first, so that each message that arrives after this read wakes the turn.
   const depth = await env.lane.depth(turn.lane);
   const waiting = storedPark ? await env.lane.behind(turn.lane) : [];
   const park = storedPark ?? parkFor(asking, turn.nowMs() + env.settings.APPROVAL_TIMEOUT_MS);
@@ -73,7 +73,7 @@ async function showQuestion(turn: Turn<Env>, question: Question): Promise<Attemp
   await turn.assertOwned();
   const result = await env.telegram.sendMessage(turn.destination, text, options);
   if (result.ok) env.reach('question shown');
-  // After an unknown result the question may be in the chat: mark it as asked, so that an answer counts.
+  // After an unknown result the question may be in the chat. Mark the question as sent, so that an answer counts.
   if (result.ok || mayHaveArrived(result.failure))
     await turn.write('', [parking.markSent(asking.id, result.ok ? result.value.messageId : undefined, askedAtMs)]);
   return result.ok ? { kind: 'park', asking } : afterFailedSend(turn, question, result.failure);
@@ -88,22 +88,22 @@ function mayHaveArrived({ kind, isAnswered }: TelegramFailure): boolean {
 async function afterFailedSend(turn: Turn<Env>, question: Question, failure: TelegramFailure): Promise<AttemptResult> {
   const { kind, retryAfterMs } = failure;
   if (kind === 'throttled') return waitThrottled(turn, failure);
-  // The model goes on without a decision; the delivery of its answer will meet the same refusal.
+  // The model goes on without a decision. The delivery of its answer will meet the same refusal.
   if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
     return closeQuestion(turn, question, { how: 'untold' });
   const leftMs = question.park.untilMs - turn.nowMs();
   const waitedMs = turn.env.settings.APPROVAL_TIMEOUT_MS - leftMs;
-  // The question may already be in the chat: repeat it at growing intervals.
+  // If the question may already be in the chat, repeat it at growing intervals.
   const restMs = mayHaveArrived(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
   const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isUncounted: true };
 }
 
 /**
- * Notifies the people whose messages wait behind an open question. Each person but the one who was asked gets one line
- * per question, which names the person who can decide. A reminder is sent at once in its own words, and the model answers
- * it later. Each notice is marked before it is sent: if the process dies in between, the notice is lost, and the message
- * is still answered later.
+ * Notifies the people whose messages wait behind an open question. Each person except the one who was asked gets one line per
+ * question, which names the person who can decide. The text of a reminder is sent at once, and the model answers the reminder
+ * later. A step is stored before each notice: if the process dies in between, the notice is lost, and the message is still
+ * answered later.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -129,8 +129,8 @@ async function notifyBehindQuestion(turn: Turn<Env>, { id }: Asking, waiting: re
 }
 
 /**
- * Adds a job for a parked message if a press or a text arrived while its parking job still existed: no second job could
- * be added then. Call this when the parking job has ended. Contract: rejects while Redis is away.
+ * Adds a job for a parked message if a press of a button or a new message arrived while the job that parked the turn still
+ * existed, since no second job could be added then. Call this when that job has ended. Contract: rejects while Redis is away.
  */
 export async function resumeParked({ lane, chatState }: Env, { entry, chat }: TurnJob): Promise<void> {
   const waiting = await chatState.findParking(entry, chatOf(chat));
@@ -145,7 +145,7 @@ function parkFor(asking: Asking, untilMs: number): ParkedQuestion {
   return { id, untilMs, choices: [], calls: [...calls, ...beyond] };
 }
 
-/** Closes a question with the next message. A plain text is the answer; anything else declines, and is answered next. */
+/** Closes a question with the next message. A plain text is the answer; any other message declines, and is answered next. */
 function closeByText(
   turn: Turn<Env>,
   question: Question,
@@ -180,7 +180,7 @@ async function closeQuestion(
     ],
     events: [{ event: 'question.decided', of: turn.entry, how: decision.how, by: decision.by?.id, tools: [] }],
   });
-  // Best effort: a late press gets a notice that it is late.
+  // Best effort: if the buttons stay, a press gets a notice that it is late.
   const questionId = parking.messageIdOf(id);
   if (result !== 'unmet' && questionId !== undefined) await env.telegram.removeButtons(turn.destination, questionId);
   return DECIDED;

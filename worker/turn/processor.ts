@@ -31,29 +31,29 @@ import {
 } from './settle.ts';
 import { failTurn, runTurn } from './turn.ts';
 
-/** Runs one job. Returns how it ended: `parked` calls for `resumeParked`. */
+/** Runs one job. After the result `parked`, the caller must call `resumeParked`. */
 export type Processor = (
   job: Job<TurnJob>,
   token: string | undefined,
   lockLost: AbortSignal | undefined,
 ) => Promise<JobEnd>;
 
-/** The interval at which a poison candidate checks whether it is the oldest one. */
+/** Of the poison candidates (messages whose attempts crashed) only the oldest runs. The others look again at this interval. */
 const POISON_CANDIDATE_WAIT_MS = 1_000;
-/** How long a job waits for a slot before this process returns it. */
+/** How long a job waits for a slot before this process returns it to the queue. */
 const SLOT_TIMEOUT_MS = 2_000;
-/** The delay of a job whose lane this version does not know, so that a later version can take it. */
+/** The delay of a job whose lane this version does not know, so that a worker of a later version can take the job. */
 const FOREIGN_WAIT_MS = 2_000;
 const INTERNAL_ERROR = 'internal_error';
 const STORE_RETRY_MS_MIN = 1_000;
 const STORE_RETRY_MS_MAX = 30_000;
-/** How often a running turn looks for a cancellation. */
+/** The interval at which a running turn looks for messages that cancel or join it. */
 const LOOK_MS = 1_000;
-/** How often a new turn looks for forwards that were sent with its text: they come at once, or not at all. */
+/** The interval in the first `EARLY_MS` of an attempt: forwards that were sent with a text arrive at once, or not at all. */
 const EARLY_LOOK_MS = 250;
 const EARLY_MS = 2_000;
 
-/** The life of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
+/** Creates the function that runs a job: it takes a slot, begins an attempt, runs the turn, and carries out the verdict. */
 export function createProcessor(env: Env): Processor {
   return async (job, token, lockLost) => {
     const slot = await env.share.take(SLOT_TIMEOUT_MS, job.data.person);
@@ -73,12 +73,12 @@ interface Hold {
 }
 
 async function run(env: Env, job: Job<TurnJob>, token: string | undefined, hold: Hold): Promise<JobEnd> {
-  // A later version added the job, and knows its lane.
+  // A later version added the job. Leave the job to that version, which knows its lane.
   if (!parseChatKey(chatOf(job.data.chat))) return postpone(env, job, token, FOREIGN_WAIT_MS);
   const attempt = await begin(env, job);
   if (attempt.kind === 'dead-lettered') return;
   if (attempt.kind === 'poison candidate') return postpone(env, job, token, POISON_CANDIDATE_WAIT_MS);
-  // The job ends, and its message stays the head of its lane.
+  // The chat is paused. The job ends, and its message stays the head of its lane.
   if (attempt.kind === 'paused') return;
   if (attempt.kind === 'fenced') throw new FencedError();
   if (attempt.kind !== 'begun') {
@@ -106,7 +106,7 @@ async function run(env: Env, job: Job<TurnJob>, token: string | undefined, hold:
   }
 }
 
-/** Runs an attempt, and moves the job as the verdict says. */
+/** Runs an attempt; then settles the message, or moves the job as the verdict says. */
 async function carryOutAttempt(
   turn: Turn<Env>,
   job: Job<TurnJob>,
@@ -136,7 +136,7 @@ async function carryOutAttempt(
   return verdict.kind === 'park' ? 'parked' : undefined;
 }
 
-/** Begins an attempt. If this throws on as many tries as a message has attempts, the message is dead-lettered. */
+/** Begins an attempt. If that throws on the last permitted try, and Redis is not the cause, dead-letters the message. */
 async function begin(env: Env, job: Job<TurnJob>): Promise<Begun | { kind: 'dead-lettered' }> {
   const { entry, chat } = job.data;
   try {
@@ -150,9 +150,9 @@ async function begin(env: Env, job: Job<TurnJob>): Promise<Begun | { kind: 'dead
 }
 
 /**
- * Ends a message whose turn throws on every try to begin or to fail it. Moves the entry into a dead letter, then sends the
- * chat a notice. If the process dies between these steps, the chat gets no notice. In the opposite order, the chat would
- * get a notice with every retry while Redis cannot store the dead letter.
+ * Ends a message whose turn throws on every try to begin or to fail it. Stores a dead letter, then sends the chat the notice,
+ * if any. If the process dies between these steps, the chat gets no notice. In the opposite order, the chat would get a notice
+ * with every retry while Redis cannot store the dead letter.
  */
 async function deadLetterUnendable(
   env: Env,
@@ -169,8 +169,8 @@ async function deadLetterUnendable(
 }
 
 /**
- * The verdict for an error that a turn threw. A bug or an unusable value is retried `MAX_ATTEMPTS` times, then the user
- * gets a notice. While the blob store fails, the message waits without a limit, as it does for Redis.
+ * The result of an attempt whose turn threw. After a bug or an unusable value, the message is tried up to `MAX_ATTEMPTS` times;
+ * then its user gets a notice. While the blob store fails, the message waits without a limit. Rethrows an infrastructure error.
  */
 async function verdictForError(turn: Turn<Env>, { slot, lockLost }: Hold, error: unknown): Promise<AttemptResult> {
   const { env } = turn;
@@ -196,14 +196,14 @@ function whyCutShort({ ending }: Env, lockLost: AbortSignal | undefined): string
   return lockLost?.aborted === true ? 'lock_lost' : 'overtaken';
 }
 
-/** Whether a later message stops the running turn: it cancels the turn, joins it, or waits during its compaction. */
+/** Whether the running turn must stop: it was cancelled, a later message joins it, or one waits during its compaction. */
 async function isOvertaken(turn: Turn<Env>, time: TurnTime): Promise<boolean> {
   if (await turn.env.lane.isCancelled(turn.entry)) return true;
   if (time.stopsCompactionFor) return mustStopCompaction(turn, time);
   return (await findLaterMessageToJoin(turn, { isAnswerVisible: time.isAnswerVisible() })) !== undefined;
 }
 
-/** Implements `Env.watch`. */
+/** Calls `look` every 250 ms in the attempt's first 2 s, then every second, until the returned function is called. */
 export function pollWhileRunning(turn: Turn, look: () => Promise<void>): () => void {
   let timer: NodeJS.Timeout | undefined;
   const next = (): void => {
@@ -236,7 +236,7 @@ async function attemptTurn(turn: Turn<Env>, { slot, lockLost }: Hold): Promise<A
   });
   const cutShort = () => deadline.cutShort();
   const stopWatching = env.watch(turn, async () => {
-    // The next attempt starts at once and reads the cancellation. While Redis is away, none can arrive.
+    // The next attempt starts at once and reads the cancellation or the later message. While Redis is away, none can arrive.
     if (await isOvertaken(turn, deadline).catch(() => false)) cutShort();
   });
   stopSignal.addEventListener('abort', cutShort, { once: true });
@@ -253,15 +253,15 @@ async function attemptTurn(turn: Turn<Env>, { slot, lockLost }: Hold): Promise<A
   }
 }
 
-/** Names and messages of the errors with which ioredis says that it could not send a command. */
+/** Names and messages of ioredis's errors for a command that it could not send, or that got no reply in time. */
 const UNSENT_NAMES = /^(?:AbortError|MaxRetriesPerRequestError|ClusterAllFailedError)$/;
 const UNSENT_MESSAGES = /^(?:Connection is closed|Stream isn't writeable|Socket closed|Command timed out)/i;
 /** Error replies that repeat with every retry, because the command or its value is wrong. */
 const PERMANENT_REPLIES = /^(?:WRONGTYPE|ERR|CROSSSLOT)\b/;
 
 /**
- * Whether an error is unrelated to the message in progress: Redis is unavailable or takes no writes just now, or
- * another attempt took over. Any other error is a bug or an unusable value, and would come again with the message.
+ * Whether an error is unrelated to the message in progress: Redis or the network is unavailable, Redis refuses writes, or
+ * another attempt took over. Any other error is a bug or an unusable value, and would occur again with this message.
  */
 function isInfrastructureError(error: unknown): boolean {
   if (error instanceof FencedError) return true;

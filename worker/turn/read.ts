@@ -11,19 +11,19 @@ import { unreadableFile } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
 import { type FileToRead, readFile } from './download.ts';
 
-/** The content as the log of the session stores it, or the verdict that ends the attempt. */
+/** The content as the session's log stores it, or the verdict that ends the attempt. */
 type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Verdict;
 
-/** A message with its further pieces, and the transcripts of recordings by the index of their message. */
+/** A message, the messages merged into it, and the transcripts of recordings by the index of their message in `messages`. */
 interface ToRead {
   messages: readonly InboundMessage[];
   transcripts: ByIndex;
 }
 
-/** A file of a message, and the line that tells the model the file's origin. */
+/** A file of a message, and the line, if any, that tells the model the file's origin. */
 interface Item extends FileToRead {
   label: string | undefined;
-  /** Whether the message is answered without the file if it cannot be read. A line then says that the file is missing. */
+  /** Whether the message is answered even if this file cannot be read. A line then says that the file is missing. */
   isOptional: boolean;
 }
 
@@ -34,13 +34,13 @@ type LabelFacts = Parameters<SelfEntered['label']>[1];
 type ByIndex = Transcripts['byIndex'];
 type Transcript = ReturnType<ByIndex['get']>;
 
-/** The most downloads of an optional file. */
+/** The attempt of a message at which a failed download of an optional file is final. */
 const OPTIONAL_TRIES = 2;
 
 /**
- * The content of a message and its further pieces: their files, the files of the messages that they answer, and last their
- * text, since it asks about the files. A line before each forward names its origin; the sender's comment comes last. If
- * a file cannot be read and is not optional, the user gets a notice.
+ * The content of a message and the messages merged into it: their files, the files of the messages that they reply to, and last
+ * their texts, since these ask about the files. In a burst of forwards, a line before each forward names its origin, and the
+ * sender's comment comes last. If a file cannot be read and is not optional, the message is refused with a notice.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort the verdict is `hand back`.
  */
@@ -80,7 +80,7 @@ export function isBurst(messages: readonly InboundMessage[]): boolean {
   return messages.length > 1 && messages.slice(1).every(isForward);
 }
 
-/** The texts of reminders. The header already announces the first one; each further one follows a label. */
+/** The texts of reminders. The header already announces the first reminder; a label announces each further one. */
 function selfEnteredParts(messages: readonly InboundMessage[], handler: SelfEntered, facts: LabelFacts): ContentPart[] {
   return messages.flatMap((message, at) => {
     const words = textsOf(message).map((text) => ({ kind: 'text', text }) as const);
@@ -94,7 +94,7 @@ function typedParts(messages: readonly InboundMessage[], transcripts: ByIndex): 
   return [...messages.flatMap(filesOf), ...speech, ...(text === '' ? [] : [{ kind: 'text', text } as const])];
 }
 
-/** A transcript after its label. */
+/** A transcript after its label; nothing without a transcript. */
 function transcriptParts(transcript: Transcript): ContentPart[] {
   if (transcript === undefined) return [];
   return [
@@ -103,7 +103,7 @@ function transcriptParts(transcript: Transcript): ContentPart[] {
   ];
 }
 
-/** Each forward after a line with its origin, in order; then the comment that was sent with the forwards. */
+/** The forwards in order, each after a line with its origin; then the comment that was sent with them. */
 function forwardedParts(messages: readonly InboundMessage[], transcripts: ByIndex): ContentPart[] {
   const forwards = messages.flatMap((message, at) =>
     isForward(message) ? forwardOf(message, at, transcripts.get(at)) : filesOf(message, at),
@@ -152,7 +152,7 @@ function richTextItem(file: InboundFile, field: string): Item {
   return { file, field, label: `in this message: ${fileInWords(file)}`, isOptional: true, triesMax: OPTIONAL_TRIES };
 }
 
-/** A file after its label. The label contains the message's code, so that no user can imitate a label. */
+/** A file after its label, or a line that it is missing. The message's code in the label keeps users from imitating it. */
 function withLabel({ label, file }: Item, code: string, block: Block | undefined): Block[] {
   if (block === undefined) return [textBlock(`[${code} ${label ?? fileInWords(file)}; it cannot be shown]`)];
   return label === undefined ? [block] : [textBlock(`[${code} ${label}]`), block];

@@ -1,4 +1,4 @@
-/** Three subjects of an attempt's end: settling the message, moving its BullMQ job, and the attempt's spans. */
+/** The three parts of an attempt's end: settling the message, moving its BullMQ job, and exporting spans. */
 import { type Attributes, type Span, SpanKind } from '@opentelemetry/api';
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { failSpan } from '../../shared/base/spans.ts';
@@ -14,7 +14,7 @@ import type { AttemptResult } from '../lane/verdict.ts';
 
 const MS_PER_S = 1_000;
 
-/** Settles a message, and makes the lane's next head a job. Contract: throws `FencedError`, or what Redis throws. */
+/** Settles a message, and adds a job for the lane's next head. Contract: throws `FencedError`, or what Redis throws. */
 export async function settle(
   turn: Turn<Env>,
   { conclusion, delivery, keepsAnswer }: Extract<AttemptResult, { kind: 'settle' }>,
@@ -68,7 +68,7 @@ function reportSettled(
 }
 
 const NO_SLOT_WAIT_MS = 20;
-/** How long a process without a slot fetches no other job, so that another process can take the returned one. */
+/** How long a process without a slot delays its next fetch, so that another process can take the returned job. */
 const STAND_BACK_MS = 500;
 
 /** Why an attempt ended without an outcome, as a short code. */
@@ -78,12 +78,12 @@ export function reasonOf(verdict: Exclude<AttemptResult, { kind: 'settle' }>): s
   return verdict.kind === 'hand back' ? (verdict.reason ?? 'handed_back') : 'recovery';
 }
 
-/** The reason of a retry after the attempt's time ran out. */
+/** The reason code of a retry after the attempt's time ran out. */
 export const TURN_TIMEOUT = 'turn_timeout';
 
 /**
- * Moves the job as the verdict says; no other code translates verdicts into BullMQ's terms. BullMQ then expects
- * `DelayedError` or `WaitingError`. BullMQ itself completes a settled or parked job.
+ * Moves the job as the verdict says, and throws the error that BullMQ then expects: `DelayedError` or `WaitingError`. Returns
+ * for a settled or parked message, whose job BullMQ itself completes.
  */
 export async function moveJob(
   job: Job<TurnJob>,
@@ -112,7 +112,7 @@ export async function moveJob(
   throw new WaitingError();
 }
 
-/** Notes that an attempt did not crash: once per attempt, even if the command is repeated after a lost reply. */
+/** Stores that an attempt ended without a crash, once per attempt, even if the command is repeated after a lost reply. */
 async function endAttempt(turn: Turn, verdict: Exclude<AttemptResult, { kind: 'settle' }>): Promise<void> {
   const end = { atMs: turn.nowMs(), attempt: turn.attempts, reason: reasonOf(verdict) };
   const endWithDelay = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;
@@ -124,7 +124,7 @@ async function endAttempt(turn: Turn, verdict: Exclude<AttemptResult, { kind: 's
   ]);
 }
 
-/** Moves a job to the delayed ones, and throws the error that BullMQ expects. */
+/** Delays a running job, and throws the error that BullMQ then expects. */
 export async function postpone(
   { queue, lane }: Env,
   job: Job<TurnJob>,
@@ -136,8 +136,8 @@ export async function postpone(
 }
 
 /**
- * Returns a job for which this process has no slot, since another process may have one. Then waits briefly for a slot:
- * BullMQ fetches no other job for this process until this call returns.
+ * Returns a job to the queue because this process has no slot for the job, but another process may have one. Then waits briefly
+ * for a slot: BullMQ fetches no other job in place of this one until this call ends. Throws the error that BullMQ expects.
  */
 export async function returnJobWithoutSlot(
   { queue, share, lane }: Env,
@@ -149,12 +149,12 @@ export async function returnJobWithoutSlot(
   throw new DelayedError();
 }
 
-/** Shorter waits are usual, and get no span. */
+/** Waits shorter than this are usual, and get no span. */
 const WAIT_MS_MIN = 50;
-/** Attempts that end within this time need no extra span. */
+/** Attempts that end within this time need no extra span about their start. */
 const RUNNING_MS = 1_000;
 
-/** The attributes of the span of an attempt at its start. */
+/** The attributes that an attempt's span has when the attempt begins; none unless spans are exported. */
 export function attemptAttributes({ isExporting, chat }: Telemetry, turn: Turn): Attributes {
   if (!isExporting) return {};
   return {
@@ -166,7 +166,7 @@ export function attemptAttributes({ isExporting, chat }: Telemetry, turn: Turn):
   };
 }
 
-/** The attributes by which viewers that know the gen_ai conventions recognise an attempt as one invocation. */
+/** The attributes by which viewers that know the gen_ai conventions recognise an attempt as one run of an agent. */
 export function agentAttributes({ isExporting }: Telemetry, { session }: Turn): Attributes {
   if (!isExporting) return {};
   return {
@@ -177,8 +177,8 @@ export function agentAttributes({ isExporting }: Telemetry, { session }: Turn): 
 }
 
 /**
- * Adds a span for the time before this attempt: a killed attempt, which could not export its own span; else the wait
- * after the last attempt; else the wait in the lane and the queue.
+ * Exports a span for the time before this attempt: the time since a killed attempt began, which could not export its own span;
+ * else the wait since the previous attempt; else the wait in the lane and the queue, unless that was short.
  */
 export function traceTimeBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<TurnJob>, 'timestamp'>): void {
   if (!telemetry.isExporting) return;
@@ -216,7 +216,7 @@ export function showRunning({ isExporting, mark }: Telemetry, attributes: Attrib
   return () => clearTimeout(timer);
 }
 
-/** Notes on the span why an attempt ended; the failure of its message fails the span. */
+/** Records on the span how an attempt ended, and marks the span as failed if its message failed. Counts retries. */
 export function showVerdict({ count }: Telemetry, span: Span, verdict: AttemptResult): void {
   span.setAttribute('spillway.verdict', verdict.kind);
   if (verdict.kind !== 'settle') {

@@ -18,9 +18,9 @@ import { endUnsent } from './undelivered.ts';
 import { resultIfUnreachable } from './wait-for-telegram.ts';
 
 /**
- * Runs one attempt at a message: checks that the chat can be reached, produces the answer, concludes, delivers, compacts.
- * With a stored conclusion, only delivers. Contract: throws `FencedError` if another attempt took over, or what Redis
- * throws; all else is a verdict.
+ * Runs one attempt at a message: checks that the chat can be reached, produces the answer, concludes, delivers, compacts. With
+ * a stored conclusion, only checks and delivers. Contract: throws `FencedError` if another attempt took over, or what Redis or
+ * the blob store throws; any other expected failure is a verdict.
  */
 export async function runTurn(initialTurn: Turn<Env>, time: TurnTime): Promise<AttemptResult> {
   const turnWithNotices = withReminderNotices(initialTurn);
@@ -36,7 +36,7 @@ export async function runTurn(initialTurn: Turn<Env>, time: TurnTime): Promise<A
   const stopTyping = turn.isElsewhere && elsewhere ? elsewhere.begin(turn) : showTyping(telegram, turn.destination);
   try {
     const verdict = await produceAnswer(turn, time);
-    // The next steps only wait for Redis and Telegram, so another turn may use the slot.
+    // The next steps only wait for Redis and Telegram, so let another turn use the slot.
     slot.release();
     if (verdict.kind === 'park') return await parkTurn(turn, verdict.asking);
     if (verdict.kind !== 'conclude') {
@@ -53,7 +53,7 @@ export async function runTurn(initialTurn: Turn<Env>, time: TurnTime): Promise<A
       isFollowed: afterReply !== undefined,
       stopSignal,
     });
-    // Without a free slot, the next message compacts.
+    // Without a free slot, leave the compaction to the next message.
     const mayCompact = delivery.kind === 'settle' && afterReply && (await slot.tryReacquire());
     if (mayCompact) await compactWhileNobodyWaits(turn, afterReply, time);
     return delivery;
@@ -62,7 +62,7 @@ export async function runTurn(initialTurn: Turn<Env>, time: TurnTime): Promise<A
   }
 }
 
-/** Ends a message whose turn threw on every try. Does not deliver a stored conclusion; fails any other message. */
+/** Ends a message whose turn threw on every try. Gives up the delivery of a stored conclusion; fails any other message. */
 export async function failTurn(
   initialTurn: Turn<Env>,
   stopSignal: AbortSignal,
@@ -74,12 +74,12 @@ export async function failTurn(
   const verdict = await endWithoutAnswer(turn, failed(reason, turn.texts.unavailable, detail));
   if (verdict.kind !== 'conclude') return verdict;
   const result = await concludeTurn(turn, verdict);
-  // The message was cancelled, or has another conclusion: the next attempt carries that out. This attempt threw, and counts.
+  // The message was cancelled, or has another conclusion. The next attempt carries that out. This one threw, and counts.
   if (result.kind !== 'stored') return { kind: 'again' };
   return deliverAndClear(turn, result.conclusion, { isNew: true, stopSignal });
 }
 
-/** The steps up to the conclusion: end early, gather, transcribe, read, ask. Each step may end the attempt. */
+/** Takes the steps before the conclusion: end early, run a command, merge, transcribe, read, ask. Each may end the attempt. */
 async function produceAnswer(turn: Turn<Env>, time: TurnTime): Promise<Verdict> {
   const early = await decideEarly(turn);
   if (early.kind !== 'open') return early;
@@ -93,8 +93,8 @@ async function produceAnswer(turn: Turn<Env>, time: TurnTime): Promise<Verdict> 
 }
 
 /**
- * Compacts the session, unless the lane's next message already waits and fits into the session as it is. If such a
- * message arrives meanwhile, the compaction stops, and continues after the reply to that message.
+ * Compacts the session, unless the lane's next message already waits and fits into the session as it is. If such a message
+ * arrives meanwhile, the compaction stops, and continues after the reply to that message.
  */
 async function compactWhileNobodyWaits(
   turn: Turn<Env>,
@@ -110,16 +110,16 @@ async function compactWhileNobodyWaits(
   );
 }
 
-/** Adds the notices of a reminder to its turn, unless an earlier attempt has stored them. */
+/** Adds the notices of a reminder to its turn, except those that an earlier attempt has stored. */
 function withReminderNotices(turn: Turn<Env>): Turn<Env> {
   const notices = turn.env.selfEntered.get(turn.kind)?.notices(turn) ?? [];
   const missing = notices.filter((notice) => !turn.notices.includes(notice));
   return missing.length === 0 ? turn : turn.with({ notices: [...missing, ...turn.notices] });
 }
 
-/** Notifies a user once that the message waits for long. If the process dies before the send, the notice is lost. */
+/** Notifies the user once if the message must wait for long. If the process dies before the send, the notice is lost. */
 async function notifyOfWait(turn: Turn<Env>, verdict: Verdict): Promise<void> {
-  // A chat that the bot is not part of already has a placeholder, and no edit may follow the answer.
+  // For a summons, the chat already shows a placeholder, and only the answer may replace it.
   if (verdict.kind !== 'later' || verdict.isLongWait !== true || turn.isElsewhere) return;
   if ((await turn.write('waiting told', [])) === 'repeated') return;
   const notice = turn.env.selfEntered.get(turn.kind)?.waitingNotice(turn) ?? turn.texts.waiting;
@@ -127,8 +127,8 @@ async function notifyOfWait(turn: Turn<Env>, verdict: Verdict): Promise<void> {
 }
 
 /**
- * The env of one turn, with the settings of its chat over those of the process. A guest of a group has the tools that
- * the operator gave to guests. A chat that the bot is not part of has fewer tools, and shows no progress.
+ * The env of one turn, with the settings and tools of its chat in place of those of the process. A guest of a group has the
+ * tools that the operator gave to guests. A summons has fewer tools, and its turn shows no progress.
  */
 function envFor(turn: Turn<Env>): Env {
   const { env, chatSettings } = turn;
@@ -138,7 +138,7 @@ function envFor(turn: Turn<Env>): Env {
   return turn.isElsewhere && env.elsewhere ? env.elsewhere.envOf({ ...env, settings, tools }) : localEnv;
 }
 
-/** The model that a chat chose, as long as the operator allows it and the endpoint knows it. */
+/** The model that a chat chose, if the operator still allows the model and the endpoint still offers it. */
 function chosenModel({ MODELS }: TurnSettings, turn: Turn): string | undefined {
   const { choice } = turn;
   return MODELS.find((model) => model === choice('model') && model !== turn.goneModel);

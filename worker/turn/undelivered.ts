@@ -11,16 +11,16 @@ import type { AttemptResult } from '../lane/verdict.ts';
 
 /** The delay before the second try of a refused conclusion, in multiples of `RETRY_MS`. */
 const SECOND_TRY_DELAY_FACTOR = 5;
-/** The most refused answers of a chat that the gateway replays by itself; an operator can replay older ones. */
+/** How many refused answers of a chat the gateway replays by itself. An operator can replay older answers. */
 const AUTO_REPLAYS_MAX = 20;
 
 /**
- * Handles a permanent refusal by Telegram. A single refusal may be a mistake: the first one only schedules a second try,
- * unless Telegram already said that the bot is blocked. A second refusal of the same kind is final. An answer then goes
- * into a dead letter, which is replayed once the chat takes another message. The user gets a notice if Telegram refuses
- * the replay too, or refuses only this answer.
+ * Handles a permanent refusal by Telegram. A single refusal may be a mistake: the first refusal of a kind only schedules a
+ * second try, unless Telegram already said that the bot is blocked. The second refusal is final. An answer then goes into a
+ * dead letter, which is replayed when the chat takes another message. Instead, the user gets a notice if Telegram refused only
+ * this answer, or has also refused its replay.
  *
- * Contract: throws `FencedError`, or what Redis throws. If the process dies after the notice, the notice is sent twice.
+ * Contract: throws `FencedError`, or what Redis throws. If the process dies after the notice, the notice may be sent twice.
  */
 export async function afterRefusal(
   turn: Turn<Env>,
@@ -53,7 +53,7 @@ export async function afterRefusal(
   });
 }
 
-/** Notifies the user of a refused answer if the chat accepts other messages. Returns whether the user was notified. */
+/** Notifies the user of a refused answer if the chat may accept other messages. Returns whether the notice was sent. */
 async function notifyUndelivered(
   turn: Turn<Env>,
   conclusion: Conclusion,
@@ -65,7 +65,7 @@ async function notifyUndelivered(
   return (await telegram.sendMessage(turn.destination, turn.texts.undelivered)).ok;
 }
 
-/** Replays refused answers once their chat has taken another message. After a crash, the next delivery repeats this. */
+/** Replays a chat's refused answers. Call once the chat has taken a message. After a crash, the next delivery repeats this. */
 export async function replayRefusedAnswers(turn: Turn<Env>): Promise<void> {
   const { deadLetters } = turn.env;
   const { keys, chat, refusedAnswers } = turn;
@@ -85,8 +85,8 @@ interface Undeliverable {
 }
 
 /**
- * Ends a message whose conclusion is not delivered, and alerts the operator only. The dead letter keeps an answer, so
- * that a replay can deliver it without asking the model again.
+ * Ends a message whose conclusion is not delivered, and alerts the operator only. The dead letter contains a reply that is
+ * worth replaying (`keepsReply`), so that a replay does not ask the model again.
  */
 export async function endUndelivered(
   turn: Turn,
@@ -108,9 +108,9 @@ export function endUnsent(turn: Turn, conclusion: Conclusion, reason: string, de
 }
 
 /**
- * Whether the dead letter keeps the reply. After a refusal for good it keeps only an answer. After any other failure it
- * also keeps the reply to a command, so that a replay does not carry out the command twice. It never keeps the notice of
- * a failed or refused message: a replay asks the model again.
+ * Whether the dead letter contains the reply. After a final refusal by Telegram, it contains only an answer. After any other
+ * failure it also contains the reply to a command, so that a replay does not carry out the command twice; but not the notice of
+ * a failed or refused message, because its replay asks the model again.
  */
 function keepsReply({ outcome }: Conclusion, end: Undeliverable['outcome']): boolean {
   if (end === 'undeliverable') return outcome === 'answered';

@@ -11,20 +11,21 @@ import { type AttemptResult, type Later, TELEGRAM_AWAY } from '../lane/verdict.t
 import { loseTrial, removeTurn } from '../recovery/fresh-session.ts';
 import { endUndelivered } from './undelivered.ts';
 
-/** Random extra wait, so that messages that wait for the same probe do not all return at once. */
+/** The longest random extra wait. Without it, all messages that wait for the same probe would return at once. */
 const SPREAD_MS = 500;
 const THROTTLED_MS_MIN = 1_000;
-/** An older result of the breaker is ignored. */
+/** A result of the breaker that is older than this is ignored. */
 const BREAKER_STATE_AGE_MS_MAX = 2_000;
-/** Shorter waits are not stored: they end before the next message of the chat is sent. */
+/** Waits shorter than this are not stored: they end before the next message of the chat is sent. */
 const STORED_MS_MIN = 2_000;
-/** The operator is notified of a longer wait. */
+/** A wait longer than this raises an alert. */
 const LONG_WAIT_MS = 600_000;
 
 /**
- * Ends or delays an attempt before the model is asked, if the user cannot be reached: the chat has blocked or removed the
- * bot, Telegram is away, or Telegram asks for silence in this chat. A finished answer waits for `TELEGRAM_PATIENCE_MS`,
- * any other message without a limit. The wait does not count as an attempt.
+ * Ends or delays an attempt before the model is asked, if the user cannot be reached: the chat has blocked or removed the bot,
+ * Telegram is away, or Telegram demands a wait for this chat (429). While Telegram is away, a finished answer waits for
+ * `TELEGRAM_PATIENCE_MS`, any other message without a limit. No wait counts as an attempt. Returns `undefined` if nothing is
+ * known to prevent an answer.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -50,30 +51,30 @@ export async function resultIfUnreachable(turn: Turn<Env>): Promise<AttemptResul
   return turn.conclusion ? waitWithAnswer(turn, turn.conclusion, failure) : laterForTelegram(failure);
 }
 
-/** Removes a message that may have caused a refusal from its conversation, and ends its trial. */
+/** Hides a message on trial, or one that may have caused a refusal, in its conversation, and ends the trial. */
 async function removeSuspect(turn: Turn): Promise<void> {
   if (turn.trial === undefined && !turn.isSuspect) return;
   await turn.write('gone', [...removeTurn(turn), ...loseTrial(turn)]);
 }
 
 /**
- * Whether the bot is blocked or removed. A message that was sent after the block proves that the block has ended.
- * Commands still run: `/forget` must work for a person who blocks the bot right after it.
+ * Whether the bot is blocked or removed, so that no answer can arrive. A message that was sent after the block proves that the
+ * block has ended. Commands still run: `/forget` must work for a person who blocks the bot right after sending it.
  */
 function isGone({ goneMs, message, isElsewhere }: Turn): boolean {
   if (goneMs === 0 || !message.ok || isElsewhere || commandIn(message.value) !== undefined) return false;
   return isSelfEntered(message.value) || message.value.sentAtMs <= goneMs;
 }
 
-/** A wait until the next probe of Telegram, plus up to 0.5 s. */
+/** A wait until the next probe of Telegram, plus a random time of up to 0.5 s. */
 export function laterForTelegram({ retryAfterMs = 0 }: Pick<TelegramFailure, 'retryAfterMs'>): Later {
   const delayMs = Math.round(retryAfterMs + SPREAD_MS * Math.random());
   return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isUncounted: true };
 }
 
 /**
- * Delays a finished answer that could not be sent, or ends the message after `TELEGRAM_PATIENCE_MS`. The time adds up over
- * restarts; the number of tries has no limit. A wait that Telegram asks for is obeyed, however long, and does not count.
+ * Delays a finished answer that could not be sent. Ends the message after `TELEGRAM_PATIENCE_MS`, a sum over all attempts and
+ * restarts; the number of tries has no limit. A wait that Telegram demands (429) is obeyed, however long, and does not count.
  */
 export async function waitWithAnswer(
   turn: Turn<Env>,
@@ -99,7 +100,7 @@ export async function waitWithAnswer(
   return { ...wait, delayMs };
 }
 
-/** Sends nothing to the chat for as long as Telegram asks, over later messages and restarts. */
+/** Waits as long as Telegram demands (429). Unless short, the wait also holds for later messages and after a restart. */
 export async function waitThrottled(turn: Turn, failure: TelegramFailure): Promise<Later> {
   const wait = later(failure, Math.max(failure.retryAfterMs ?? 0, THROTTLED_MS_MIN));
   const quiet = chatState(turn.keys, turn.chat).keepQuietUntil(turn.nowMs() + wait.delayMs);
