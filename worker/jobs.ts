@@ -25,15 +25,15 @@ function openBudget({ settings, chats, redis, lane }: ShardEnv): Budget | undefi
     : undefined;
 }
 
-/** One chat for each combination of model, system prompt and tools. Chats without settings of their own come first. */
+/** The settings of one chat for each combination of model, system prompt and tools. The default combination comes first. */
 function kindsOfChats(chats: ChatTable): Iterable<ChatSettings> {
   const kindOf = ({ model, systemPrompt, tools }: ChatSettings) => JSON.stringify([model, systemPrompt, tools]);
   return new Map([{}, ...chats.values()].map((chat: ChatSettings) => [kindOf(chat), chat])).values();
 }
 
 /**
- * Runs the jobs of a shard. On a stop, running turns get `drainMs` to end; then `ending` aborts, and they hand themselves back.
- * `queueRedis` is the connection of the job queue.
+ * Runs the jobs of a shard. On a stop, running turns get `drainMs` to end; then `ending` aborts, and the turns hand themselves
+ * back. `queueRedis` is the connection of the job queue.
  */
 export function startJobs(
   shard: ShardEnv,
