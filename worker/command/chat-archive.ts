@@ -48,8 +48,8 @@ export function createChatArchive(
     /**
      * Erases the data of a chat: its files, the archives of its sessions, earlier sessions, failed messages and booked usage.
      * Returns the changes that erase the rest, such as the present session. Store these changes last, in one step with the
-     * reply. If the process dies before that, a retry still finds all data that is left, and no reply reports an erasure that
-     * did not happen. May be repeated.
+     * reply. If the process dies before that, a retry still finds the remaining data, and no reply reports an erasure that did
+     * not happen. May be repeated.
      */
     async erase(chat: ChatKey, nowMs: number): Promise<Change[]> {
       const chats = await withFormerGroup(redis, keys, chat);

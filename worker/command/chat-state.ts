@@ -86,7 +86,7 @@ export function createChatState(redis: RedisClient, keys: Keys) {
   };
 }
 
-/** The tokens that the newest answer states, plus an estimate for all later records. */
+/** The tokens that the newest answer or, if newer, the newest compaction states, plus an estimate for all later records. */
 function tokensOf(newest: readonly LogRecord[], compactedMs: number | undefined, compactedTokens: number): number {
   let later = 0;
   for (const record of newest.toReversed()) {

@@ -20,7 +20,7 @@ export type KeepShown = () => Promise<void>;
 
 /** Begins the drafts of a process. */
 export interface Drafts {
-  /** Begins the draft of the answer to a message. Shows a text once `keep` has resolved; outside of private chats, nothing. */
+  /** Begins the draft of an answer. Shows each text after `keep` has resolved, and only in a private chat. */
   begin(message: InboundMessage, to: Destination, keep: KeepShown): Draft;
 }
 
@@ -34,7 +34,10 @@ interface DraftPace {
   refreshMs: number;
 }
 
-/** This many 404s in a row mean that the server has no drafts: a single 404, unless it says so, may come from a proxy. */
+/**
+ * After this many 404 answers in a row, the server counts as one without drafts. A single 404 may come from a proxy that
+ * restarts, unless its text says that the method is missing.
+ */
 const MISSING_MAX = 2;
 
 const NOTHING: Draft = { write() {}, end: async () => {} };

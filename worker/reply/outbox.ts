@@ -13,11 +13,11 @@ import { albumFrom, type Content, contentAt, isFormatted, type PartSlot, ringing
 
 /**
  * Delivers the parts of a conclusion in order, each as a message of its own, since a phone's notification does not show later
- * edits; several pictures go out as an album. Stores a mark before and after each send; for the last part, the outcome replaces
- * the second mark, unless more steps follow. The next part waits until the previous one is confirmed or counts as unsure. If
- * the result of a send is unknown, a later attempt repeats the part as soon as Telegram answers, once, with a note that it may
- * be a repeat. If Telegram refuses the format of a part, sends it in a simpler format; a timeout never changes the format. If a
- * part cannot be delivered now, or not at all, returns that without sending the rest.
+ * edits; several pictures go out as an album. Stores the mark `sending` before and `sent` after each send; after the last part,
+ * the outcome replaces the mark `sent`, unless more steps follow. The next part waits until the previous one is confirmed or
+ * counts as unsure. If the result of a send is unknown, a later attempt repeats the part once, as soon as Telegram answers,
+ * with a note that it may be a repeat. If Telegram refuses the format of a part, sends the part in a simpler format; a timeout
+ * never changes the format. If a part cannot be delivered now, or not at all, returns the failure and sends no later part.
  *
  * Only the beginning of an answer makes a sound. The reply to a button press, and the end of a message that its user stopped,
  * make none.
@@ -95,8 +95,8 @@ function isInDoubt({ reply }: Turn, index: number): boolean {
 /**
  * Repeats a part whose first send has an unknown result, once, as soon as Telegram answers. The part may already be in the
  * chat, so the repeat says that it may be one. If the result of the repeat is unknown too, a third copy would not help: the
- * part counts as unsure, and the operator gets an alert. If a failing server or a proxy answered the repeat, it does not count,
- * and a later attempt repeats the part again.
+ * part counts as unsure, and the operator gets an alert. A repeat that a failing server or a proxy answered does not count, so
+ * a later attempt repeats the part again.
  */
 async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content): Promise<PartDelivery> {
   const { env } = turn;
@@ -123,7 +123,7 @@ async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content): Pr
   return notDelivered(result.failure);
 }
 
-/** Adds a line to the content which says that it may be a repeat. A text without room for the line stays as it is. */
+/** Adds a line which says that the content may be a repeat. A text without room for the line stays as it is. */
 function withRepeatNotice({ texts }: Turn, content: Content): Content {
   const notice = texts.repeat;
   if (content.kind === 'rich') return { ...content, blocks: [{ type: 'paragraph', text: notice }, ...content.blocks] };

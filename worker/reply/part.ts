@@ -106,7 +106,7 @@ async function sendAlbum(
   return telegram.sendAlbum(destination, photos, options);
 }
 
-/** Telegram refuses photos beyond these bytes or this ratio of sides. It scales longer sides down, which loses small text. */
+/** Telegram refuses photos with more bytes or a larger ratio of sides, and scales longer sides down, which loses small text. */
 const PHOTO_MAX = { bytes: 10_000_000, ratio: 20, sidePx: 2_560 };
 const PHOTO_NAME = /\.(?:jpe?g|png|webp)$/i;
 /** How a file begins in each audio format that Telegram plays, by extension. */
@@ -136,7 +136,7 @@ function incidentMessage({ message }: Turn): number | undefined {
   return message.ok && message.value.from.isOperator ? message.value.pressed : undefined;
 }
 
-/** The message that the reply points to in a group, so that everybody sees whom it answers. Undefined in other chats. */
+/** The message that a reply in a group points to, to show whom it answers. Undefined in private chats and for a summons. */
 function questionInGroup({ message, isElsewhere }: Turn): number | undefined {
   if (!message.ok || message.value.chatType === 'private' || isElsewhere) return undefined;
   return message.value.messageId;

@@ -189,7 +189,7 @@ export function inOne(conclusion: Conclusion, shortened: string): Formatted {
   return { ...cut, text: `${cut.text}${end}`.trim() };
 }
 
-/** Cuts a text to `charsMax`, and there after the last word, unless that is longer than 100 characters. */
+/** Cuts a longer text to `charsMax`, and then back to the last white space, if that is among the last 100 characters. */
 function cutAtWord(text: string, charsMax: number): string {
   const head = graphemePrefix(text, charsMax);
   const end = head.length === text.length ? head.length : head.search(/\s\S{0,100}$/);

@@ -13,9 +13,9 @@ interface ShownQuestion {
   options: SendOptions;
 }
 
-/** For all calls of a question. Bot API, `sendMessage`: 4,096 characters; the rest is for the title and the file notes. */
+/** The characters for all calls of a question. Bot API, `sendMessage`: 4,096; the rest is for the title and the file notes. */
 const CALLS_CHARS_MAX = 3_600;
-/** For each call. Bot API, `sendMessage`: 100 entities; each of up to five calls has one for its tool and one an argument. */
+/** For one of at most five calls, each with an entity for its tool and for each argument. Bot API, `sendMessage`: 100. */
 const ARGUMENTS_MAX = 15;
 /** How much of a value the message shows if the full text is in the file. */
 const BEGINNING_CHARS = 160;

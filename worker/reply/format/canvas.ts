@@ -21,10 +21,10 @@ export interface Canvas {
 
 /** Telegram silently drops the entities of a message beyond this number. */
 export const ENTITIES_MAX = 100;
-/** The maximum size of all entities of a message as JSON. Telegram refuses a message with about 9,500 bytes of them. */
+/** The maximum size of all entities of a message as JSON. Telegram refuses about 9,500 bytes of entities. */
 export const ENTITY_BYTES_MAX = 9_000;
 
-/** Types by importance. If there are too many entities, the last types go. Links are first, because only they hold a URL. */
+/** Types by importance: if there are too many entities, the last types are dropped. Links are first, since they hold a URL. */
 const IMPORTANCE: readonly EntityType[] = [
   'text_link',
   'spoiler',
@@ -70,7 +70,9 @@ function startOf(text: string, entities: readonly MessageEntity[]): number {
   return code === undefined ? start : Math.max(code.offset, text.lastIndexOf('\n', start) + 1);
 }
 
-/** The range of an entity without white space at either end. Code blocks and quotes keep that space as an indentation. */
+/**
+ * The range of an entity without white space at its ends. Code blocks and quotes keep white space, which may be indentation.
+ */
 function markedRange(text: string, entity: MessageEntity, start: number, end: number): [number, number] {
   const from = Math.max(entity.offset, start);
   const to = Math.min(entity.offset + entity.length, end);
@@ -95,7 +97,7 @@ function mostImportant(entities: readonly MessageEntity[]): MessageEntity[] {
   return result;
 }
 
-/** Sorts by offset, then the longest first. Of equally long entities, quotes come first: no entity can enclose a quote. */
+/** Sorts by offset, then from long to short. Of equally long entities, quotes come first: no entity can enclose a quote. */
 function inOrder(a: MessageEntity, b: MessageEntity): number {
   return a.offset - b.offset || b.length - a.length || Number(isQuote(b)) - Number(isQuote(a));
 }

@@ -11,7 +11,7 @@ import type { Indent } from './entities.ts';
 import { minus, type Ruler, type Size } from './ruler.ts';
 import { headOf } from './width.ts';
 
-/** The space that is left in a message, and the place of the next block. */
+/** The free space of a message, and the place of the next block. */
 export interface Room {
   readonly ruler: Ruler;
   readonly space: Size;
@@ -49,7 +49,10 @@ export function cutProse(block: Prose, { ruler, space, place, isEmpty }: Room): 
   return { head: [], rest: [block] };
 }
 
-/** Cuts code at a line break in the second half of the room, in an empty message if necessary within a line, or not at all. */
+/**
+ * Cuts code at a line break in the second half of the room. Without such a line break, an empty message gets the beginning of a
+ * line, and any other message gets nothing. The rest has the same language.
+ */
 export function cutCode(code: Code, { ruler, space, isEmpty }: Room): Cut {
   const most = minus(space, ruler.frame)[0] ?? 0;
   if (most < (isEmpty ? 1 : PIECE_CHARS_MIN)) return { head: [], rest: [code] };
@@ -64,7 +67,10 @@ function dropBlank(block: Prose): Block[] {
   return isBlank(lettersOf(block.inlines)) ? [] : [block];
 }
 
-/** The best index to cut at, up to `most`: after a line break, sentence or space in the second half, else the last one. */
+/**
+ * The best index, up to `most`, at which to cut a text: after a line break, else after a sentence, else after a space, if there
+ * is one in the second half of the range; failing these, the last boundary of a grapheme.
+ */
 function cutAt(text: string, most: number): number {
   const half = Math.floor(most / 2);
   const candidates = [

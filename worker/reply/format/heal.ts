@@ -1,6 +1,6 @@
 import { isOperator } from './marks.ts';
 
-/** The largest part of the last paragraph in which open marks are closed, counted from its end. */
+/** How much of the last paragraph, counted from its end, is searched for open marks. */
 const TAIL_CHARS_MAX = 4_096;
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 /**

@@ -3,9 +3,9 @@ const INTERNAL = /^tg:\/\/[a-z0-9_-]+(?:[/?#]\S*)?$/i;
 const WEB = /^https?:\/\/\S+$/i;
 
 /**
- * The URL of a link; undefined if Telegram would not accept it, or it is too long. Telegram refuses the whole message for a
- * relative URL, an unknown scheme or a host without a dot, such as `localhost`. A `mailto:` address stays text, which apps
- * recognise.
+ * The URL of a link; undefined if it is too long, or Telegram would not accept it. Telegram refuses the whole message for a
+ * relative URL, an unknown scheme or a host without a dot, such as `localhost`. A `mailto:` address stays text, since apps
+ * recognise it.
  */
 export function linkUrl(href: string): string | undefined {
   const url = decodeReferences(href).trim();

@@ -6,12 +6,12 @@
 const PAIR = /(?<!\*)(\*{1,3})(?![\s*])([^*]*?[^\s*])\1(?!\*)|(?<!~)(~~)(?![\s~])([^~]*?[^\s~])~~(?!~)/gu;
 /** The depth down to which this file decides about nested pairs. CommonMark's rule decides about deeper pairs. */
 const PASSES_MAX = 4;
-/** Word characters and brackets of ASCII, between which an operator may stand. Other scripts put spaces around operators. */
+/** ASCII letters, digits and brackets: the neighbours of an operator. Other scripts put spaces around operators. */
 const OPERAND_END = /[\w)\]]$/;
 const OPERAND_START = /^[\w([]/;
-/** Among runs without a partner, one that is an operator or a part of a path. */
+/** A run that is an operator or a part of a path. Applied only to runs without a partner. */
 const OPERATOR = /(?<=[\w)\]])\*{1,3}(?=[\w([])|(?<=\/)\*{1,3}|\*{1,3}(?=\/)/g;
-/** An opening bracket or quotation mark at the end of a text. A marked text does not end so. */
+/** An opening bracket or quotation mark at the end of a text. Marked text does not end like this. */
 const OPENING_LAST = /[\p{Ps}\p{Pi}]$|(?:^|[\s=,\p{Ps}])["']$/u;
 /** The end of an operand or of an operator in code, such as the `=` in `=*pointer`. */
 const CODE_END = /[\w)\]=+\-/<>&|^@,\\$#]$/;
@@ -46,7 +46,7 @@ export function maskNonMarks(text: string): string {
   return withPairs(text.replace(UNDERSCORED, maskName));
 }
 
-/** The character to assume before the mark at the beginning of `src`; undefined if that is no mark according to the mask. */
+/** The character to assume before the mark at the beginning of `src`; undefined if the mask has no mark there. */
 export function charBefore(src: string, masked: string, before: string): string | undefined {
   const at = masked.length - src.length;
   if (masked[at] !== src[0]) return undefined;
@@ -58,7 +58,7 @@ export function isOperator(before: string, after: string): boolean {
   return /[\w)\]]$|\w\($/.test(before) && OPERAND_START.test(after);
 }
 
-/** Masks a text: decides about pairs, inner pairs first, then about operators. In `rest`, letters replace decided runs. */
+/** Masks a text: decides about pairs, inner pairs first, then about operators. In `rest`, letters replace the runs of pairs. */
 function withPairs(source: string): string {
   const units = source.split('');
   let rest = source;

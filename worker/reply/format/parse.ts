@@ -35,8 +35,8 @@ interface Reading {
 }
 
 /**
- * Reads the Markdown of a model. Total: no text makes it throw, take long, or lose text other than definitions. Text that nests
- * too deeply, has too many marks, or makes the parser fail, becomes paragraphs as it was written.
+ * Reads the Markdown of a model. Total: no text makes it throw, take long, or lose text, except definitions that links use.
+ * Text that nests too deeply, has too many marks, or makes the parser fail, becomes paragraphs as it was written.
  */
 export function parse(markdown: string): readonly Block[] {
   const text = markdown.toWellFormed().replaceAll(/\r\n?/g, '\n');
@@ -135,7 +135,7 @@ function withoutEmpty(block: Block & { readonly blocks: readonly Block[] }): Blo
 function codeOf({ lang, text }: Tokens.Code): Block[] {
   const [name = '', ...about] = (lang ?? '').trim().split(/\s+/);
   if (name === 'math') return isBlank(text) ? [] : [{ type: 'formula', text: text.trim() }];
-  // Words such as `js title="x"` describe the code; a sentence after the fence belongs to the code.
+  // Words after the fence, as in `js title="x"`, describe the code; a sentence there belongs to the code.
   const isInfo = LANGUAGE.test(name) && (about.length === 0 || about.every((word) => /[={}"]/.test(word)));
   const code = withoutTabs(isInfo || name === '' ? text : `${lang}\n${text}`)
     .replace(/^(?: *\n)+/, '')

@@ -2,10 +2,10 @@ import { graphemePrefix } from '../../../shared/base/text.ts';
 
 /** How many characters the parser gets at once, at most: for some texts its time grows faster than their length. */
 const PIECE_CHARS_MAX = 64 * 1024;
-/** How deeply quotes and lists may nest. The parser calls itself for each level, so deeper text could exhaust the stack. */
+/** How deeply quotes and lists may nest. The parser calls itself for each level, so deeper nesting could exhaust the stack. */
 const NESTING_MAX = 60;
 const INDENT_MAX = 4 * NESTING_MAX;
-/** How many characters that could begin a mark a paragraph may have. */
+/** The maximum number of characters in a paragraph that could begin a mark. */
 const MARKS_MAX = 4_000;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)$/;

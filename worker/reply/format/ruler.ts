@@ -62,7 +62,7 @@ export function minus(size: Size, other: Size): Size {
   return size.map((each, index) => each - (other[index] ?? 0));
 }
 
-/** Whether the text, paragraphs, items and rows of a block count more than `units`. Reads no more than necessary. */
+/** Whether the text, paragraphs, items and rows of a block come to more than `units`. Stops reading as soon as they do. */
 function isLonger(block: Block, units: number): boolean {
   let budget = units;
   const isOver = (part: unknown): boolean => {

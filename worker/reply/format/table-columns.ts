@@ -6,7 +6,7 @@ export const GRID_COLUMNS = 40;
 const COLUMN_MIN = 8;
 const BORDER = ' | ';
 
-/** The widths that the cells of each column need. Narrows the widest until the table fits, but none below `COLUMN_MIN`. */
+/** The widths that the cells of each column need. Narrows the widest columns until the table fits, or to `COLUMN_MIN`. */
 export function columnWidths({ header, rows }: Table): number[] {
   const linesIn = (column: number) => [header, ...rows].flatMap((row) => lettersOf(row[column] ?? []).split('\n'));
   const needed = header.map((_, column) => linesIn(column).reduce((most, line) => Math.max(most, widthOf(line)), 1));

@@ -62,7 +62,7 @@ function graphemeWidth(grapheme: string): number {
   return EMOJI.test(grapheme) || WIDE.test(grapheme) ? 2 : 1;
 }
 
-/** The beginning of a text, at most `chars` UTF-16 units: whole graphemes, unless a long one would leave half or less. */
+/** The beginning of a text, up to `chars` UTF-16 units: whole graphemes, unless a long grapheme would leave half or less. */
 export function headOf(text: string, chars: number): string {
   const head = graphemePrefix(text, chars);
   return head.length * 2 > chars ? head : text.slice(0, chars).replace(/[\uD800-\uDBFF]$/, '');
