@@ -53,7 +53,9 @@ export interface Feature {
   beforeConclude?(turn: Turn<Env>, conclusion: Conclusion, ending: Ending): Promise<Conclusion>;
   /** The changes that the model made while it answered these messages, for the undo buttons. */
   listUndoableChanges?(turn: Turn<Env>, entries: readonly EntryId[]): Promise<readonly UndoableChanges[]>;
-  /** Called when a group moves to another shard. Returns notices about the data that the group loses, and the deletions. */
+  /**
+   * Called when a group moves to another shard. Returns notices about data that the group loses, and changes that delete it.
+   */
   dropOnShardMove?(turn: Turn<Env>): Promise<{ texts: readonly string[]; changes: readonly Change[] }>;
   /** The changes that erase the feature's data of a chat. */
   changesToErase?(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<readonly Change[]>;

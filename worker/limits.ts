@@ -13,7 +13,7 @@ export interface Limits extends BreakerLimits {
   stalledCheckMs: number;
   /** How often heads without a job get one, in case a worker died after it had admitted a message. */
   reconcileEveryMs: number;
-  /** How long running turns may go on after a stop of the process began. Then the turns hand themselves back. */
+  /** How long running turns may go on after the process is asked to stop. Then the turns hand themselves back. */
   drainMs: number;
   /** The shortest time between two records of a turn's progress; far shorter than the time until a message is overdue. */
   progressEveryMs: number;

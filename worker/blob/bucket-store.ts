@@ -55,7 +55,7 @@ export function openBucketStore(place: BucketPlace): BlobStore {
 
 /**
  * Stores blobs as objects of a bucket, under the same paths as in a folder. The clocks of the machines that use the bucket must
- * agree with the clock of its server to about a minute.
+ * agree with the clock of its server to within about a minute.
  */
 function createBucketBlobs(open: () => Promise<Bucket>, prefix: string): Blobs {
   return {

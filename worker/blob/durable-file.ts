@@ -54,7 +54,7 @@ async function makeFolder(root: string, folder: string): Promise<void> {
   if (synced.has(folder)) return;
   const first = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   const top = first !== undefined && root.startsWith(first) ? dirname(first) : root;
-  // Sync existing folders below the root, too: the process that made one may have been killed before it synced the folder.
+  // Sync existing folders, too: the process that made a folder may have been killed before it synced the folder.
   for (let at = folder; at !== top; at = dirname(at)) await syncFolder(dirname(at));
   if (synced.size >= SYNCED_MAX) synced.clear();
   synced.add(folder);

@@ -30,7 +30,7 @@ export function openFolderStore(folder: string): BlobStore {
 
 /**
  * Stores blobs as files in a folder: `media/ab/cd/<chat>/<name>`, and `archive/ab/cd/<session>/<name>`. The clocks of the
- * machines that use the folder must agree to about a minute.
+ * machines that use the folder must agree to within about a minute.
  */
 export function createFileBlobs(root: string): Blobs {
   const pathOf = (owner: BlobOwner, name: string) => join(root, blobPath(owner, name));

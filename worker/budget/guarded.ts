@@ -20,10 +20,10 @@ export interface Books {
 }
 
 /**
- * Wraps a model so that each call is booked, and stays within the spending limits of its payer and of the installation. Before
- * the call, reserves the highest cost that it may have; afterwards, replaces the reservation by the real cost. A failed call
- * costs as much as the server bills. If a limit is used up, the call fails as `terminal`, with the name of the budget. If other
- * calls have reserved the rest of a limit, the call waits for them.
+ * Wraps a model so that each call stays within the spending limits of its payer and of the installation, and is booked if it
+ * was sent. Before the call, reserves the highest cost that it may have; afterwards, replaces the reservation by the real cost.
+ * A failed call costs as much as the server bills. If a limit is used up, the call fails as `terminal`, with the name of the
+ * budget. If other calls have reserved the rest of a limit, the call waits for them.
  */
 export function withAccount(model: Model, { budget, book }: Books, prices: Prices): Model {
   return {

@@ -25,7 +25,7 @@ export function kindOf(bytes: Buffer): Kind {
   if (PDF_START.test(head)) return { kind: 'pdf' };
   const text = textIn(bytes);
   if (text !== undefined) return text.trim() === '' ? { kind: 'empty' } : { kind: 'text', text };
-  // PDF readers accept other bytes before the header. A text that mentions "%PDF-" has already returned as a text.
+  // PDF readers accept other bytes before the header. A text that mentions "%PDF-" was already recognised as a text above.
   return head.includes('%PDF-') ? { kind: 'pdf' } : { kind: 'other' };
 }
 

@@ -41,8 +41,8 @@ sharp.unblock({
 });
 
 /**
- * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata such as its place and author. A
- * picture that is transparent, or was a PNG or GIF, becomes a PNG if that is small; any other becomes a WebP if it is
+ * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata such as the place and the author.
+ * A picture that is transparent, or was a PNG or GIF, becomes a PNG if that is small; any other becomes a WebP if it is
  * transparent, else a JPEG. Takes the first frame of an animation. The same bytes give the same result.
  *
  * Contract: never rejects. Refuses decompression bombs before it decodes them. A picture that states a false size can use up

@@ -23,9 +23,7 @@ export interface ProgressViews {
   begin(turn: Turn, message: InboundMessage, keep: KeepShown): Progress;
   /** Whether the chat still has a message that shows progress, for `clear` to remove. */
   isLeft(turn: Turn): boolean;
-  /**
-   * Removes the message that shows progress, if any, after the answer. Contract: never throws; on failure, the message stays.
-   */
+  /** Removes the message of progress, if any, after the answer. Contract: never throws; on failure, the message stays. */
   clear(turn: Turn): Promise<void>;
 }
 

@@ -70,9 +70,7 @@ function startOf(text: string, entities: readonly MessageEntity[]): number {
   return code === undefined ? start : Math.max(code.offset, text.lastIndexOf('\n', start) + 1);
 }
 
-/**
- * The range of an entity without white space at its ends. Code blocks and quotes keep white space, which may be indentation.
- */
+/** The range of an entity without white space at its ends. Code blocks and quotes keep white space: it may be indentation. */
 function markedRange(text: string, entity: MessageEntity, start: number, end: number): [number, number] {
   const from = Math.max(entity.offset, start);
   const to = Math.min(entity.offset + entity.length, end);
