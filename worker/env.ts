@@ -42,7 +42,7 @@ export interface Env extends ShardEnv {
   chatState: ChatState & { wake(head: Head): Promise<void> };
   /** Whether the bot gets every message of a group; `undefined` if Telegram does not say. Contract: never rejects. */
   seesGroups(): Promise<boolean | undefined>;
-  /** Calls `look` every 250 ms in the first 2 s, then every second, until the returned function is called. */
+  /** Calls `look` every 250 ms in the first 2 s of an attempt, then every second, until the returned function is called. */
   watch: (turn: Turn, look: () => Promise<void>) => () => void;
 }
 

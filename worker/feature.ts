@@ -53,9 +53,7 @@ export interface Feature {
   beforeConclude?(turn: Turn<Env>, conclusion: Conclusion, ending: Ending): Promise<Conclusion>;
   /** The changes that the model made while it answered these messages, for the undo buttons. */
   listUndoableChanges?(turn: Turn<Env>, entries: readonly EntryId[]): Promise<readonly UndoableChanges[]>;
-  /**
-   * Called when a group moves to another shard. Returns notices about data that the group loses, and changes that delete it.
-   */
+  /** Called when a group moves to another shard. Returns notices about data that the group loses, and changes to delete it. */
   dropOnShardMove?(turn: Turn<Env>): Promise<{ texts: readonly string[]; changes: readonly Change[] }>;
   /** The changes that erase the feature's data of a chat. */
   changesToErase?(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<readonly Change[]>;
@@ -111,9 +109,9 @@ export interface SelfEntered {
   label(message: InboundMessage, facts: Pick<HeaderFacts, 'timeZone' | 'nowMs'>): string;
   /** Whether the message takes in the messages of the same kind that wait behind it in the lane. */
   takesOthers(turn: Turn): boolean;
-  /** Changes that store the messages merged into this one. */
+  /** Changes that store the messages that were merged into this message. */
   storeMerged(turn: Turn, pieces: readonly Waiting[]): Change[];
-  /** Notices before the answer. */
+  /** The notices to show before the answer. */
   notices(turn: Turn<Env>): string[];
   /** The texts of the message itself, for people who get no answer to the message. */
   plainTexts(turn: Turn, conclusion: Conclusion): string[];

@@ -17,7 +17,7 @@ import { resumeParked } from './turn/park.ts';
 import { createProcessor } from './turn/processor.ts';
 import type { ProbeCalls } from './watch/endpoint-probe.ts';
 
-/** The budget of a shard; `undefined` if no limit is set, since then nothing needs a count. */
+/** The budget of a shard; `undefined` if no limit is set, because in that case nothing needs to be counted. */
 function openBudget({ settings, chats, redis, lane }: ShardEnv): Budget | undefined {
   const isLimited = [{}, ...chats.values()].some((chat) => limitsOf(settings, chat, { isGuest: true }).length > 0);
   return isLimited

@@ -18,7 +18,7 @@ type NamedFiles = Partial<
 /** The contents of the files that settings name, with defaults for absent and bad files, and the problems of all files. */
 export interface SettingFiles {
   systemPrompt: string;
-  /** Further things that a summary must keep, in the operator's own words; may be empty. */
+  /** Things that a summary must keep in addition to the usual ones, in the operator's own words; may be empty. */
   preserve: string;
   /** The operator's own prices. */
   prices: Prices;

@@ -24,7 +24,7 @@ interface StoredObject {
 export interface Bucket {
   /** Stores an object. Before this resolves, the server has compared the bytes with `sha256`, in hex. */
   put(key: string, bytes: Buffer, sha256: string): Promise<void>;
-  /** Stores an object unless there is one of that name. Returns whether it stored the object. */
+  /** Stores an object unless an object of that name exists or is being stored. Returns whether it stored the object. */
   putNew(key: string, bytes: Buffer): Promise<boolean>;
   get(key: string): Promise<Buffer | undefined>;
   /** Deletes an object. An object that is gone is no failure. */

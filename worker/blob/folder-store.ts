@@ -17,7 +17,7 @@ import {
 } from './blobs.ts';
 import { PARTIAL_PREFIX, writeDurably } from './durable-file.ts';
 
-/** Opens a folder as a store. */
+/** Opens a folder as a blob store. */
 export function openFolderStore(folder: string): BlobStore {
   return {
     name: folder,

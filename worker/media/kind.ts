@@ -49,7 +49,7 @@ const FORMATS: readonly (readonly [PictureFormat, RegExp])[] = [
   ['bmp', /^BM.{4}\0{4}.{4}[\f(4@8l|]\0{3}/s],
 ];
 
-/** AVIF and HEIC share a container that lists the formats its content is compatible with. */
+/** Tells AVIF from HEIC: both use a container that lists the formats with which its content is compatible. */
 function heifFormat(head: string): PictureFormat | undefined {
   const brands = /^.{4}ftyp(.*)/s.exec(head)?.[1]?.match(/.{4}/gs) ?? [];
   if (brands.some((brand) => /^avi[fs]$/.test(brand))) return 'avif';
@@ -58,7 +58,7 @@ function heifFormat(head: string): PictureFormat | undefined {
 
 function textIn(bytes: Buffer): string | undefined {
   try {
-    // The decoder removes the byte order mark.
+    // `TextDecoder` removes the byte order mark.
     const text = new TextDecoder(encodingOf(bytes), { fatal: true }).decode(bytes);
     return hasJunk(text) ? undefined : text;
   } catch {
