@@ -8,7 +8,7 @@ import { NO_TOOLS } from './tools/toolbox.ts';
 import { withExclusions } from './tools/toolboxes.ts';
 import { startWorker } from './worker.ts';
 
-/** Builds and starts the worker. Rejects with every problem of the files that settings name, and with a missing price. */
+/** Builds and starts the worker. Rejects with every problem of the files that settings name, a missing price included. */
 export async function setUpWorker(root: Root, shorter: Partial<Limits> = {}) {
   const { settings } = root;
   const limits = { ...LIMITS, ...shorter };

@@ -42,7 +42,7 @@ export function createEnv(shard: ShardEnv, books: Books, features: readonly Feat
     ),
     chatState: {
       ...createChatState(redis, keys),
-      // A delayed message has a job already, so also end its delay.
+      // The head may already have a job that is delayed, so also end the delay.
       async wake(head) {
         await queue.add([head]);
         await queue.promote([head.entry]);

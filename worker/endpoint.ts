@@ -16,8 +16,8 @@ import { serverAttributes, withMeasures } from './model/usage.ts';
 import { watchModelLives, withProviderNotes } from './watch/provider.ts';
 
 /**
- * Opens the model endpoint of the process: the Claude client with metrics, notes on its health for the whole installation,
- * and a circuit breaker. Also watches the end-of-life dates of the models in use. Connects to Redis.
+ * Opens the model endpoint of the process: the Claude client with metrics, with notes on the endpoint's health for the whole
+ * installation, and with a circuit breaker. Also watches the end-of-life dates of the models in use. Connects to Redis.
  */
 export function openEndpoint(
   { settings, redisAddress, telemetry, log, reach }: Root,

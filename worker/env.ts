@@ -16,11 +16,11 @@ import type { ShardEnv } from './shard-env.ts';
 import type { TurnTime } from './turn/deadline.ts';
 
 /**
- * The services of the turns of a shard, as `turn.env`. `envFor` replaces the settings and tools by those of the turn's
- * chat.
+ * The services that the turns of a shard use, as `turn.env`. For each turn, `envFor` replaces the settings and the tools by
+ * those of the turn's chat.
  */
 export interface Env extends ShardEnv {
-  /** The budget that bounds the cost of calls; absent without any limit. */
+  /** The budget that bounds the cost of calls; undefined if no limit is set. */
   budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
   sessions: Sessions;
   /** Shows progress in a chat while its turn runs. */
@@ -32,7 +32,7 @@ export interface Env extends ShardEnv {
   elsewhere: Elsewhere | undefined;
   features: readonly Feature[];
   commands: Readonly<Record<CommandName, CommandHandler>>;
-  /** The handlers of messages that features add to the stream themselves, by the kind of their content. */
+  /** The handlers of messages that features add to the stream themselves, by the kind of the message's content. */
   selfEntered: ReadonlyMap<string | undefined, SelfEntered>;
   fixedText: FixedText | undefined;
   usageBook: UsageBook;
@@ -40,23 +40,23 @@ export interface Env extends ShardEnv {
   chatArchive: ChatArchive;
   /** `wake` runs the head of a lane now, e.g. after a person has answered its question. */
   chatState: ChatState & { wake(head: Head): Promise<void> };
-  /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */
+  /** Whether the bot gets every message of a group; `undefined` if Telegram does not say. Contract: never rejects. */
   seesGroups(): Promise<boolean | undefined>;
-  /** Calls `look` every 250 ms in the first 2 s, then every second, until the returned function is called. */
+  /** Calls `look` every 250 ms in the first 2 s of an attempt, then every second, until the returned function is called. */
   watch: (turn: Turn, look: () => Promise<void>) => () => void;
 }
 
 /** A command that its sender may give, with the turn of its message. */
 export interface CommandContext {
   turn: Turn<Env>;
-  /** The text behind the command's name, trimmed. */
+  /** The text after the command's name, trimmed. */
   argument: string;
   isGroup: boolean;
   time: TurnTime;
 }
 
 /**
- * Carries out one command. Returns its reply and its changes of the state.
+ * Carries out one command. Returns a verdict, mostly with the reply and the changes to store in one step with it.
  *
  * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash.
  */

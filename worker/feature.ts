@@ -18,19 +18,20 @@ import type { ShardEnv } from './shard-env.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 
 /**
- * Something that Spillway does besides answering messages, in a folder of its own under `worker/features/`. The core
- * calls the hooks in the order of the list `FEATURES`, and imports no feature. Hooks return changes, which the core
- * stores in its own fenced writes. Contract: each hook may run again after a crash, and rejects only with Redis away.
+ * A function of Spillway besides answering messages. Each feature has its own folder under `worker/features/`. The turns and
+ * services of the worker call features only through this interface, in the order of the list `FEATURES`. Hooks return changes,
+ * which the worker stores in its own fenced writes. Contract: each hook may run again after a crash, and rejects only while
+ * Redis is unreachable.
  */
 export interface Feature {
   readonly name: string;
-  /** The handlers of the feature's commands; who may give them is in `shared/telegram/commands.ts`. */
+  /** The handlers of the feature's commands. `shared/telegram/commands.ts` says who may give each command. */
   readonly commands?: Readonly<Partial<Record<CommandName, CommandHandler>>>;
   /** Handlers of the messages that the feature adds to the stream itself, by the kind of their content. */
   readonly selfEntered?: Readonly<Record<string, SelfEntered>>;
   /** Answers messages from chats that the bot is not part of. */
   readonly elsewhere?: Elsewhere;
-  /** A text at the end of the system prompt. Only one feature may have it, since a session stores one such text. */
+  /** A text at the end of the system prompt. Only one feature may have one, since a session stores a single such text. */
   readonly fixedText?: FixedText;
   /** The feature's tools for the model. */
   tools?(shard: ShardEnv): Toolbox;
@@ -40,19 +41,19 @@ export interface Feature {
   start?(shard: ShardEnv): Service;
   /** Serves pages on the HTTP port of the process; `undefined` if the settings do not ask for them. */
   serve?(root: Root): Promise<(Service & { routes: readonly Route[] }) | undefined>;
-  /** Transcripts of recordings; or a verdict if the attempt must end here; or `undefined` without a recording. */
+  /** Transcripts of the recordings in messages; or a verdict if the attempt must end here; `undefined` without a recording. */
   transcribe?(
     turn: Turn<Env>,
     messages: readonly InboundMessage[],
     signal: AbortSignal,
   ): Promise<Transcripts | Verdict | undefined>;
-  /** Lines of `/help`. */
+  /** Lines about the feature for `/help`. */
   help?(turn: Turn<Env>): readonly string[];
   /** Returns the conclusion with the additions of the feature, before it is stored. */
   beforeConclude?(turn: Turn<Env>, conclusion: Conclusion, ending: Ending): Promise<Conclusion>;
   /** The changes that the model made while it answered these messages, for the undo buttons. */
   listUndoableChanges?(turn: Turn<Env>, entries: readonly EntryId[]): Promise<readonly UndoableChanges[]>;
-  /** Called when a group moves to another shard. Returns notices about the data that it loses, and changes that delete it. */
+  /** Called when a group moves to another shard. Returns notices about data that the group loses, and changes to delete it. */
   dropOnShardMove?(turn: Turn<Env>): Promise<{ texts: readonly string[]; changes: readonly Change[] }>;
   /** The changes that erase the feature's data of a chat. */
   changesToErase?(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<readonly Change[]>;
@@ -68,7 +69,7 @@ interface UndoableChanges {
   commands: readonly string[];
 }
 
-/** Transcripts by the index of their message, and the turn that stores them. */
+/** Transcripts by the index of their message in the list, and the turn as it is after they were stored. */
 export interface Transcripts {
   kind: 'transcribed';
   byIndex: ReadonlyMap<number, { label: string; text: string }>;
@@ -77,17 +78,20 @@ export interface Transcripts {
 
 /** Answers a message from a chat that the bot is not part of. */
 export interface Elsewhere {
-  /** The author and the chat, for the line before the message that the model reads. Pure. */
+  /** The author and the chat, for the line that the model reads before the message. Pure. */
   writer(message: InboundMessage): string;
-  /** The env of such a turn: it has fewer tools and shows no progress. Pure. */
+  /** The env of a turn from such a chat, with fewer tools and without progress. Pure. */
   envOf(env: Env): Env;
-  /** Begins to send a placeholder into that chat. Returns a function that waits until the send has ended, well or not. */
+  /** Begins to send a placeholder into the chat. Returns a function that waits until the send has succeeded or failed. */
   begin(turn: Turn<Env>): () => Promise<void>;
   /** Contract: as `deliver` of the outbox. */
   deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery>;
 }
 
-/** A text of a chat at the end of the system prompt. It stays the same for a session until the session is compacted. */
+/**
+ * A text of a chat at the end of the system prompt. A session stores a copy, which stays the same until the session is
+ * compacted or the feature removes the copy.
+ */
 export interface FixedText {
   /** The line before the text. */
   readonly frame: string;
@@ -99,27 +103,27 @@ export interface FixedText {
 
 /** Handles messages that a feature adds to the stream itself, such as due reminders. */
 export interface SelfEntered {
-  /** Describes the message, for the line before it that the model reads. Pure. */
+  /** Describes the message, for the line that the model reads before it. Pure. */
   header(message: InboundMessage, facts: HeaderFacts): string;
-  /** The line before a further message that is answered with it. Pure. */
+  /** The line before a message that was merged into another one. Pure. */
   label(message: InboundMessage, facts: Pick<HeaderFacts, 'timeZone' | 'nowMs'>): string;
-  /** Whether the message merges the messages of the same kind that wait behind it. */
+  /** Whether the message takes in the messages of the same kind that wait behind it in the lane. */
   takesOthers(turn: Turn): boolean;
-  /** Changes that store the messages merged into this one. */
+  /** Changes that store the messages that were merged into this message. */
   storeMerged(turn: Turn, pieces: readonly Waiting[]): Change[];
-  /** Notices before the answer. */
+  /** The notices to show before the answer. */
   notices(turn: Turn<Env>): string[];
-  /** The texts of the message itself, for people who get no answer to it. */
+  /** The texts of the message itself, for people who get no answer to the message. */
   plainTexts(turn: Turn, conclusion: Conclusion): string[];
   /** The notice to people while the message waits for the model. */
   waitingNotice(turn: Turn): string;
-  /** The notice to people if the message waits behind a question to them. */
+  /** The notice to people if the message waits until they have answered an earlier question. */
   behindQuestion(message: InboundMessage, texts: Texts): string;
   /** The changes that end the message because its chat is gone. */
   chatGone(turn: Turn<Env>): Promise<Change[]>;
 }
 
-/** The facts in the header of a message beyond the message itself. */
+/** Facts for the header of a message that are not in the message itself. */
 export interface HeaderFacts {
   /** The time zone of dates and times in the header. */
   timeZone: string;

@@ -17,7 +17,7 @@ import { resumeParked } from './turn/park.ts';
 import { createProcessor } from './turn/processor.ts';
 import type { ProbeCalls } from './watch/endpoint-probe.ts';
 
-/** The budget of a shard; `undefined` if no limit is set, since then nothing needs a count. */
+/** The budget of a shard; `undefined` if no limit is set, because in that case nothing needs to be counted. */
 function openBudget({ settings, chats, redis, lane }: ShardEnv): Budget | undefined {
   const isLimited = [{}, ...chats.values()].some((chat) => limitsOf(settings, chat, { isGuest: true }).length > 0);
   return isLimited
@@ -25,15 +25,15 @@ function openBudget({ settings, chats, redis, lane }: ShardEnv): Budget | undefi
     : undefined;
 }
 
-/** One chat for each combination of model, system prompt and tools. Chats without settings of their own come first. */
+/** The settings of one chat for each combination of model, system prompt and tools. The default combination comes first. */
 function kindsOfChats(chats: ChatTable): Iterable<ChatSettings> {
   const kindOf = ({ model, systemPrompt, tools }: ChatSettings) => JSON.stringify([model, systemPrompt, tools]);
   return new Map([{}, ...chats.values()].map((chat: ChatSettings) => [kindOf(chat), chat])).values();
 }
 
 /**
- * Runs the jobs of a shard. On a stop, running turns get `drainMs` to end; then `ending` aborts, and they hand themselves back.
- * `queueRedis` is the connection of the job queue.
+ * Runs the jobs of a shard. On a stop, running turns get `drainMs` to end; then `ending` aborts, and the turns hand themselves
+ * back. `queueRedis` is the connection of the job queue.
  */
 export function startJobs(
   shard: ShardEnv,

@@ -2,69 +2,70 @@ import { POLL_AGE_MS } from '../shared/state/process/receiver.ts';
 import { BREAKER_LIMITS, type BreakerLimits } from '../shared/telegram/breaker.ts';
 import { PACE, type Pace } from '../shared/telegram/pacing.ts';
 
-/** The waits of the services of a worker, in ms. Tests shorten them. */
+/** The intervals and time limits of the services of a worker, in ms. Tests shorten them. */
 export interface Limits extends BreakerLimits {
   /**
-   * The lifetime of a job's lock, which the worker of the job renews after each third. If the worker dies, the next check of
-   * any worker after this time runs the job again. A busy event loop or an outage of Redis may take two thirds of it.
+   * The lifetime of a job's lock. The worker that runs the job renews the lock each time a third of this has passed, so a busy
+   * event loop or an outage of Redis may last two thirds of the lifetime. If that worker dies, the first check by any worker
+   * after the lifetime makes the job run again.
    */
   lockMs: number;
   stalledCheckMs: number;
-  /** If a worker dies after it admits a message and before it adds the job, the message waits no longer than this. */
+  /** How often heads without a job get one, in case a worker died after it had admitted a message. */
   reconcileEveryMs: number;
-  /** How long running turns may go on after the process is asked to end. Then they hand themselves back. */
+  /** How long running turns may go on after the process is asked to stop. Then the turns hand themselves back. */
   drainMs: number;
-  /** The least time between two records of a turn's progress; far shorter than the time until a message is overdue. */
+  /** The shortest time between two records of a turn's progress; far shorter than the time until a message is overdue. */
   progressEveryMs: number;
   archiveEveryMs: number;
   remindersEveryMs: number;
   blobEveryMs: number;
   /**
-   * The age at which a blob without a pointer is an orphan. A write may add the pointer up to half an hour after the blob
-   * (`APPEND_SECONDS_MAX`).
+   * The age at which a blob without a pointer counts as an orphan. A write may add the pointer up to half an hour after the
+   * blob (`APPEND_SECONDS_MAX`).
    */
   orphanMs: number;
   /**
-   * How old the binding of the data to its blob store must be before orphans are removed. If a process uses an empty Redis by
-   * mistake, all blobs look like orphans.
+   * How long Redis must have known the id of the blob store before orphans are removed. In a process that uses an empty Redis
+   * by mistake, all blobs look like orphans.
    */
   boundMs: number;
-  /** The least time between two updates of a draft. */
+  /** The shortest time between two updates of a draft. */
   draftsEveryMs: number;
   /** How long a turn lasts before it gets a status line. */
   statusAfterMs: number;
-  /** The least time between two edits of a status line. A group takes 20 messages a minute from all bots together. */
+  /** The shortest time between two edits of a status line. A group takes 20 messages a minute from all bots together. */
   statusEveryMs: number;
   pace: Pace;
-  /** The longest silence of a summary call; absent: 30 s. Never longer than `MODEL_IDLE_TIMEOUT_MS`. */
+  /** The longest silence of the endpoint during a summary; 30 s if absent. Never longer than `MODEL_IDLE_TIMEOUT_MS`. */
   summaryIdleMs?: number;
   toolServersEveryMs: number;
   /** How long a tool server must be unreachable before an alert. Shorter trouble ends before an operator could look. */
   toolServerDownMs: number;
-  /** How often the models' end-of-life dates are read. The alert about one is due 30 days ahead. */
+  /** How often the models' end-of-life dates are read. An alert is due 30 days before such a date. */
   modelLivesEveryMs: number;
-  /** How often the alerter enters queued alerts into the book of incidents, and sends. */
+  /** How often the alerter processes queued alerts, and sends and edits messages about incidents. */
   alertEveryMs: number;
   /** The first wait after a channel refused an alert; each further wait doubles. */
   alertRetryMs: number;
-  /** How long an incident waits for another one that explains it, before it gets its own message. */
+  /** How long an incident waits for another incident that explains it, before it gets its own message. */
   alertSettleMs: number;
-  /** The least time between two edits of an alert's message; absent: `EDIT_EVERY_MS`. */
+  /** The shortest time between two edits of an alert's message; `EDIT_EVERY_MS` if absent. */
   alertEditEveryMs?: number;
-  /** The lease of the process that sends alerts: longer than an edit and a reply. If it dies, another one then takes over. */
+  /** The lease of the process that sends alerts, longer than an edit and a reply take. When it lapses, another takes over. */
   alertTakeOverMs: number;
   alertmanagerEveryMs: number;
   /** How often the state of the installation is checked. */
   watchEveryMs: number;
-  /** The age of a receiver's last poll at which it counts as stuck: longer than a long poll with its retries. */
+  /** The age of a receiver's last poll at which the receiver counts as stuck: longer than a long poll with its retries. */
   pollAgeMs: number;
   /** How long the provider must fail before an alert: longer than trouble that retries hide, and less than a minute. */
   providerDownMs: number;
   telegramDownMs: number;
-  /** How long trouble of Redis must last before an alert: longer than a failover. */
+  /** How long trouble with Redis must last before an alert: longer than a failover. */
   redisTroubleMs: number;
   deadManEveryMs: number;
-  /** The least time between two probes of a failing endpoint; shorter than the quiet time that ends an incident (`isOver`). */
+  /** The shortest time between probes of a failing endpoint; shorter than the quiet time that ends an incident (`isOver`). */
   probeEveryMs: number;
 }
 

@@ -15,10 +15,10 @@ type NamedFiles = Partial<
   Pick<Settings, 'SYSTEM_PROMPT_FILE' | 'COMPACTION_PRESERVE_FILE' | 'MODEL_PRICES_FILE' | 'MCP_CONFIG' | 'CHATS_FILE'>
 >;
 
-/** The contents of the readable files, and the problems of all files. */
+/** The contents of the files that settings name, with defaults for absent and bad files, and the problems of all files. */
 export interface SettingFiles {
   systemPrompt: string;
-  /** Further things that a summary must keep, in the operator's own words; may be empty. */
+  /** Things that a summary must keep in addition to the usual ones, in the operator's own words; may be empty. */
   preserve: string;
   /** The operator's own prices. */
   prices: Prices;
@@ -31,7 +31,7 @@ const SYSTEM_PROMPT =
   "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Markdown is shown as formatted text: use it where it helps, tables and code blocks included.";
 
 /**
- * Reads all files that settings name. `models` are those that chats may choose, if known. Never rejects, and returns the
+ * Reads all files that settings name. `models` are the models that chats may choose, if known. Never rejects; returns the
  * problems of all files at once.
  */
 export async function readSettingFiles(settings: NamedFiles, models?: readonly string[]): Promise<SettingFiles> {
@@ -64,7 +64,7 @@ export function unpricedModels(settings: Settings, prices: Prices): string[] {
   ];
 }
 
-/** The problem of models without a price while limits in dollars are set, which could not bound their cost. Pure. */
+/** The problem that limits in dollars cannot bound the cost of a model without a known price; undefined if none. Pure. */
 export function priceProblem(settings: Settings, { prices, chats }: Pick<SettingFiles, 'prices' | 'chats'>) {
   const isGuest = mayHaveGuests(settings);
   const limits = [{}, ...chats.values()].flatMap((chat) => limitsOf(settings, chat, { isGuest }));
@@ -80,8 +80,8 @@ function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: S
 
 /**
  * Reads the files, and finds the problems that would prevent a start, apart from wrong settings: unusable files, a missing
- * price, and a budget that the system prompt alone exceeds. If the settings are wrong, reads the files that the environment
- * names. Never rejects.
+ * price, and a system prompt that leaves no room for messages. If the settings are wrong, only reads the files that the
+ * environment names. Never rejects.
  */
 export async function judgeSettingFiles(reading: SettingsReading): Promise<SettingFiles> {
   if (!reading.ok) return readSettingFiles(ownEnvironment());
@@ -109,7 +109,7 @@ async function readServers(file: string | undefined): Promise<Extract<McpConfigR
   return reading;
 }
 
-/** The text of a file that a setting names. Rejects when it is empty or cannot be read. */
+/** The text of the file that a setting names; `undefined` without a name. Rejects if the file is empty or unreadable. */
 async function readText(setting: string, file: string | undefined): Promise<string | undefined> {
   if (file === undefined || file.trim() === '') return undefined;
   const text = (await readFile(file, 'utf8').catch(() => '')).trim();
@@ -124,20 +124,20 @@ export interface Fixed {
   tools: readonly ToolSpec[];
 }
 
-/** An estimate of the tokens of the gateway's own tools. A test compares it with them. */
+/** An estimate of the tokens of the gateway's own tools. A test compares it with the real tools. */
 export const OWN_TOOLS_TOKENS = 1_300;
-/** Room for a short message with its header, and for a few more. */
+/** Room for a short message with its header, and for a few more messages. */
 const FIRST_MESSAGES_TOKENS = 1_000;
 
-/** The size of the parts of every request, in tokens of the model, by our estimate. Pure. */
+/** Estimates the size of the parts of every request, the gateway's own tools included, in tokens of the model. Pure. */
 export function fixedTokens(settings: Settings, { system, tools }: Fixed): number {
   const tokens = estimateFixed({ system, tools, serverTools: serverTools(settings) });
   return Math.ceil((tokens + OWN_TOOLS_TOKENS) * tokenizerFactor(settings.MODEL));
 }
 
 /**
- * The problem, in a sentence, if the parts of every request leave no room for a first message. `windowTokens` is the window
- * that the model states; CONTEXT_WINDOW_TOKENS wins over it. Pure.
+ * The problem, in a sentence, if the parts of every request leave no room for a first message; undefined if there is room.
+ * `windowTokens` is the window that the model states; CONTEXT_WINDOW_TOKENS takes precedence over it. Pure.
  */
 export function roomProblem(settings: Settings, fixed: Fixed, windowTokens?: number): string | undefined {
   const { CONTEXT_BUDGET_TOKENS: budget, CONTEXT_WINDOW_TOKENS: stated, MAX_OUTPUT_TOKENS: output } = settings;

@@ -10,12 +10,12 @@ import { type BlobTrouble, startBlobKeeper } from './blob/orphan-sweep.ts';
 import { openBlobStore, reportedBlobs } from './blob/store.ts';
 import type { ProcessEnv } from './shard-env.ts';
 
-/** The least time between two alerts about the store. */
+/** The shortest time between two alerts about the store. */
 const TROUBLE_EVERY_MS = 10_000;
 
 /**
- * Opens the blobs of a shard and starts their keeper; returns neither if Redis itself stores the bytes. Touches no disk or
- * server yet, so a missing one shows up as trouble later.
+ * Opens the blobs of a shard and starts their keeper; returns neither if Redis itself stores the bytes. Does not wait for the
+ * store: a missing disk or server causes an alert later.
  */
 export function openBlobs(
   { settings, log, limits }: ProcessEnv,
@@ -38,7 +38,7 @@ export function openBlobs(
   return { blobs: reportedBlobs(own, reportTrouble), keeper };
 }
 
-/** Returns a function that queues an alert, at most one in `TROUBLE_EVERY_MS`. Trouble of Redis has an alert of its own. */
+/** Returns a function that queues an alert, at most one in `TROUBLE_EVERY_MS`. Ignores a failure: Redis has its own alert. */
 function createTroubleAlert(queue: (alert: Alert) => Promise<void>): (trouble: BlobTrouble) => void {
   const process = processName();
   let alertMs = Number.NEGATIVE_INFINITY;

@@ -25,15 +25,15 @@ export interface ProcessEnv extends Root {
   settings: TurnSettings;
   /** The settings of single chats. */
   chats: ChatTable;
-  /** The model client: measures and records calls, and makes none while the endpoint is down. `createEnv` adds the costs. */
+  /** The model client. It records calls, and refuses them while the circuit breaker is open. `createEnv` adds the budget. */
   model: Model;
-  /** The tools of MCP servers. `createEnv` adds the gateway's own. */
+  /** The tools of MCP servers. `createEnv` adds the gateway's own tools. */
   tools: Toolbox & Exclusions;
   /** Whether Telegram answers. */
   breaker: BreakerView;
   slots: Slots;
   fixedParts: FixedPartsCheck;
-  /** Models whose errors showed that they bind their thinking to earlier parts (`thinkingTrim`). */
+  /** Models whose errors showed that they accept thinking only after unchanged earlier messages (`thinkingTrim`). */
   boundModels: Set<string>;
   /** The messages that this process is answering. */
   running: Map<EntryId, ChatKey>;

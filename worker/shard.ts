@@ -16,7 +16,7 @@ import { openBlobs } from './shard-blobs.ts';
 import type { ProcessEnv, ShardEnv } from './shard-env.ts';
 import type { ProbeCalls } from './watch/endpoint-probe.ts';
 
-/** Starts the services of a shard: dispatcher, job worker, reconciler, archivist, blob keeper and cleaner of erased text. */
+/** Starts the services of a shard, such as the dispatcher, the job worker and the reconciler, and those of the features. */
 export async function startShard(
   env: ProcessEnv,
   number: number,
@@ -56,10 +56,10 @@ export async function startShard(
 }
 
 const ERASURES_EVERY_MS = 5_000;
-/** All erasures within this time share one rewrite of the files. */
+/** All erasures within this time share one rewrite of the files of Redis. */
 const REWRITE_EVERY_MS = 60_000;
 
-/** Removes erased text from the files of the private Redis. After a crash, repeats the removal. */
+/** Removes erased text from the files of a private Redis. Repeats this until it succeeds, also after a crash. */
 function startErasedTextCleaner({ settings, log, redis, keys }: ShardEnv): Service {
   const isPrivate = redisAddressOf(settings) === undefined;
   return runLoop({

@@ -13,12 +13,12 @@ import type { Limits } from './limits.ts';
 const COUNT_EVERY_MS = 2_000;
 
 /**
- * Opens the Telegram client for answers: it sends nothing while Telegram is away and, with `TELEGRAM_PACING`, keeps Telegram's
- * rate limits.
+ * Opens the Telegram client for answers, which sends nothing while Telegram is away and, with `TELEGRAM_PACING`, keeps
+ * Telegram's rate limits.
  */
 export function openTelegram(root: Root, limits: Limits, redis: RedisClient) {
   const { settings, redisAddress, log } = root;
-  // The breaker closes this connection at its end. From then on, this process paces groups alone.
+  // The breaker closes this connection when it stops. From then on, this process paces groups without the other processes.
   const impatient = connectRedis(redisAddress, 'impatient');
   const breaker = startTelegramBreaker(root.telegram, telegramState(impatient, log, limits), limits, log);
   const client = holdBack(root.telegram, breaker);
@@ -40,7 +40,7 @@ function startWorkerCount(redis: RedisClient) {
       return COUNT_EVERY_MS;
     },
     retryMs: COUNT_EVERY_MS,
-    // The last count stays in use. If it is too low, Telegram refuses sends, and the client waits as Telegram asks.
+    // Keep the last count. If the count is too low, Telegram refuses sends, and the client waits as Telegram asks.
     onError: () => undefined,
   });
   return { ...loop, current: () => count };

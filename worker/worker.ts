@@ -19,23 +19,23 @@ import { openTelegram } from './telegram.ts';
 import { serverTools } from './tools/server-tools.ts';
 import { startOversight } from './watch/oversight.ts';
 
-/** Longer than the longest wait between two tries to connect. */
+/** How long Redis must be silent to count as away: longer than the longest wait between two tries to connect. */
 const AWAY_MS = 5_000;
 const REDIS_AWAY = 'Redis is away, so running turns are left: they run again when their locks have expired';
 
-/** The parts of a worker, besides its root. */
+/** The components of a worker, in addition to its root. */
 export interface WorkerParts {
   model: Model;
   files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices' | 'chats'>;
-  /** The tools of other servers; they stop with the worker. */
+  /** The tools of MCP servers. The worker stops them when it stops. */
   tools: ProcessEnv['tools'] & Service;
-  /** Tests shorten some. */
+  /** Limits that tests shorten. */
   limits?: Partial<Limits>;
 }
 
 /**
- * The worker of a process: for each shard a dispatcher, a job worker, a reconciler, an archivist and a blob keeper, and
- * one watchdog and one alerter for all.
+ * Starts the worker of a process: the services of each shard, and those that watch all shards, such as the watchdog and the
+ * alerter.
  */
 export async function startWorker(root: Root, parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
   const { log, telemetry } = root;
@@ -83,8 +83,8 @@ export async function startWorker(root: Root, parts: WorkerParts): Promise<Servi
 }
 
 /**
- * Stops services of a shard. Returns `left`, without waiting for them, if the shard's Redis does not answer for `AWAY_MS`:
- * they would wait for Redis without end, and could not hand their turns back.
+ * Stops services of a shard. Returns `left`, without waiting for them, if the shard's Redis does not answer for `AWAY_MS`,
+ * because the services would wait for Redis without end and could not hand their turns back.
  */
 async function stopUnlessAway(
   redis: RedisClient,

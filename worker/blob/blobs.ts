@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { type ChatKey, parseChatKey, type SessionId } from '../../shared/redis/keys.ts';
 
-/** The owner of a blob: a chat for a file, or a session for a part of its archive. */
+/** The owner of a blob: a chat for a file, or a session for a segment of its archive. */
 export type BlobOwner = ChatKey | SessionId;
 
 /** Old blobs of one owner. */
@@ -12,16 +12,16 @@ interface OldBlobs {
 
 /**
  * The blobs of one shard: bytes outside of Redis' memory. Each put makes a new blob under a new name: the SHA-256 of its bytes
- * and a random part. Redis holds the pointers. The sweep removes a blob without a pointer, an orphan, some time later. No put
- * uses its name again, so the sweep never removes a blob that is in use.
+ * and a random part. Redis holds a pointer to each blob in use. A sweep removes a blob without a pointer, an orphan, some time
+ * later. No put uses the name of an earlier blob, so the sweep never removes a blob that is in use.
  *
  * Contract: each method may be repeated, and called by several processes at once. Each rejects with `BlobStoreError` while the
  * store is unusable; the method may or may not have taken effect.
  */
 export interface Blobs {
-  /** Stores bytes and returns the name of the blob. After that the bytes survive a crash of the machine. */
+  /** Stores bytes and returns the name of the blob. When this resolves, the bytes survive a crash of the machine. */
   put(owner: BlobOwner, bytes: Buffer): Promise<string>;
-  /** Returns the verified bytes; `undefined` if there is no such blob. Rejects with `DamagedBlobError` if they have changed. */
+  /** Returns the verified bytes; `undefined` if there is no such blob. Rejects with `DamagedBlobError` if they are damaged. */
   get(owner: BlobOwner, name: string): Promise<Buffer | undefined>;
   /** Removes a blob that nothing refers to. A blob that is gone is no failure. */
   delete(owner: BlobOwner, name: string): Promise<void>;
@@ -37,7 +37,7 @@ export interface Blobs {
  * Contract: each method may be repeated, and rejects with `BlobStoreError` while the place is unusable.
  */
 export interface BlobStore {
-  /** The location, for operators. It contains no keys. */
+  /** The location of the store, for operators. It contains no access keys. */
   readonly name: string;
   /** The blobs of a shard. Does not access the place yet. */
   blobsOf(shard: number): Blobs;
@@ -45,7 +45,7 @@ export interface BlobStore {
   readId(): Promise<string | undefined>;
   /** Reads the id of the place, and creates a missing one. Several processes that do so at once get the same id. */
   id(): Promise<string>;
-  /** Writes and removes a test file. Returns `false` if the folder does not exist yet, as before the first start. */
+  /** Writes and removes a test file. Returns `false` if the folder does not exist yet, but could be created. */
   probe(): Promise<boolean>;
 }
 
@@ -54,15 +54,15 @@ export const STORE_MARK = 'store-id';
 /** The form of a store's id. */
 export const STORE_ID = /^[\da-f-]{36}$/;
 
-/** The bytes of a blob are not those of its put. */
+/** The bytes of a blob are not those that were put, or the disk cannot read them. */
 export class DamagedBlobError extends Error {
   override readonly name = 'DamagedBlobError';
 }
 
-/** A store is unusable, because of e.g. a full disk, a missing disk or the folder of another user. */
+/** A store is unusable, e.g. because its disk is full or missing, or because its folder belongs to another user. */
 export class BlobStoreError extends Error {
   override readonly name = 'BlobStoreError';
-  /** The code of the system's or the server's error, such as ENOSPC. */
+  /** The code of the system's or the server's error, such as ENOSPC; `unknown` without a code. */
   readonly code: string;
 
   constructor(cause: NodeJS.ErrnoException) {
@@ -91,15 +91,15 @@ export function sha256In(name: string): string {
   return name.slice(0, SHA256_CHARS);
 }
 
-/** Returns bytes that were read under a name. Throws `DamagedBlobError` if their SHA-256 is not that of the name. */
+/** Returns the bytes that were read under a name, if any. Throws `DamagedBlobError` if their SHA-256 is not the name's. */
 export function verify(name: string, bytes: Buffer | undefined): Buffer | undefined {
   if (bytes !== undefined && blobId(bytes) !== sha256In(name)) throw new DamagedBlobError(`blob ${name} is damaged`);
   return bytes;
 }
 
 /**
- * The path of a blob below its shard. It is the same in a folder and in a bucket, so that one can be copied into the other.
- * Throws a `TypeError` for a malformed owner or name, which could lead elsewhere.
+ * The path of a blob below the folder of its shard. Paths are the same in a folder and in a bucket, so that the files of one
+ * store can be copied into the other. Throws a `TypeError` for a malformed owner or name, which could lead elsewhere.
  */
 export function blobPath(owner: BlobOwner, name: string): string {
   if (!isBlobName(name)) throw new TypeError('a blob is named by a SHA-256 and a random part, in hex');
@@ -111,7 +111,7 @@ export function isBlobName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** The folder of an owner's blobs. Two levels of hashes keep each folder small. Throws as `blobPath`. */
+/** The folder of an owner's blobs. Two levels of hashes keep each folder small. Throws a `TypeError` for a malformed owner. */
 export function folderOf(owner: BlobOwner): string {
   const isChat = chatOfBlobs(owner) !== undefined;
   if (!isChat && !SESSION.test(owner)) throw new TypeError('a chat or a session is named by letters and digits');
@@ -119,7 +119,7 @@ export function folderOf(owner: BlobOwner): string {
   return `${isChat ? 'media' : 'archive'}/${digest.slice(0, 2)}/${digest.slice(2, 4)}/${owner}`;
 }
 
-/** The chat that owns blobs; `undefined` for an archive, because a session's id is no number. */
+/** The chat that owns blobs; `undefined` for an archive, since the id of a session never looks like a chat key. */
 export function chatOfBlobs(owner: BlobOwner): ChatKey | undefined {
   return parseChatKey(owner)?.chat;
 }

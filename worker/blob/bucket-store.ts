@@ -19,7 +19,7 @@ import type { Bucket } from './bucket.ts';
 
 const DELETIONS_AT_ONCE = 16;
 
-/** Opens a part of a bucket as a store. Loads the client, which is large, at its first use. */
+/** Opens the objects of a bucket under a prefix as a store. Loads the S3 client, which is large, at the first access. */
 export function openBucketStore(place: BucketPlace): BlobStore {
   const { bucket: name, prefix, endpoint } = place;
   let opened: Promise<Bucket> | undefined;
@@ -54,8 +54,8 @@ export function openBucketStore(place: BucketPlace): BlobStore {
 }
 
 /**
- * Blobs as objects of a bucket, under the paths that they have in a folder. The clocks of the machines that use the bucket must
- * agree with the server's to about a minute.
+ * Stores blobs as objects of a bucket, under the same paths as in a folder. The clocks of the machines that use the bucket must
+ * agree with the clock of its server to within about a minute.
  */
 function createBucketBlobs(open: () => Promise<Bucket>, prefix: string): Blobs {
   return {
@@ -91,7 +91,7 @@ function createBucketBlobs(open: () => Promise<Bucket>, prefix: string): Blobs {
   };
 }
 
-/** Groups paths of blobs by owner. Omits objects with other names, which are not ours. */
+/** Groups the paths of blobs by owner. Omits objects with other names, since the gateway did not store them. */
 function byOwner(paths: readonly string[]): Map<BlobOwner, string[]> {
   const owners = new Map<BlobOwner, string[]>();
   for (const { owner, name } of paths.map(readBlobPath).filter((each) => each !== undefined))

@@ -9,7 +9,7 @@ import {
 import type { BucketPlace } from '../../shared/base/blob-place.ts';
 import { BlobStoreError } from './blobs.ts';
 
-/** An object of a bucket, with the time of its last put by the server's clock, to the second. */
+/** An object of a bucket, with the time of its last put according to the server's clock, to the second. */
 interface StoredObject {
   key: string;
   putMs: number;
@@ -19,12 +19,12 @@ interface StoredObject {
  * The objects of a bucket, by their full names.
  *
  * Contract: each method may be repeated. Each rejects with `BlobStoreError` if the server is unusable, after a few tries and
- * never later than about a minute. The errors contain no keys and no signatures.
+ * about a minute at most; in `list`, this applies to each page. The errors contain no access keys and no signatures.
  */
 export interface Bucket {
-  /** Stores an object. Before this resolves, the server has compared the bytes with their SHA-256, in hex. */
+  /** Stores an object. Before this resolves, the server has compared the bytes with `sha256`, in hex. */
   put(key: string, bytes: Buffer, sha256: string): Promise<void>;
-  /** Stores an object unless there is one of that name. Returns whether it stored the object. */
+  /** Stores an object unless an object of that name exists or is being stored. Returns whether it stored the object. */
   putNew(key: string, bytes: Buffer): Promise<boolean>;
   get(key: string): Promise<Buffer | undefined>;
   /** Deletes an object. An object that is gone is no failure. */
@@ -33,7 +33,7 @@ export interface Bucket {
   list(prefix: string): AsyncIterable<readonly StoredObject[]>;
 }
 
-/** A request ends if the server sends nothing for so long. */
+/** A request ends if the server sends nothing for this long. */
 const SILENT_MS = 15_000;
 const CONNECT_MS = 5_000;
 const TRIES = 3;
@@ -42,7 +42,7 @@ const OPERATION_MS = 60_000;
 const GONE = new Set(['NoSuchKey', 'NotFound']);
 
 /**
- * Opens a bucket with Amazon's own client, which finds its keys as all of Amazon's tools do: in the environment
+ * Opens a bucket with Amazon's own client, which finds its access keys as all of Amazon's tools do: in the environment
  * (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`), a profile, or the machine's role. Sends nothing yet.
  */
 export function openBucket({ bucket: Bucket, endpoint, region }: Omit<BucketPlace, 'kind' | 'prefix'>): Bucket {
@@ -52,7 +52,7 @@ export function openBucket({ bucket: Bucket, endpoint, region }: Omit<BucketPlac
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
     maxAttempts: TRIES,
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENT_MS },
-    // `put` sends our own SHA-256, and each read is compared with its name. Many servers do not know the client's checksums.
+    // `put` sends its own SHA-256, and reads of blobs are verified. Many servers do not know the checksums of the client.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
@@ -127,7 +127,7 @@ async function inBucket<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** The server's name for an error, such as AccessDenied, or the system's, such as ECONNREFUSED. */
+/** The server's name for an error, such as AccessDenied, or the system's, such as ECONNREFUSED; else the error's own name. */
 function codeOf(error: unknown): string {
   const { name, code, cause } = error as NodeJS.ErrnoException;
   if (error instanceof S3ServiceException) return name;

@@ -5,18 +5,19 @@ import { dirname, join } from 'node:path';
 /** Only the gateway's own user may read the data of people. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** A write is repeated if the sweep removes the empty folder at the same time. */
+/** How often a write is tried, since the sweep may remove the empty folder before the file is in it. */
 const TRIES = 3;
 const SYNCED_MAX = 10_000;
-/** Folders whose entries in their parents are on the disk. */
+/** The folders whose entries in their parent folders are known to be on the disk. */
 const synced = new Set<string>();
 
 /** The prefix of the names of incomplete files. A killed write leaves such a file behind. */
 export const PARTIAL_PREFIX = '.part-';
 
 /**
- * Writes a file, or replaces it, so that its name never shows a part of it, not even after a crash of the machine. Writes and
- * syncs a file of another name, renames it, and syncs the folders below `root`. Creates missing folders, `root` included.
+ * Writes or replaces a file so that there is never an incomplete file of this name, not even after a crash of the machine.
+ * Writes and syncs a file of another name, renames it, and syncs its folder. Creates and syncs missing folders, `root`
+ * included.
  */
 export async function writeDurably(root: string, path: string, bytes: Buffer): Promise<void> {
   for (let tries = TRIES; ; tries--) {
@@ -48,12 +49,12 @@ async function writeOnce(path: string, bytes: Buffer): Promise<void> {
   await syncFolder(dirname(path));
 }
 
-/** Makes a folder and its missing parents, and syncs them. */
+/** Makes a folder and its missing parents, and syncs them, unless this process has synced the folder before. */
 async function makeFolder(root: string, folder: string): Promise<void> {
   if (synced.has(folder)) return;
   const first = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   const top = first !== undefined && root.startsWith(first) ? dirname(first) : root;
-  // Syncs existing folders below the root too: the process that made one may have been killed before it synced the folder.
+  // Sync existing folders, too: the process that made a folder may have been killed before it synced the folder.
   for (let at = folder; at !== top; at = dirname(at)) await syncFolder(dirname(at));
   if (synced.size >= SYNCED_MAX) synced.clear();
   synced.add(folder);

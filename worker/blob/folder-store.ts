@@ -17,7 +17,7 @@ import {
 } from './blobs.ts';
 import { PARTIAL_PREFIX, writeDurably } from './durable-file.ts';
 
-/** Opens a folder as a store. */
+/** Opens a folder as a blob store. */
 export function openFolderStore(folder: string): BlobStore {
   return {
     name: folder,
@@ -29,8 +29,8 @@ export function openFolderStore(folder: string): BlobStore {
 }
 
 /**
- * Blobs as files of a folder: `media/ab/cd/<chat>/<name>`, and `archive/ab/cd/<session>/<name>`. The clocks of the machines
- * that use the folder must agree to about a minute.
+ * Stores blobs as files in a folder: `media/ab/cd/<chat>/<name>`, and `archive/ab/cd/<session>/<name>`. The clocks of the
+ * machines that use the folder must agree to within about a minute.
  */
 export function createFileBlobs(root: string): Blobs {
   const pathOf = (owner: BlobOwner, name: string) => join(root, blobPath(owner, name));
@@ -55,7 +55,7 @@ export function createFileBlobs(root: string): Blobs {
   };
 }
 
-/** Runs work on files, and turns a system error into a `BlobStoreError`. */
+/** Runs work on files, and turns a system error into a `BlobStoreError`. Other errors stay as they are. */
 async function inStore<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -76,7 +76,7 @@ async function readWhole(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Yields the folders at a depth below a folder. */
+/** Yields the folders that lie `depth` levels below a folder. */
 async function* leavesOf(folder: string, depth: number): AsyncGenerator<string> {
   if (depth === 0) yield folder;
   else for (const name of await inStore(() => namesIn(folder))) yield* leavesOf(join(folder, name), depth - 1);
@@ -131,7 +131,7 @@ async function storeIdOf(folder: string): Promise<string> {
   return storeIdOf(folder);
 }
 
-/** Tests the folder, and makes none, which would belong to the user of the check instead of the gateway's. */
+/** Writes a test file. Does not create a missing folder, which would belong to the user of the check, and returns false. */
 async function probe(folder: string): Promise<boolean> {
   let existing = folder;
   while (!(await exists(existing)) && existing !== dirname(existing)) existing = dirname(existing);

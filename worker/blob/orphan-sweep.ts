@@ -20,22 +20,22 @@ interface ShardBlobs {
 /** The dependencies of the blob keeper of a shard. */
 interface KeeperOptions extends ShardBlobs {
   log: Logger;
-  /** The id of the store that holds the blobs. Contract: as `BlobStore`. */
+  /** Reads the id of the store that holds the blobs. Contract: as `BlobStore`. */
   storeId: () => Promise<string>;
   limits: Pick<Limits, 'blobEveryMs' | 'orphanMs' | 'boundMs'>;
-  /** Called in each round that finds another store, or cannot use the store. Contract: never throws. */
+  /** Called in each round in which the data refers to another store, or the store is unusable. Contract: never throws. */
   onTrouble: (trouble: BlobTrouble) => void;
 }
 
-/** The trouble with a store, for operators: it is not the one that the data refers to, or it is unusable. */
+/** The trouble with a store, for operators: the data in Redis refers to another store, or the store is unusable. */
 export type BlobTrouble = 'other store' | BlobStoreError;
 
-/** The share of the time between two passes in which other processes skip theirs, after one process has begun a pass. */
+/** After one process has begun a pass, the other processes skip theirs for this share of the time between two passes. */
 const PASS_SHARE = 0.9;
 
 /**
- * Starts the blob keeper of a shard. Each round compares the store with the one that the data refers to, and removes blobs
- * without a pointer. Idempotent; several may run at once, and all processes together make one pass each time.
+ * Starts the blob keeper of a shard. Each round checks that the store is the one that the data refers to. If Redis has known
+ * the id of the store for `boundMs`, one process each time also removes orphans. Idempotent; several keepers may run at once.
  */
 export function startBlobKeeper(options: KeeperOptions): Service {
   const { redis, keys, log, limits, onTrouble } = options;
@@ -61,8 +61,9 @@ export function startBlobKeeper(options: KeeperOptions): Service {
 }
 
 /**
- * Removes the blobs of a shard that were put before `beforeMs` and have no pointer: those whose retention is over, and those of
- * killed writes. Returns their number. Stops if Redis has lost the id of the store, because an emptied Redis has no pointers.
+ * Removes the blobs of a shard that were put before `beforeMs` and have no pointer, such as those whose retention is over, and
+ * those of killed writes. Returns their number. Stops on abort, and if Redis has lost the id of the store, because an emptied
+ * Redis has no pointers.
  *
  * Contract: as `Blobs`; may be repeated, and run by several processes at once.
  */

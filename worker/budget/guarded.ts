@@ -9,21 +9,21 @@ import { costOf, type Prices } from '../model/prices.ts';
 
 /** The wait before a call asks again for a reservation, while other calls hold the rest of a limit. */
 const RETRY_MS = 250;
-/** The reasons of failures for which the model client sent no request. */
+/** The reasons of failures after which the call is not booked, because the model client sent no request. */
 const UNSENT: ReadonlySet<string> = new Set(['paused', 'invalid_request']);
 
 /** The limits on spending, and the function that books each call. */
 export interface Books {
-  /** Absent without any limit. */
+  /** Undefined if no limit is set. */
   budget: Budget | undefined;
   book: BookCall;
 }
 
 /**
- * Wraps a model so that each call stays within the limits of its payer and of all, and is booked. Reserves the most that a
- * call may cost, and replaces this by the real cost at the end; a failed call costs as much as the server bills. If a limit is
- * used up, the call fails as terminal, with the name of the budget. If other calls hold the rest of a limit, the call waits for
- * them.
+ * Wraps a model so that each call stays within the spending limits of its payer and of the installation, and is booked if it
+ * was sent. Before the call, reserves the highest cost that it may have; afterwards, replaces the reservation by the real cost.
+ * A failed call costs as much as the server bills. If a limit is used up, the call fails as `terminal`, with the name of the
+ * budget. If other calls have reserved the rest of a limit, the call waits for them.
  */
 export function withAccount(model: Model, { budget, book }: Books, prices: Prices): Model {
   return {
@@ -42,7 +42,7 @@ export function withAccount(model: Model, { budget, book }: Books, prices: Price
 
 export const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
-/** Reserves the most that a call may cost, once other calls leave enough. Fails if a limit is used up, or on abort. */
+/** Reserves the highest cost that a call may have, once other calls leave enough. Fails if a limit is used up, or on abort. */
 export async function reserveInTime(
   budget: Budget,
   payer: Payer | undefined,
@@ -61,7 +61,10 @@ function overBudget({ limit: { whose, period }, againMs }: LimitUsage): Failure 
   return { kind: 'terminal', reason: `over_${whose}_budget`, budget: { whose, period, againMs } };
 }
 
-/** The bounds of a call's cost. Least: the cache has all input. Most: all input is written there, and the output is full. */
+/**
+ * The bounds of a call's cost. `least`: all input is read from the prompt cache. `most`: all input is written to the cache, and
+ * the output has its full length. `certain`: the input alone, without the cache.
+ */
 function boundsOf(request: ModelRequest, prices: Prices): Bounds {
   const [inputTokens, outputTokens] = [estimateRequest(request), request.maxTokens];
   const bill = (usage: Omit<Usage, 'inputTokens'>, tokens: number): Bill => ({
@@ -70,14 +73,14 @@ function boundsOf(request: ModelRequest, prices: Prices): Bounds {
   });
   const cacheWrites = { cacheReadTokens: 0, cacheWriteTokens: inputTokens, cacheWrite1hTokens: inputTokens };
   return {
-    // In tokens the least is the most, so that no call exceeds a limit in tokens.
+    // `least` and `most` have the same number of tokens, so that no call exceeds a limit in tokens.
     least: bill({ outputTokens: 0, cacheReadTokens: inputTokens }, inputTokens + outputTokens),
     most: bill({ outputTokens, ...cacheWrites }, inputTokens + outputTokens),
     certain: bill({ outputTokens: 0, cacheReadTokens: 0 }, inputTokens),
   };
 }
 
-/** The record of a call. If the model that answered has no known price, the price of the requested model counts. */
+/** The record of a call. If the price of the model that answered is unknown, the price of the requested model counts. */
 function recordOf({ model, purpose = 'answer' }: ModelRequest, result: ModelResult, prices: Prices): CallRecord {
   if (!result.ok) {
     const { failure, billedUsage = NO_TOKENS } = result;
@@ -90,7 +93,7 @@ function recordOf({ model, purpose = 'answer' }: ModelRequest, result: ModelResu
   return { event: 'model.answered', purpose, model: answerer, ...usage, ...(dollars !== undefined && { dollars }) };
 }
 
-/** The bill of a call, as the limits count it. */
+/** The bill of a call, as the limits count it. A call without a known price costs 0 dollars. */
 export function billOf({ dollars = 0, inputTokens, outputTokens }: Usage & { dollars?: number | undefined }): Bill {
   return { usd: dollars * PER_DOLLAR, tokens: inputTokens + outputTokens };
 }

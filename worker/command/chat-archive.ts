@@ -17,10 +17,10 @@ export type ChatArchive = ReturnType<typeof createChatArchive>;
 const SENDING_SECONDS = 3_600;
 
 /**
- * Reads and erases the stored data of the chats of one shard: the session of each chat, and all earlier ones. Each of
- * `erasures` returns the changes that erase a feature's data of a chat.
+ * Reads and erases the stored data of the chats of one shard: the present session of each chat and all its earlier sessions.
+ * Each function in `erasures` returns the changes that erase the data of one feature for a chat.
  *
- * Contract: rejects when Redis or the blob store cannot be used just now.
+ * Contract: rejects while Redis or the blob store is unavailable.
  */
 export function createChatArchive(
   source: SessionSource,
@@ -31,24 +31,25 @@ export function createChatArchive(
   const letters = createDeadLetters(redis, keys);
   const usage = createUsageBook(redis, keys);
   return {
-    /** The messages of a session and of its earlier ones, oldest first, each once. */
+    /** Yields the messages of a session and of the sessions before it, the oldest first, each once. */
     async *messages(session: SessionId): AsyncGenerator<LogRecord> {
       const ids = new Set<string>();
       for (const each of (await chainOf(redis, keys, session)).reverse()) {
         for await (const record of readSession(source, each)) {
-          // A fresh session begins with a copy of the message that its parent could not answer.
+          // Skip repeats: a fresh session begins with a copy of the message that its parent could not answer.
           if (!isEntry(record) || ids.has(record.id)) continue;
           ids.add(record.id);
           yield record;
         }
       }
     },
-    /** Stores the bytes of a chat's file for an hour, in which the file is sent. Returns their SHA-256. */
+    /** Stores the bytes of a file for a chat for at least an hour, in which the file is sent. Returns their SHA-256. */
     keepForSending: (chat: ChatKey, bytes: Buffer): Promise<string> => media.keep(chat, bytes, SENDING_SECONDS),
     /**
-     * Erases all data of a chat except its present session: its files, earlier conversations, failed messages and booked usage.
-     * Returns the changes that erase the rest. Store them last, in one step with the reply: if the process dies before, a retry
-     * still finds all data and erases the rest, and no reply claims an erasure that did not happen. May be repeated.
+     * Erases the data of a chat: its files, the archives of its sessions, earlier sessions, failed messages and booked usage.
+     * Returns the changes that erase the rest, such as the present session. Store these changes last, in one step with the
+     * reply. If the process dies before that, a retry still finds the remaining data, and no reply reports an erasure that did
+     * not happen. May be repeated.
      */
     async erase(chat: ChatKey, nowMs: number): Promise<Change[]> {
       const chats = await withFormerGroup(redis, keys, chat);
@@ -73,7 +74,10 @@ export function createChatArchive(
   };
 }
 
-/** A session, its earlier ones and the trials of each, oldest first: after a crash, a newer one still leads to the rest. */
+/**
+ * A session, the sessions before it, and the trials of each, oldest first. They are erased in this order, because only a newer
+ * session leads to the older ones: after a crash, a retry still finds the rest.
+ */
 async function sessionsOf({ redis, keys }: SessionSource, session: SessionId): Promise<SessionId[]> {
   const all = new Set<SessionId>();
   for (const each of await chainOf(redis, keys, session)) {

@@ -25,15 +25,15 @@ import { decodeRecord, type LogRecord } from '../session/record.ts';
 export interface SessionState {
   messages: number;
   bytes: number;
-  /** When the conversation began; absent without a message. */
+  /** When the conversation began; absent if it has not begun. */
   sinceMs?: number;
   /** The time of the newest compaction; absent without one. */
   compactedMs?: number;
-  /** Tokens of the newest request and its answer, or of the summary that came after it. */
+  /** The tokens that the newest answer or a newer compaction states, plus an estimate for later records. */
   tokens: number;
 }
 
-/** The messages in a lane. */
+/** The messages in a lane: how many wait, and how long one has been in work. */
 export interface Work {
   waiting: number;
   /** The age of the message that is being answered; absent without one. */
@@ -68,7 +68,7 @@ export function createChatState(redis: RedisClient, keys: Keys) {
         tokens: tokensOf(newest.map(decodeRecord), compactedMs, compacted?.tokens ?? 0),
       };
     },
-    /** The parking of a pending message, if it belongs to this chat or to the group that the chat was before. */
+    /** The state of a pending message's questions, if the message is of this chat or of the group that the chat was before. */
     async findParking(entry: EntryId, chat: ChatKey): Promise<{ parking: Parking; head: Head } | undefined> {
       const fields = await readEntry(redis, keys, entry);
       const lane = fields?.get('chat') as LaneKey | undefined;
@@ -76,7 +76,7 @@ export function createChatState(redis: RedisClient, keys: Keys) {
       const { parking } = turnOf(keys, entry, new Map(Object.entries(await turnReads(redis, keys).fieldsOf(entry))));
       return { parking, head: { entry, chat: lane, traceparent: fields?.get('traceparent') ?? '' } };
     },
-    /** The time of Redis, whose clock also names entries. */
+    /** The time of Redis, whose clock also gives the entries their ids. */
     nowMs: () => serverTimeMs(redis, keys.inbound),
     async work(lane: LaneKey, nowMs: number): Promise<Work> {
       const [length, head] = await Promise.all([readDepth(redis, keys, lane), readHead(redis, keys, lane)]);
@@ -86,7 +86,7 @@ export function createChatState(redis: RedisClient, keys: Keys) {
   };
 }
 
-/** The tokens that the newest answer states, plus an estimate for all later records. */
+/** The tokens that the newest answer or, if newer, the newest compaction states, plus an estimate for all later records. */
 function tokensOf(newest: readonly LogRecord[], compactedMs: number | undefined, compactedTokens: number): number {
   let later = 0;
   for (const record of newest.toReversed()) {

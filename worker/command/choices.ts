@@ -5,7 +5,7 @@ import { readTimeZone, timeZoneOf } from '../lane/turn-settings.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { inMinutes } from './words.ts';
 
-/** `/busy queue|merge|interrupt`: sets how the chat treats messages that arrive during an answer. */
+/** `/busy queue|merge|interrupt`: sets, or alone shows, how the chat treats messages that arrive during an answer. */
 export const busy: CommandHandler = ({ turn, argument }) => {
   const { busy: text, busyButtons } = turn.texts;
   const buttons = [BUSY_WAYS.map((way) => ({ text: busyButtons[way], command: `/busy ${way}` }))];
@@ -16,7 +16,7 @@ export const busy: CommandHandler = ({ turn, argument }) => {
   return replied('busy', text[chosen], { changes: [chatState(turn.keys, turn.chat).choose('busy', chosen)] });
 };
 
-/** `/lang <code|auto>`: sets the language of notices. Without a code, names the current language and offers all. */
+/** `/lang <code|auto>`: sets the language of notices. Without a code, names the current language and offers all languages. */
 export const lang: CommandHandler = ({ turn, argument }) => {
   const { texts, message } = turn;
   const chat = chatState(turn.keys, turn.chat);
@@ -29,7 +29,7 @@ export const lang: CommandHandler = ({ turn, argument }) => {
     const text = language === undefined ? languageAuto : TEXTS[language].languageIs;
     return replied('lang', text, { changes: [chat.resetChoice('language')] });
   }
-  // Match the whole code, or the part before its script: `zh` and `zh-tw` choose `zh-hant`.
+  // Match the whole code, or its part before the hyphen: `zh` and `zh-tw` choose `zh-hant`.
   const chosen = LANGUAGES.find((code) => code === word || code.split('-')[0] === word.split('-')[0]);
   if (chosen === undefined) return replied('lang', texts.languageUnknown(LANGUAGES), { buttons });
   return replied('lang', TEXTS[chosen].languageIs, { changes: [chat.choose('language', chosen)] });
@@ -37,7 +37,7 @@ export const lang: CommandHandler = ({ turn, argument }) => {
 
 const SHOWN_CHARS_MAX = 64;
 
-/** `/timezone <name|auto>`: sets the zone of the chat's times. Existing reminders keep their zone. */
+/** `/timezone <name|auto>`: sets the zone of the chat's times, or shows it. Existing reminders keep their zone. */
 export const timezone: CommandHandler = ({ turn, argument }) => {
   const { settings } = turn.env;
   const { texts } = turn;
@@ -55,7 +55,7 @@ export const timezone: CommandHandler = ({ turn, argument }) => {
 /** Bot API, `InlineKeyboardButton`: 64 bytes of `callback_data`. */
 const BUTTON_BYTES_MAX = 64;
 
-/** `/model <name>`: sets the model of this chat, from those that the operator allows. */
+/** `/model <name>`: sets the model of this chat to one that the operator allows; without a name, shows the current model. */
 export const model: CommandHandler = ({ turn, argument }) => {
   const { settings } = turn.env;
   const { texts } = turn;

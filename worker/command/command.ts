@@ -8,16 +8,16 @@ import { entityParts, MESSAGE_CHARS_MAX, splitReply, textOf } from '../reply/for
 
 export type { CommandContext, CommandHandler } from '../env.ts';
 
-/** Parts of a command's reply besides its text. */
+/** The options of a command's reply. */
 interface Extras {
   buttons?: readonly (readonly Button[])[];
-  /** Stored in one step with the reply. */
+  /** Changes to store in one step with the reply. */
   changes?: Change[];
   /** The message whose button the sender pressed keeps its buttons. */
   keepsButtons?: true;
 }
 
-/** Splits buttons into rows of `aRow` each. Pure. */
+/** Splits buttons into rows of `aRow` buttons. The last row may be shorter. Pure. */
 export function inRows(buttons: readonly Button[], aRow: number): readonly (readonly Button[])[] {
   return Array.from({ length: Math.ceil(buttons.length / aRow) }, (_, row) =>
     buttons.slice(row * aRow, (row + 1) * aRow),

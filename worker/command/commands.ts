@@ -17,7 +17,7 @@ import { usage } from './usage.ts';
 /** The commands whose handlers are in the folders of features. */
 type FeatureCommand = 'desk' | 'memory' | 'recall' | 'reminders';
 
-/** The handlers of all other commands. `shared/telegram/commands.ts` has their senders, where they wait, and the menu. */
+/** The handlers of all other commands. The rules of each, such as who may give it, are in `shared/telegram/commands.ts`. */
 export const COMMANDS: Readonly<Record<Exclude<CommandName, FeatureCommand>, CommandHandler>> = {
   busy,
   compact,

@@ -6,10 +6,10 @@ import { type CommandContext, type CommandHandler, replied } from './command.ts'
 import { roomIn } from './status.ts';
 
 const STEP = 'compact';
-/** The reasons that mean that nothing failed, and that there was nothing to compact. */
+/** The reasons that mean that there was nothing to compact, not that a compaction failed. */
 const NOTHING: ReadonlySet<string> = new Set(['nothing_to_compact', 'did_not_shrink']);
 
-/** `/compact`: summarizes older messages now. If the process dies after that, the next attempt only repeats the reply. */
+/** `/compact`: summarizes older messages now. If the process dies after the compaction, the next attempt only replies. */
 export const compact: CommandHandler = async (context) => {
   const { turn, time } = context;
   const { texts, session } = turn;

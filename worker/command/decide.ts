@@ -12,24 +12,24 @@ import { timeZoneOf } from '../lane/turn-settings.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { onDay } from './words.ts';
 
-/** The field of this command's own turn that stores the effect of the press. */
+/** The field of this command's own turn that stores the effect of the button press. */
 const PRESS = 'decision';
 const PRESSED = /^(\d+-\d+) (\d+(?:\.\d+)?) (once|always\d?|no|\d)$/;
 
-/** The effect of a press on a question. */
+/** The effect of a press of a button under a question. */
 interface Press {
   decision: Decision;
-  /** The tool that it grants to the chat. */
+  /** The tool that the press grants to the chat, if any. */
   grant?: ToolGrant;
   /** The question that stays open, about the calls of other tools; absent if the press decides all calls. */
   open?: ParkedQuestion;
 }
 
 /**
- * `/decide <entry> <question> <choice>`: the command of a button under a question. The first press decides and wakes the
- * turn that waits; the reply to a later press says that it came too late. A press on "Always" of one tool among several
- * decides the calls of that tool, and the question stays open for the others. Stores the effect before the reply, so that an
- * attempt after a crash only repeats the reply.
+ * `/decide <entry> <question> <choice>`: the command of a button under a question. The first press decides and wakes the turn
+ * that waits; the reply to a later press says that the question is over. A press of "Always" for one of several tools decides
+ * only the calls of that tool; the question stays open for the calls of the others. Stores the effect before the reply, so that
+ * an attempt after a crash repeats only the reply and the waking of the turn.
  */
 export const decide: CommandHandler = async ({ turn, argument }) => {
   const { approval } = turn.texts;
@@ -44,7 +44,7 @@ export const decide: CommandHandler = async ({ turn, argument }) => {
   return replied('decide', `${granted}\n\n${approval.stillOpen}`, { keepsButtons: true });
 };
 
-/** Applies this press once. Returns its effect, or undefined if it came too late or names no pending question of its chat. */
+/** Applies this press once. Returns its effect; undefined if it came too late, or is for no pending question of its chat. */
 async function applyPress(turn: Turn<Env>, words: string): Promise<Press | undefined> {
   const { env } = turn;
   const [, entry, id, word] = PRESSED.exec(words) ?? [];
@@ -97,7 +97,7 @@ function pressOn(word: string, parked: ParkedQuestion, turn: Turn): Press | unde
   return text === undefined ? undefined : { decision: { how: 'chosen', by: who, text } };
 }
 
-/** The effect of "Always" of the tool at this place, which decides the calls of that tool alone. */
+/** The effect of the button "Always" for the tool at this place in the question: it decides only the calls of that tool. */
 function grantOn(at: number, parked: ParkedQuestion, by: ToolGrant['by'], { nowMs }: Turn): Press | undefined {
   const tool = toolsShown(parked)[at];
   const definition = parked.calls.find((call) => call.tool === tool)?.definition;

@@ -8,7 +8,7 @@ import { inMinutes, inThousands } from './words.ts';
 /** Bot API, `sendDocument`: 50 MB. The process holds the whole file in memory during the send. */
 const FILE_BYTES_MAX = 45_000_000;
 
-/** `/export`: sends all stored data of the chat, as a text for people and as the lines that `session import` reads. */
+/** `/export`: sends the chat's messages, as a text for people (with data of features) and as lines for `session import`. */
 export const exportChat: CommandHandler = async ({ turn }) => {
   const { chatArchive, settings, features } = turn.env;
   const { session, texts, currentChat } = turn;
@@ -44,7 +44,7 @@ export const exportChat: CommandHandler = async ({ turn }) => {
   };
 };
 
-/** A message as a paragraph of Markdown; nothing for one without text, such as a tool's result. */
+/** A message as a paragraph of Markdown; empty for a record without text, such as the result of a tool. */
 function paragraphOf(record: LogRecord, timeZone: string): string[] {
   if (record.t !== 'user' && record.t !== 'assistant') return [];
   const text = textOf(withoutCode(record).content).trim();

@@ -1,12 +1,12 @@
 import { emptySession, newSessionId } from '../session/store.ts';
 import { type CommandHandler, replied } from './command.ts';
 
-/** The step in which `/new <text>` starts the conversation. After it, the message is an ordinary one with that text. */
+/** The step in which `/new <text>` starts the conversation. Afterwards the message counts as an ordinary one with that text. */
 export const NEW_CONVERSATION_STARTED = 'begun anew';
 
 /**
- * `/new`: stops as `/stop` does, and starts an empty session. A text after the command is the first message there, and a
- * notice before its answer says that the conversation is new.
+ * `/new`: starts an empty session. The command's admission has already cancelled earlier messages, as with `/stop`. A text
+ * after the command is the first message of the session; a notice before its answer says that the conversation is new.
  */
 export const newConversation: CommandHandler = async ({ turn, argument }) => {
   const { keys, chat, session, texts, notices } = turn;

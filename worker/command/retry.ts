@@ -1,8 +1,8 @@
 import { type CommandHandler, replied } from './command.ts';
 
 /**
- * `/retry`: puts the newest failed message of the chat, or the one that a button names, back at the end of the chat's
- * lane. Stores the choice first, so that an attempt after a crash puts the same message back; a second time changes nothing.
+ * `/retry`: replays the newest failed message of the chat, or the one that a button names, at the end of the chat's lane.
+ * Stores the choice first, so that an attempt after a crash replays the same message; a second replay changes nothing.
  */
 export const retry: CommandHandler = async ({ turn, argument }) => {
   const { deadLetters } = turn.env;

@@ -6,7 +6,7 @@ import type { SessionState, Work } from './chat-state.ts';
 import { type CommandContext, type CommandHandler, replied } from './command.ts';
 import { gaugeOf, inMinutes, inThousands } from './words.ts';
 
-/** `/status`: shows how full the context is, the last compaction, the waiting messages, and the cost of today. */
+/** `/status`: shows the model, how full the context is, the last compaction, the waiting messages, and the cost of today. */
 export const status: CommandHandler = async (context) => replied('status', await statusOf(context));
 
 /** The state of a conversation in lines. Contract: as `CommandHandler`. */
@@ -28,7 +28,7 @@ export async function statusOf({ turn }: CommandContext): Promise<string> {
   ].join('\n');
 }
 
-/** The room of a command's chat, with the model that it uses. */
+/** The token limits of requests in a command's chat, with the model that the chat uses. */
 export async function roomIn({ limit, env: { model, settings } }: CommandContext['turn']): Promise<Room> {
   const { windowTokens } = await model.limits(settings.MODEL);
   return chatRoom(windowTokens, learntWindow(limit, settings), settings);

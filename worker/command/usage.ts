@@ -45,7 +45,7 @@ function sumOf(days: readonly DayUsage[]): Omit<DayUsage, 'shares'> {
   return sum;
 }
 
-/** The shares of the days together, the largest first, with the newest names. */
+/** The shares of the days, added up by person, the largest first. Each person has their newest name. */
 function sharesOf(days: readonly DayUsage[]): Share[] {
   const all = new Map<string, Share>();
   for (const share of days.flatMap(({ shares }) => shares)) {
@@ -61,7 +61,7 @@ function personLines({ usage: text }: Texts, shares: readonly Share[], whole: nu
   if (topShares.length === 0) return [];
   const rest = whole - topShares.reduce((sum, { dollars }) => sum + dollars, 0);
   const names = shares.map(({ name }) => plainName(name));
-  // Two persons may have chosen the same name; then their ids tell them apart.
+  // Two persons may have chosen the same name. In that case, their ids tell them apart.
   const nameOf = ({ person, name }: Share) =>
     names.filter((each) => each === plainName(name)).length > 1 ? `${plainName(name)} (id ${person})` : plainName(name);
   const line = (name: string, dollars: number) =>

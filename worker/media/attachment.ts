@@ -6,7 +6,7 @@ import { fitPicture, readPdfPages } from './decoding.ts';
 import { kindOf } from './kind.ts';
 import { mediaId } from './store.ts';
 
-/** A file as a block of the log, with the bytes to store before it, to which the block refers; or why it is unreadable. */
+/** A file as a block of the session's log, or why it is unreadable. The block may refer to `bytesToStore`: store them first. */
 export type Attachment = { ok: true; block: Block; bytesToStore?: Buffer } | { ok: false; notice: FileProblem };
 
 interface AttachmentLimits {
@@ -15,11 +15,12 @@ interface AttachmentLimits {
 }
 
 /**
- * Makes a block of the file that a user sent. The block of a picture or a PDF refers to its stored bytes; that of a text
- * contains the text, and only the beginning of a long one. The bytes decide the kind of file; the name is only for the model.
+ * Makes a block of a file that a user sent. The block of a picture or a PDF refers to its stored bytes. The block of a text
+ * contains the text; if the text is long, only its beginning, and a reference to the whole text. The bytes alone decide the
+ * kind of the file; the name is only for the model.
  *
  * Contract: never rejects because of the bytes, but rejects, as `fitPicture` does, if no decoder can be started. The same bytes
- * give the same block.
+ * with the same name give the same block.
  */
 export async function readAttachment(
   bytes: Buffer,
@@ -50,7 +51,7 @@ async function readPicture(bytes: Buffer): Promise<Attachment> {
 }
 
 async function readPages(bytes: Buffer, name: string | undefined, pagesMax: number): Promise<Attachment> {
-  // Refuse a bad file here, or each request with it would be refused later.
+  // Refuse a bad file here. In the session, it would make the endpoint refuse each later request.
   const header = readPdf(bytes);
   if (header === undefined) return unreadable('broken_pdf');
   if (header.encrypted) return unreadable('locked_pdf');

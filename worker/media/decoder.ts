@@ -1,16 +1,16 @@
 /**
- * The decoder, a program of its own: reads a file from its standard input, and answers on its standard output (`decoding.ts`).
- * A hostile file can harm only this process, which decodes no other file.
+ * The decoder, a program that runs in a process of its own: reads a file from its standard input, and writes an answer to its
+ * standard output (`decoding.ts` reads it). A hostile file can harm only this process, which decodes no other file.
  */
 import { buffer } from 'node:stream/consumers';
 import type * as unpdf from 'unpdf';
 import type { FileProblem } from '../../shared/texts/language.ts';
 import type { DecoderAnswer, DecoderTask } from './decoding.ts';
 
-/** The first output. If the decoder ends before it, the file is not to blame. */
+/** The first output. If the decoder ends before this output, the file is not the cause. */
 const READY = '\n';
 
-/** The number of pages of a PDF and the texts of the first ones, or why they are unknown. */
+/** The number of pages of a PDF and the texts of its first pages, or why the PDF cannot be read. */
 export type PdfReading =
   | { ok: true; pages: number; texts: readonly string[] }
   | { ok: false; why: Extract<FileProblem, 'broken_pdf' | 'locked_pdf'> };
@@ -20,8 +20,8 @@ const ERRORS_ONLY = 0;
 type Pdf = Awaited<ReturnType<typeof unpdf.getDocumentProxy>>;
 
 /**
- * Counts the pages of a PDF, including those in compressed streams, and reads the text of the first pages, in whole pages
- * of at most `charsMax` characters together. A hostile file can use up all memory, and keep the parser busy without end.
+ * Counts the pages of a PDF, including those in compressed streams, and reads the texts of the first pages: as many whole pages
+ * as have at most `charsMax` characters together. A hostile file can use up all memory, and keep the parser busy without end.
  *
  * Contract: never rejects.
  */
@@ -38,7 +38,7 @@ async function readPdf(
   }
 }
 
-/** The texts of the first pages, as many whole pages as fit. */
+/** The texts of the first pages: as many whole pages as have at most `charsMax` characters together. */
 async function textsOf(pdf: Pdf, charsMax: number): Promise<string[]> {
   const texts: string[] = [];
   let chars = 0;
@@ -61,7 +61,7 @@ async function readerOf(task: DecoderTask): Promise<(bytes: Buffer) => Promise<D
   return (bytes) => fitPicture(bytes);
 }
 
-/** Writes a line of JSON, and after it the bytes of a picture. */
+/** Writes the answer as a line of JSON, followed by the bytes of the picture, if any. */
 function writeAnswer(answer: DecoderAnswer | { unable: string }): void {
   const { bytes, ...head } = { bytes: Buffer.alloc(0), ...answer };
   process.stdout.write(`${JSON.stringify({ ...head, size: bytes.length })}\n`);

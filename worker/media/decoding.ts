@@ -6,38 +6,39 @@ import type { FileProblem } from '../../shared/texts/language.ts';
 import type { PdfReading } from './decoder.ts';
 import type { FittedPicture } from './picture.ts';
 
-/** The task of a decoder: to fit a picture; or to count the pages of a PDF and read so many characters of them. */
+/** The task of a decoder: to fit a picture, or to count the pages of a PDF and read at most `charsMax` characters of them. */
 export type DecoderTask = { kind: 'picture' } | { kind: 'pdf'; charsMax: number };
 
-/** The answer of a decoder, unless the file made it end. */
+/** The answer of a decoder that was able to process its file. */
 export type DecoderAnswer = FittedPicture | PdfReading;
 
-/** The verdict on a file that exceeded a limit twice. */
+/** The result for a decoder that ended without an answer: `too_slow` if it ran out of time, otherwise `too_costly`. */
 type Overtaxed = { ok: false; why: Extract<FileProblem, 'too_slow' | 'too_costly'> };
 
-/** The end of a decoder: with an answer, or without one for any reason. */
+/** How a decoder ended: with an answer, or without one. */
 type End = { answer: DecoderAnswer | { unable: string } } | Overtaxed;
 
 const TIMEOUT_MS = 10_000;
-/** The first try may fail for another reason than the file. */
+/** The first try may fail for a reason other than the file. */
 const TRIES_MAX = 2;
-/** All memory that a decoder may allocate, native libraries included: Linux counts private writable memory. */
+/** The memory that a decoder may allocate, native libraries included. Linux counts private writable memory. */
 const MEMORY_MB = 320;
-/** More than any answer: a fitted picture, or the text of a hundred pages. */
+/** Larger than any answer: a fitted picture, or the text of a hundred pages. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Fits a picture for the model in a process of its own: see `fitPicture` of the decoder.
+ * Fits a picture for the model (upright, small, without metadata) in a process of its own.
  *
  * Contract: never rejects because of the bytes, and never takes more of the machine than the limits of one decoder. Tries once
- * more if the decoder ends without an answer; a second such end is the file's fault. Rejects if no decoder can be started.
+ * more if the decoder ends without an answer, and returns `too_slow` or `too_costly` if that happens again. Rejects if no
+ * decoder can be started, or if the decoder cannot load its library.
  */
 export async function fitPicture(bytes: Buffer): Promise<FittedPicture | Overtaxed> {
   return (await decode({ kind: 'picture' }, bytes, TIMEOUT_MS)) as FittedPicture | Overtaxed;
 }
 
 /**
- * Counts the pages of a PDF, and reads the text of the first pages, in whole pages of at most `charsMax` characters
+ * Counts the pages of a PDF, and reads the texts of the first pages, as many whole pages as have at most `charsMax` characters
  * together, in a process of its own. Contract: as `fitPicture`.
  */
 export async function readPdfPages(
@@ -48,7 +49,7 @@ export async function readPdfPages(
   return (await decode({ kind: 'pdf', charsMax }, bytes, timeoutMs)) as PdfReading | Overtaxed;
 }
 
-/** The end of the previous decoder. Only one runs at a time, so that the memory of all of them has a bound. */
+/** Resolves when the previous decoder has ended. Only one decoder runs at a time, so that their memory is bounded. */
 let previousEnd: Promise<unknown> = Promise.resolve();
 
 async function decode(task: DecoderTask, bytes: Buffer, timeoutMs: number): Promise<DecoderAnswer | Overtaxed> {
@@ -65,7 +66,7 @@ async function decode(task: DecoderTask, bytes: Buffer, timeoutMs: number): Prom
 
 async function decodeOnce(task: DecoderTask, bytes: Buffer, timeoutMs: number): Promise<End> {
   const child = startDecoder(task, timeoutMs);
-  // The decoder may end before it has read the file.
+  // The decoder may end before it has read the whole file. Ignore the error of the pipe.
   child.stdin?.on('error', () => {});
   child.stdin?.end(bytes);
   const [output] = await Promise.all([readAnswer(child), once(child, 'close')]);
@@ -77,7 +78,7 @@ async function decodeOnce(task: DecoderTask, bytes: Buffer, timeoutMs: number): 
 
 /**
  * The shell script that sets the limits of a decoder. If memory is short, the kernel ends a decoder before any other process.
- * If the gateway dies, the limit of processor time ends the decoder.
+ * If the gateway dies, the limit on processor time still ends the decoder.
  */
 const SET_LIMITS = [
   'ulimit -d "$1"',
@@ -95,21 +96,22 @@ function startDecoder(task: DecoderTask, timeoutMs: number): ChildProcess {
     cwd: '/',
     timeout: timeoutMs,
     killSignal: 'SIGKILL',
-    // Nothing of the gateway's own environment, which has secrets.
+    // Pass nothing of the gateway's environment, which contains secrets.
     env: { UV_THREADPOOL_SIZE: '1', MALLOC_ARENA_MAX: '2' },
     // A hostile file must not be able to write to the log through an error message.
     stdio: ['pipe', 'pipe', 'ignore'],
   });
 }
 
-/** The most that V8 ever reserves. Two adjacent ranges may look like a larger one. */
+/** The largest range that V8 reserves. Two adjacent ranges may look like one larger range. */
 const CODE_BYTES_MAX = 512 * 1024 * 1024;
 
 let reserved: number | undefined;
 
 /**
- * The memory that Node reserves for machine code in a process without using it; Linux counts it for some versions of Node. Each
- * thread of the gateway has such a range. A decoder has one thread, so the largest range here is the size of its own.
+ * The memory that Node reserves in a process for machine code, without using all of it. Linux counts this memory for some
+ * versions of Node. Each thread of the gateway has such a range; a decoder has one thread, so its range is as large as the
+ * largest range here. 0 except on Linux.
  */
 function reservedBytes(): number {
   reserved ??= process.platform === 'linux' ? writableCodeIn(readFileSync('/proc/self/maps', 'utf8')) : 0;
@@ -122,7 +124,7 @@ function writableCodeIn(maps: string): number {
   return Math.min(CODE_BYTES_MAX, Math.max(0, ...sizes));
 }
 
-/** The whole output of a decoder, up to `ANSWER_BYTES_MAX`. */
+/** The output of a decoder, up to `ANSWER_BYTES_MAX` bytes. */
 async function readAnswer({ stdout }: ChildProcess): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -134,7 +136,7 @@ async function readAnswer({ stdout }: ChildProcess): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Reads an empty line, a line of JSON, and the bytes of a fitted picture; undefined if the output is incomplete. */
+/** Parses the output of a decoder: an empty line, a line of JSON, and the bytes of a picture; undefined if it is incomplete. */
 function answerIn(output: Buffer): DecoderAnswer | { unable: string } | undefined {
   const end = output.indexOf('\n', 1);
   if (end === -1) return undefined;

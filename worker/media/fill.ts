@@ -2,7 +2,7 @@ import type { Block } from '../model/block.ts';
 import type { MessageParam } from '../model/port.ts';
 import { labelOf } from './label.ts';
 
-/** A source in the log: a reference to bytes in the media store. */
+/** The source of a picture or a document in the log: a reference to bytes in the media store. */
 interface KeptSource {
   type: 'kept';
   sha256: string;
@@ -24,9 +24,9 @@ function idsIn(message: MessageParam): string[] {
 }
 
 /**
- * Puts the bytes into a request: each reference becomes a source of the Messages API, or a text that names a file no
- * longer stored. One block replaces one block, so positions do not change; a message without a reference stays the same
- * object. Pure.
+ * Puts stored bytes into the messages of a request: each reference becomes a source of the Messages API or, if `loaded` lacks
+ * the bytes, a text which says that the file is no longer stored. One block replaces one block, so positions do not change; a
+ * message without a reference stays the same object. Pure.
  */
 export function fill(messages: readonly MessageParam[], loaded: ReadonlyMap<string, Buffer>): MessageParam[] {
   return messages.map((message) => withBlocks(message, (block) => (isKept(block) ? fillBlock(block, loaded) : block)));
@@ -48,7 +48,7 @@ function fillBlock({ source, ...block }: KeptBlock, loaded: ReadonlyMap<string, 
   return { type: 'text', text, ...(breakpoint !== undefined && { cache_control: breakpoint }) };
 }
 
-/** A message with `change` applied to each block, and to each block of a tool result. Only users send files. */
+/** Applies `change` to the blocks of a message; in a tool result, to the blocks inside. Only users' messages have files. */
 function withBlocks(message: MessageParam, change: (block: Block) => Block): MessageParam {
   if (message.role !== 'user' || typeof message.content === 'string') return message;
   const blocks = message.content as unknown as readonly Block[];

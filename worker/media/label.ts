@@ -30,7 +30,7 @@ const MOVING: Readonly<Record<string, string>> = {
   video_note: 'a video note',
 };
 
-/** Names a sent file in words for the model. Pure. */
+/** Describes a sent file in a few words for the model. Pure. */
 export function fileInWords({ what, name, thumbnailOf }: InboundFile): string {
   if (thumbnailOf === undefined) return what === 'photo' ? 'a photo' : `a file${quotedName(name)}`;
   const length = thumbnailOf.seconds === undefined ? '' : ` of ${thumbnailOf.seconds} s`;

@@ -2,7 +2,7 @@ import sharp, { type Metadata, type OutputInfo, type Sharp } from 'sharp';
 import type { FileProblem } from '../../shared/texts/language.ts';
 import { PICTURE_BYTES_MAX, pictureFormat } from './kind.ts';
 
-/** A picture in a form that the model takes, or why it has none. */
+/** A picture in a form that the model accepts, or why there is none. */
 export type FittedPicture =
   | { ok: true; bytes: Buffer; mediaType: 'image/jpeg' | 'image/png' | 'image/webp'; width: number; height: number }
   | { ok: false; why: PictureProblem };
@@ -12,27 +12,27 @@ type PictureProblem = Extract<FileProblem, 'picture_format' | 'broken_picture' |
 /** Limits on the cost of fitting a picture. */
 interface PictureLimits {
   pixelsMax: number;
-  /** The memory that decoding may take beside the decoder itself; see `memoryBytes`. */
+  /** The memory that decoding may use, in addition to that of the decoder process; see `memoryBytes`. */
   memoryBytesMax: number;
-  /** Most bytes of the fitted picture. */
+  /** The maximum size of the fitted picture, in bytes. */
   bytesMax: number;
 }
 
-/** Phones take pictures of 108 megapixels; a much larger one is a decompression bomb. */
+/** Phones take pictures of 108 megapixels; a much larger picture is probably a decompression bomb. */
 export const PICTURE_LIMITS: PictureLimits = {
   pixelsMax: 120_000_000,
   memoryBytesMax: 200_000_000,
   bytesMax: PICTURE_BYTES_MAX,
 };
 
-/** The API would scale a larger picture down to this, but its upload costs time and money. */
+/** The API would scale a larger picture down to this size anyway, after an upload that costs time and money. */
 const SIDE_PX_MAX = 1568;
-/** Only photos exceed this in a lossless format, and lossy compression of a photo loses nothing visible. */
+/** Mostly photos exceed this in a lossless format, and lossy compression of a photo loses nothing visible. */
 const LOSSLESS_BYTES_MAX = 1_000_000;
 const QUALITIES = [85, 70, 50] as const;
 
-// A decoder reads one picture, so a cache has no use. All other formats of the library, such as SVG, are blocked, because
-// pictures come from strangers.
+// A decoder process reads one picture, so a cache has no use. Formats that are not listed here, such as SVG, are blocked,
+// because pictures come from strangers.
 sharp.cache(false);
 sharp.concurrency(1);
 sharp.block({ operation: ['VipsForeignLoad'] });
@@ -41,12 +41,12 @@ sharp.unblock({
 });
 
 /**
- * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata such as its place and
- * author. The result is a JPEG, or a PNG or WebP if the picture is transparent or not from a camera. Takes the first frame of
- * an animation. The same bytes give the same result.
+ * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata such as the place and the author.
+ * A picture that is transparent, or was a PNG or GIF, becomes a PNG if that is small; any other becomes a WebP if it is
+ * transparent, else a JPEG. Takes the first frame of an animation. The same bytes give the same result.
  *
- * Contract: never rejects. Refuses decompression bombs before it decodes them. A picture with a false size can use up all
- * memory and time, or end the process, so this runs in the decoder (`decoder.ts`).
+ * Contract: never rejects. Refuses decompression bombs before it decodes them. A picture that states a false size can use up
+ * all memory and time, or end the process, so this runs in the decoder process (`decoder.ts`).
  */
 export async function fitPicture(bytes: Buffer, limits = PICTURE_LIMITS): Promise<FittedPicture> {
   const format = pictureFormat(bytes);
@@ -58,17 +58,17 @@ export async function fitPicture(bytes: Buffer, limits = PICTURE_LIMITS): Promis
     return await encode(await decode(picture), header.format, limits.bytesMax);
   } catch (error) {
     if (/pixel limit|memory/i.test(String(error))) return { ok: false, why: 'huge_picture' };
-    // The library has no decoder for these two, damaged or not.
+    // The library has no decoder for HEIC and BMP, so whether such a picture is damaged is unknown.
     return { ok: false, why: format === 'heic' || format === 'bmp' ? 'picture_format' : 'broken_picture' };
   }
 }
 
 const BYTES_PER_SAMPLE: Readonly<Record<string, number>> = { uchar: 1, char: 1, ushort: 2, short: 2 };
-/** The measured memory of the codec, for 8 bits a sample and for more. */
+/** The measured memory of the codec, for 8 bits a sample and for more bits. */
 const HEIF_BYTES_PER_PIXEL = { shallow: 16, deep: 24 };
 const GIF_BYTES_PER_PIXEL = 5;
 
-/** The peak memory of decoding. Formats that decode row by row need next to none; the others hold the whole picture. */
+/** The peak memory of decoding. A format that is decoded row by row needs next to none; any other needs the whole picture. */
 function memoryBytes({ format, width, height, channels, depth, isProgressive }: Metadata): number {
   const pixels = width * height;
   const sampleBytes = BYTES_PER_SAMPLE[depth ?? ''] ?? 8;
@@ -82,7 +82,7 @@ interface Pixels {
   raw: { width: number; height: number; channels: OutputInfo['channels'] };
 }
 
-/** Decodes a picture into few enough pixels of 8 bits in sRGB, without its metadata. */
+/** Decodes a picture into sRGB pixels of 8 bits a channel, at most `SIDE_PX_MAX` a side, without metadata. */
 async function decode(picture: Sharp): Promise<Pixels> {
   const { data, info } = await picture
     .autoOrient()
@@ -97,7 +97,7 @@ async function encode(pixels: Pixels, from: Metadata['format'], bytesMax: number
   const isOpaque = !isTransparent(pixels);
   const image = isOpaque ? sharp(pixels.data, { raw }).removeAlpha() : sharp(pixels.data, { raw });
   const { width, height } = raw;
-  // A photo is a JPEG or one of its successors; a screenshot must keep its sharp edges.
+  // A PNG or a GIF is mostly a screenshot, which must keep its sharp edges. Photos are JPEGs or have newer formats.
   if (!isOpaque || from === 'png' || from === 'gif') {
     const bytes = await image.clone().png().toBuffer();
     if (bytes.length <= Math.min(LOSSLESS_BYTES_MAX, bytesMax))
@@ -114,7 +114,7 @@ async function encode(pixels: Pixels, from: Metadata['format'], bytesMax: number
   return { ok: false, why: 'huge_picture' };
 }
 
-/** Many screenshots have an alpha channel and no transparent pixel. */
+/** Whether a pixel is transparent. Many screenshots have an alpha channel, but no transparent pixel. */
 function isTransparent({ data, raw: { channels } }: Pixels): boolean {
   if (channels === 1 || channels === 3) return false;
   for (let at = channels - 1; at < data.length; at += channels) if (data[at] !== 0xff) return true;

@@ -8,11 +8,11 @@ import type { SessionSource } from '../session/archive.ts';
 
 /**
  * Stores the bytes that records only refer to: pictures, PDF files, long texts. Each file belongs to one chat, under the hash
- * of its bytes, so a chat has one copy however often people send it. No chat can read the files of another one, even with
- * their hash. A group that became a supergroup can read its earlier files.
+ * of its bytes, so a chat has one copy of a file however often people send it. No chat can read the files of another chat, even
+ * with their hash. A group that became a supergroup can read its earlier files.
  *
- * Contract: each method rejects when Redis or the blob store cannot be used just now. All are idempotent. Writes need no
- * fencing token: an id always means the same bytes, so an attempt that has lost its turn can write nothing wrong.
+ * Contract: each method rejects while Redis or the blob store is unavailable. All are idempotent. Writes need no fencing token:
+ * an id always means the same bytes, so an attempt that has lost its turn can write nothing wrong.
  */
 export type MediaStore = ReturnType<typeof createMediaStore>;
 
@@ -39,13 +39,13 @@ export function createMediaStore(source: MediaSource) {
   const keepBlob = async (store: Blobs, chat: ChatKey, id: string, bytes: Buffer, seconds: number): Promise<void> => {
     const pointer = await files.renew(chat, id, seconds);
     if (pointer !== undefined && (await readBlob(source, chat, pointer)) !== undefined) return;
-    // Store the bytes first: a crash between the two leaves an orphan, and never a pointer to missing bytes.
+    // Store the bytes before the pointer: a crash in between leaves an orphan, and never a pointer to missing bytes.
     const blob = await store.put(chat, bytes);
     reach?.('file stored');
     await files.point(chat, id, blob, seconds, pointer !== undefined);
   };
   return {
-    /** Stores bytes of a chat for at least `seconds` from now on, by default the retention time. Returns their id. */
+    /** Stores bytes of a chat for at least `seconds` from now on, by default for the retention time. Returns their id. */
     async keep(chat: ChatKey, bytes: Buffer, seconds = ttlS): Promise<string> {
       const id = mediaId(bytes);
       if (blobs === undefined) await files.keepBytes(chat, id, bytes, seconds);
@@ -53,17 +53,17 @@ export function createMediaStore(source: MediaSource) {
       return id;
     },
     /**
-     * Loads stored files of a chat, and restarts their retention time. The result has no expired or invalid ids, and no files
-     * whose bytes are damaged or gone, which it logs.
+     * Loads stored files of a chat, and restarts their retention time. The result omits expired and invalid ids. It also omits
+     * files whose bytes are damaged or missing, and logs these.
      */
     async load(chat: ChatKey, sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
       const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
       const found = await Promise.all(ids.map((id) => ofChat(source, chat, (owner) => bytesOf(owner, id, ttlS))));
       return new Map(ids.flatMap((id, at) => (found[at] ? [[id, found[at]]] : [])));
     },
-    /** Reads a stored file of a chat, and does not change its retention time. */
+    /** Reads a stored file of a chat without a change of its retention time; undefined if it is not stored, or damaged. */
     read: (chat: ChatKey, sha256: string) => ofChat(source, chat, (owner) => bytesOf(owner, sha256)),
-    /** Erases all files of a chat: first all references to them, then the bytes. */
+    /** Erases all files of a chat, and of the group that it was before: first the references to them, then the bytes. */
     async erase(chat: ChatKey): Promise<void> {
       await ofChat(source, chat, async (owner) => {
         await files.erase(owner);
@@ -80,7 +80,7 @@ export function mediaId(bytes: Buffer): string {
   return blobId(bytes);
 }
 
-/** Searches a chat, then the group that the chat was before. */
+/** Searches a chat and, if that finds nothing, the group that the chat was before it became a supergroup. */
 async function ofChat<Found>(
   { redis, keys }: SessionSource,
   chat: ChatKey,

@@ -6,45 +6,48 @@ import { preview } from './plan.ts';
 
 /** The preview of one answer while the model writes it. */
 export interface Draft {
-  /** Takes all text so far. Contract: returns at once and never throws. */
+  /** Takes the whole text of the answer so far. Contract: returns at once and never throws. */
   write(text: string): void;
-  /** Resolves when the draft has made its last call. Contract: never rejects. */
+  /** Ends the draft. Resolves when its last call has ended. Contract: never rejects. */
   end(): Promise<void>;
 }
 
 /**
- * Stores the text that a draft is about to show, so that it outlives the process. Contract: rejects if the attempt has lost
- * its turn; then the draft must not show the text.
+ * Stores the text that a draft is about to show, so that a crash does not lose the text. Contract: rejects if the draft must
+ * not show the text, e.g. because the attempt has lost its turn.
  */
 export type KeepShown = () => Promise<void>;
 
 /** Begins the drafts of a process. */
 export interface Drafts {
-  /** A draft for the answer to a message. Only a private chat shows it. Each text waits until `keep` has ended. */
+  /** Begins the draft of an answer. Shows each text after `keep` has resolved, and only in a private chat. */
   begin(message: InboundMessage, to: Destination, keep: KeepShown): Draft;
 }
 
 /** The pace of a draft. */
 interface DraftPace {
-  /** How long the first words wait. An answer that is complete by then needs no draft. */
+  /** How long the first words wait before the draft shows them. An answer that is complete by then needs no draft. */
   firstAfterMs: number;
-  /** The least time between updates. */
+  /** The shortest time between two updates. */
   everyMs: number;
   /** The time after which the draft sends an unchanged text again, since Telegram removes a draft after 30 seconds. */
   refreshMs: number;
 }
 
-/** A proxy that restarts answers 404 as well. Only two in a row mean that the server has no drafts. */
+/**
+ * After this many 404 answers in a row, the server counts as one without drafts. A single 404 may come from a proxy that
+ * restarts, unless its text says that the method is missing.
+ */
 const MISSING_MAX = 2;
 
 const NOTHING: Draft = { write() {}, end: async () => {} };
 
 /**
- * Shows answers while the model writes them, as Telegram's drafts: previews beside the chat that vanish by themselves. A draft
- * is no part of the reply: if its process dies, or freezes and resumes, the delivered messages stay as they are. Edits of the
- * reply's own message could not guarantee that.
+ * Shows answers while the model writes them, as Telegram's drafts: previews that vanish by themselves. A draft is no part of
+ * the reply: if its process dies, or freezes and resumes, the delivered messages stay as they are. Edits of the reply's own
+ * message could not guarantee this.
  *
- * After a server turns out to have no drafts, tries none for a day. Any other failure ends only that answer's draft.
+ * After a server turns out to have no drafts, tries none for a day. Any other failure ends only the draft of that answer.
  */
 export function createDrafts(telegram: Pick<Telegram, 'sendDraft'>, pace: DraftPace): Drafts {
   let missing = 0;
@@ -65,7 +68,7 @@ export function createDrafts(telegram: Pick<Telegram, 'sendDraft'>, pace: DraftP
   };
 }
 
-/** Shows the newest text at intervals, never two sends at a time, until `show` fails or the draft ends. */
+/** Calls `show` with the newest text at intervals, one call at a time, until a call fails or the draft ends. */
 function startDraft({ firstAfterMs, everyMs, refreshMs }: DraftPace, show: (text: string) => Promise<boolean>): Draft {
   let newest = '';
   let lastText = '';
@@ -76,7 +79,7 @@ function startDraft({ firstAfterMs, everyMs, refreshMs }: DraftPace, show: (text
     const isOld = lastText !== '' && Date.now() - lastMs >= refreshMs;
     if (newest !== lastText || isOld) {
       [lastText, lastMs] = [newest, Date.now()];
-      // If a failure here matters, the turn itself will meet it.
+      // Ignore the error: if it matters, the turn itself will fail, too.
       if (!(await show(newest).catch(() => false))) return;
     }
     if (timer !== undefined) timer = setTimeout(() => void look(), everyMs);

@@ -12,14 +12,18 @@ import { CONFIRMED, deliveredBefore, marksOf, notDelivered, type PartDelivery, s
 import { albumFrom, type Content, contentAt, isFormatted, type PartSlot, ringingPart, simplify } from './plan.ts';
 
 /**
- * Delivers the parts of a conclusion, in order, each as a message of its own, since a phone's notification does not show later
- * edits. Stores a mark before and after each send; for the last part, the outcome replaces the second mark. The next part waits
- * until the previous one is confirmed or counts as unsure. If the result of a send is unknown, a later attempt sends the part
- * once more as soon as Telegram answers, and says that it may be a repeat. If Telegram refuses the format of a part, sends it
- * in a simpler format; a timeout never changes the format. Only the beginning of an answer rings. The reply to a button press,
- * and the end of a message that its user stopped, do not ring.
+ * Delivers the parts of a conclusion in order, each as a message of its own, since a phone's notification does not show later
+ * edits; several pictures go out as an album. Stores the mark `sending` before and `sent` after each send; after the last part,
+ * the outcome replaces the mark `sent`, unless more steps follow. The next part waits until the previous one is confirmed or
+ * counts as unsure. If the result of a send is unknown, a later attempt repeats the part once, as soon as Telegram answers,
+ * with a note that it may be a repeat. If Telegram refuses the format of a part, sends the part in a simpler format; a timeout
+ * never changes the format. If a part cannot be delivered now, or not at all, returns the failure and sends no later part.
  *
- * Contract: throws `FencedError`, or what Redis throws. A new conclusion was stored together with the mark of its first part.
+ * Only the beginning of an answer makes a sound. The reply to a button press, and the end of a message that its user stopped,
+ * make none.
+ *
+ * Contract: throws `FencedError`, or what Redis throws. If `isNew`, the conclusion was stored together with the mark of its
+ * first part.
  */
 export async function deliver(
   turn: Turn<Env>,
@@ -54,12 +58,12 @@ export async function deliver(
   return { kind: 'delivered', record: { parts, confirmed: parts - unsure, unsure } };
 }
 
-/** Whether the message is a button press. Its sender looks at the chat, and the reply must not ring for others. */
+/** Whether the message is a button press. Its sender is looking at the chat, and the reply must not ring for others. */
 function isPressed({ message }: Turn): boolean {
   return message.ok && message.value.pressed !== undefined;
 }
 
-/** Whether Telegram refused the message as it is, so that certainly nothing was sent. */
+/** Whether Telegram refused the message itself, so that certainly nothing was sent. */
 function isRefused({ kind }: TelegramFailure): boolean {
   return kind === 'rejected' || kind === 'not_offered';
 }
@@ -82,7 +86,7 @@ async function sendPart(
   return CONFIRMED;
 }
 
-/** Whether an earlier attempt sent a part, and its result is unknown. */
+/** Whether an earlier attempt began to send a part, or its repeat, and the result is unknown. */
 function isInDoubt({ reply }: Turn, index: number): boolean {
   const mark = reply.markOf(index);
   return mark !== 'sent' && mark !== 'unsure' && (mark ?? reply.markOf(repeatOf(index))) !== undefined;
@@ -91,7 +95,8 @@ function isInDoubt({ reply }: Turn, index: number): boolean {
 /**
  * Repeats a part whose first send has an unknown result, once, as soon as Telegram answers. The part may already be in the
  * chat, so the repeat says that it may be one. If the result of the repeat is unknown too, a third copy would not help: the
- * part counts as unsure, and the operator gets an alert. A repeat does not count if a failing server or a proxy answered it.
+ * part counts as unsure, and the operator gets an alert. A repeat that a failing server or a proxy answered does not count, so
+ * a later attempt repeats the part again.
  */
 async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content): Promise<PartDelivery> {
   const { env } = turn;
@@ -118,7 +123,7 @@ async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content): Pr
   return notDelivered(result.failure);
 }
 
-/** The content with a line that it may be a repeat, unless a full message has no room for the line. */
+/** Adds a line which says that the content may be a repeat. A text without room for the line stays as it is. */
 function withRepeatNotice({ texts }: Turn, content: Content): Content {
   const notice = texts.repeat;
   if (content.kind === 'rich') return { ...content, blocks: [{ type: 'paragraph', text: notice }, ...content.blocks] };
@@ -135,7 +140,7 @@ function withRepeatNotice({ texts }: Turn, content: Content): Content {
   return { ...content, text: `${before}${content.text}`, entities };
 }
 
-/** The place of a part's repeat. For the first part, it is the name that older versions stored. */
+/** The name under which the mark of a part's repeat is stored. For the first part, it is the name that older versions used. */
 function repeatOf(index: number): PartPlace {
   return index === 0 ? 'text' : `${index}:text`;
 }

@@ -28,23 +28,23 @@ export function notDelivered(failure: TelegramFailure): Undelivered {
 
 /** The options of a send. */
 export interface Sending {
-  /** An earlier write has stored the mark. */
+  /** An earlier write has already stored the mark `sending`. */
   isMarked?: boolean;
   /** The message makes no sound. */
   isSilent?: boolean;
-  /** The part does not begin the answer, so it does not reply to the message. */
+  /** The part does not begin the answer, so in a group it does not point to the question. */
   isFurther?: boolean;
   stopSignal?: AbortSignal | undefined;
 }
 
-/** The marks of a part, and of the other parts of its album. */
+/** The changes that store a mark for a part and for the other parts of its album. */
 export function marksOf(turn: Turn, { index, count }: Pick<PartSlot, 'index' | 'count'>, mark: PartMark): Change[] {
   return Array.from({ length: count }, (_, at) => turn.reply.mark(index + at, mark));
 }
 
 /**
- * Stores the mark `sending`, then sends a message once. Restores the previous mark after a failure that certainly sent nothing,
- * so that only a send with an unknown result keeps the mark.
+ * Stores the mark `sending`, unless it is stored already, then sends a message once. After a failure that certainly sent
+ * nothing, restores the previous mark. So if a later attempt finds `sending`, the result of the send is unknown.
  */
 export async function sendMarked(
   turn: Turn<Env>,
@@ -77,20 +77,20 @@ async function send(
   if (content.kind === 'album') return sendAlbum(turn, content.files, options);
   const { name, caption, text, sha256 = '' } = content;
   const bytes = text === undefined ? await media.read(turn.currentChat, sha256) : Buffer.from(text);
-  // The file has expired, so send only its caption.
+  // The file has expired or is empty, so send only its caption, or its name.
   if (bytes === undefined || bytes.length === 0) return telegram.sendMessage(destination, caption || name, options);
   const kind = fileKind(name, bytes);
   const file = { name, bytes, caption };
   const result = await telegram.sendFile(destination, { ...file, kind }, options);
-  // Telegram refused a photo or audio, so certainly nothing was sent. It takes the file as a document.
+  // If Telegram refuses a photo or audio, certainly nothing was sent. Telegram accepts the file as a document.
   const isRefused = !result.ok && result.failure.kind === 'rejected' && kind !== 'document';
   return isRefused ? telegram.sendFile(destination, file, options) : result;
 }
 
-/** Bot API: one request takes 50 MB of files in all. */
+/** Bot API: all files of one request have 50 MB at most. */
 const ALBUM_BYTES_MAX = 45_000_000;
 
-/** Sends an album. Fails as `rejected` if a picture is missing or the album is too large; the caller then splits it. */
+/** Sends an album. Fails as `rejected` if a picture is missing or the album is too large; the caller then splits the album. */
 async function sendAlbum(
   { currentChat, destination, env: { telegram, media } }: Turn<Env>,
   files: readonly FileContent[],
@@ -106,10 +106,10 @@ async function sendAlbum(
   return telegram.sendAlbum(destination, photos, options);
 }
 
-/** Telegram refuses photos beyond the bytes or the ratio of sides. It scales longer sides down, which loses small text. */
+/** Telegram refuses photos with more bytes or a larger ratio of sides, and scales longer sides down, which loses small text. */
 const PHOTO_MAX = { bytes: 10_000_000, ratio: 20, sidePx: 2_560 };
 const PHOTO_NAME = /\.(?:jpe?g|png|webp)$/i;
-/** The beginnings of the kinds of audio that Telegram plays, by extension. */
+/** How a file begins in each audio format that Telegram plays, by extension. */
 const AUDIO_BEGINS: ReadonlyMap<string, RegExp> = new Map([
   ['.mp3', /^(?:ID3|\xff[\xe2-\xff])/],
   ['.m4a', /^.{4}ftyp/s],
@@ -117,8 +117,9 @@ const AUDIO_BEGINS: ReadonlyMap<string, RegExp> = new Map([
 ]);
 
 /**
- * The kind of a file for Telegram: a photo or audio only if both its name and its first bytes say so, and if Telegram does not
- * spoil it. Telegram converts a photo to JPEG, without motion and transparency. Pure.
+ * The kind as which to send a file: a photo or audio only if both its name and its first bytes say so, else a document. A
+ * picture that Telegram would spoil is a document, too: Telegram converts a photo to JPEG, without motion and transparency, and
+ * scales a large one down. Pure.
  */
 export function fileKind(name: string, bytes: Buffer): FileKind {
   const extension = name.slice(name.lastIndexOf('.')).toLowerCase();
@@ -130,12 +131,12 @@ export function fileKind(name: string, bytes: Buffer): FileKind {
   return PHOTO_NAME.test(name) && isWithin && isOpaqueStill(bytes) ? 'photo' : 'document';
 }
 
-/** The message about an incident whose button an operator pressed, for the reply to point to. */
+/** The message about an incident for the reply to point to, if an operator pressed a button there. */
 function incidentMessage({ message }: Turn): number | undefined {
   return message.ok && message.value.from.isOperator ? message.value.pressed : undefined;
 }
 
-/** The message that a reply in a group points to, so that everybody sees whom it answers. */
+/** The message that a reply in a group points to, to show whom it answers. Undefined in private chats and for a summons. */
 function questionInGroup({ message, isElsewhere }: Turn): number | undefined {
   if (!message.ok || message.value.chatType === 'private' || isElsewhere) return undefined;
   return message.value.messageId;

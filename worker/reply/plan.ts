@@ -14,7 +14,7 @@ import { type RichBlock, richBlocks } from './format/rich.ts';
 
 /** The content of a message. */
 export type Content = {
-  /** Rows of buttons under it. */
+  /** The rows of buttons under the message. */
   buttons?: readonly (readonly Button[])[] | undefined;
 } & (
   | { kind: 'text'; text: string; entities: MessageEntity[] }
@@ -33,7 +33,7 @@ export interface FileContent {
   sha256?: string;
 }
 
-/** A part to send: its index, how many parts its album has from there on, and how the message arrives. */
+/** The part to send: its index, how many parts go into the same message (several in an album), and how the message arrives. */
 export interface PartSlot {
   index: number;
   count: number;
@@ -42,7 +42,7 @@ export interface PartSlot {
   stopSignal?: AbortSignal;
 }
 
-/** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */
+/** The parts of a reply: plain notices, the model's answer laid out for Telegram, a file with a long answer, attached files. */
 export function planReply(
   notices: readonly string[],
   answer: string,
@@ -60,7 +60,7 @@ export function planReply(
 
 /** Bot API, `sendMediaGroup`: 2 to 10 items. */
 const ALBUM_MAX = 10;
-/** A longer answer takes more than about three messages, and people may want to save or search it in one piece. */
+/** A longer answer also comes as a file: it takes more than about three messages, and people may want to save or search it. */
 const LONG_ANSWER_CHARS = 12_000;
 
 /** A file with a long answer as the model wrote it; undefined for a shorter answer. */
@@ -69,7 +69,7 @@ function answerFile(markdown: string): FilePart | undefined {
   return { path: 'file', name: 'answer.md', text: markdown.toWellFormed() };
 }
 
-/** The message to send for a part of a conclusion. A part that an older version stored is plain text. */
+/** The message for the part at `index`, or for the album of `count` parts there. A part without a layout is plain text. */
 export function contentAt(conclusion: Conclusion, index: number, count = 1): Content {
   const { parts, layout = [], buttons } = conclusion;
   if (count > 1) {
@@ -89,7 +89,7 @@ function fileContent(part: FilePart, text: string): FileContent {
   return { kind: 'file', ...part, caption: text === part.name ? '' : text };
 }
 
-/** How many parts the album has that begins at a part: pictures with the same mark. 1 if the part is no picture. Pure. */
+/** How many parts one message takes from `index` on: consecutive pictures with the same mark as an album; else 1. Pure. */
 export function albumFrom({ layout = [] }: Conclusion, index: number, reply: Pick<Reply, 'markOf'>): number {
   const rest = layout.slice(index, index + ALBUM_MAX);
   const end = rest.findIndex((each, at) => !isPicture(each) || reply.markOf(index + at) !== reply.markOf(index));
@@ -104,7 +104,7 @@ function lastMessage({ parts, layout = [] }: Conclusion): number {
   return parts.findLastIndex((_, index) => layout[index]?.path !== 'file');
 }
 
-/** The only part that makes a sound: the beginning of the answer, and not a notice before it. */
+/** The index of the only part that makes a sound: the beginning of the answer, after any notices. 0 without an answer. */
 export function ringingPart({ layout = [] }: Conclusion): number {
   return Math.max(
     0,
@@ -112,15 +112,16 @@ export function ringingPart({ layout = [] }: Conclusion): number {
   );
 }
 
-/** Whether a part has a simpler format. */
+/** Whether there is a simpler format for a part. */
 export function isFormatted({ layout }: Conclusion, index: number): boolean {
   const part = layout?.[index] ?? undefined;
   return part !== undefined && part.path !== 'plain';
 }
 
 /**
- * Replaces a part whose format Telegram refuses by simpler ones. Stores the new conclusion, so that the next attempt finds the
- * same parts. The indices of later parts may change, since no later part has a mark yet.
+ * Replaces a part whose format Telegram refuses: an album by single files, a file by a notice, any other part by parts of a
+ * simpler format. Stores the new conclusion, so that the next attempt finds the same parts. The indices of later parts may
+ * change, since no later part has a mark yet.
  */
 export async function simplify(
   turn: Turn,
@@ -169,7 +170,7 @@ async function replace(turn: Turn, conclusion: Conclusion): Promise<Conclusion> 
   return conclusion;
 }
 
-/** All texts of a conclusion as one message, which ends with `shortened` if it is cut or lacks a file. */
+/** All texts of a conclusion as one message. It ends with `shortened` if the text was cut or a file is missing. */
 export function inOne(conclusion: Conclusion, shortened: string): Formatted {
   const contents = conclusion.parts.map((_, index) => contentAt(conclusion, index));
   const canvas = newCanvas();
@@ -188,17 +189,17 @@ export function inOne(conclusion: Conclusion, shortened: string): Formatted {
   return { ...cut, text: `${cut.text}${end}`.trim() };
 }
 
-/** Cuts a text to `charsMax`, after a word if one ends within the last 100 characters. */
+/** Cuts a longer text to `charsMax`, and then back to the last white space, if that is among the last 100 characters. */
 function cutAtWord(text: string, charsMax: number): string {
   const head = graphemePrefix(text, charsMax);
   const end = head.length === text.length ? head.length : head.search(/\s\S{0,100}$/);
   return end < 0 ? head : head.slice(0, end);
 }
 
-/** A preview lays out only the end of a longer text: the whole text each second would cost too much. */
+/** A preview lays out only the end of a longer text, since laying out the whole text every second would cost too much. */
 const PREVIEW_CHARS_MAX = 20_000;
 
-/** The newest part of an answer that is still being written. */
+/** The last message of an answer that is still being written, laid out as a text with entities; may be empty. */
 export function preview(soFar: string): Extract<Content, { kind: 'text' }> {
   const end = piecesOf(soFar, PREVIEW_CHARS_MAX).at(-1) ?? '';
   const last = layOut(healMarkdown(end), { rich: 'off' }).at(-1);

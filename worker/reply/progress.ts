@@ -7,23 +7,23 @@ import type { Limits } from '../limits.ts';
 import { createDrafts, type Drafts, type KeepShown } from './drafts.ts';
 import { createStatusLines, type StatusLines } from './status-line.ts';
 
-/** The view that people have of a turn before its answer. */
+/** Shows the people in a chat the progress of one turn, until its answer. */
 export interface Progress {
-  /** Takes all text so far. Contract: returns at once and never throws. */
+  /** Takes the whole text of the answer so far. Contract: returns at once and never throws. */
   write(text: string): void;
-  /** Takes words for the present activity besides writing; empty after its end. Contract: as `write`. */
+  /** Takes words for an activity besides writing, such as a tool call; empty after the activity. Contract: as `write`. */
   doing(words: string): void;
-  /** Resolves when the view has made its last call. Contract: never rejects. */
+  /** Ends the view. Resolves when its last call has ended. Contract: never rejects. */
   end(): Promise<void>;
 }
 
 /** Shows the progress of the turns of a process. */
 export interface ProgressViews {
-  /** Each text waits until `keep` has ended. */
+  /** Begins to show the progress of a turn. Shows a text of the answer only once `keep` has resolved. */
   begin(turn: Turn, message: InboundMessage, keep: KeepShown): Progress;
-  /** Whether the chat has a message with progress, until `clear`. */
+  /** Whether the chat still has a message that shows progress, for `clear` to remove. */
   isLeft(turn: Turn): boolean;
-  /** Removes that message, after the answer was sent. Contract: throws nothing; if the removal fails, the message stays. */
+  /** Removes the message of progress, if any, after the answer. Contract: never throws; on failure, the message stays. */
   clear(turn: Turn): Promise<void>;
 }
 
@@ -35,8 +35,8 @@ const NOTHING: Progress = { write() {}, doing() {}, end: async () => {} };
 export const NO_PROGRESS: ProgressViews = { begin: () => NOTHING, isLeft: () => false, clear: async () => {} };
 
 /**
- * Shows progress in the way that the operator has chosen and the chat allows. `draft`: a draft in a private chat, else a
- * status line; `status`: a status line everywhere.
+ * Shows progress in the way that the operator has chosen and the chat allows. `draft`: a draft in a private chat, elsewhere a
+ * status line; `status`: a status line everywhere; `off`: nothing.
  */
 export function createProgressViews(
   telegram: Telegram,
@@ -59,7 +59,7 @@ export function createProgressViews(
   };
 }
 
-/** Shows the activity below the text. */
+/** Shows progress in a draft: the answer so far, and below it the activity. */
 function inDraft(draft: ReturnType<Drafts['begin']>): Progress {
   let answer = '';
   let activity = '';
@@ -81,9 +81,9 @@ function inStatusLine(line: ReturnType<StatusLines['begin']>): Progress {
   return { write() {}, doing: (words) => line.doing(words), end: () => line.end() };
 }
 
-/** Telegram shows the action for 5 seconds. */
+/** Telegram shows "typing…" for 5 seconds. */
 const REPEAT_MS = 4_500;
-/** A reply waits this long for a call in flight, which would show "typing…" below it. */
+/** How long a reply waits, at most, for a call in flight, which would show "typing…" below the reply. */
 const LAST_MS_MAX = 1_000;
 
 /** Shows "typing…" in a chat until the returned function is called, which resolves after the last call. Ignores failures. */

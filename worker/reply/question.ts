@@ -6,18 +6,18 @@ import type { Button, OutboundFile, SendOptions } from '../../shared/telegram/me
 import type { Texts } from '../../shared/texts/language.ts';
 import type { AskedCall, Asking } from '../tools/asking.ts';
 
-/** A question for a chat: a file with the arguments that one message cannot show, and below it the message with the buttons. */
+/** The message of a question, with buttons. A file with all arguments comes first if the message cannot show them in full. */
 interface ShownQuestion {
   file?: OutboundFile;
   text: string;
   options: SendOptions;
 }
 
-/** Characters for all calls of a question. Bot API, `sendMessage`: 4,096; the rest is for the title and the file notes. */
+/** The characters for all calls of a question. Bot API, `sendMessage`: 4,096; the rest is for the title and the file notes. */
 const CALLS_CHARS_MAX = 3_600;
-/** Bot API, `sendMessage`: 100 entities; five calls have one for each argument and one for the tool. */
+/** For one of at most five calls, each with an entity for its tool and for each argument. Bot API, `sendMessage`: 100. */
 const ARGUMENTS_MAX = 15;
-/** Characters that the message shows of a value whose full text is in the file. */
+/** How much of a value the message shows if the full text is in the file. */
 const BEGINNING_CHARS = 160;
 const NAME_CHARS_MAX = 64;
 /** Begins the line of an argument. */
@@ -39,7 +39,7 @@ export function questionIn({ entry, texts, message }: Turn, asking: Asking, park
   };
 }
 
-/** With several calls, each tool has its own "Always" button, which names the tool and decides only about its calls. */
+/** If there are several calls, each tool has its own "Always" button, which names the tool and decides only about its calls. */
 function approvalButtons(
   { approval }: Texts,
   parked: ParkedQuestion,
@@ -75,10 +75,10 @@ function choiceButtons(
   return [...rows, [{ text: approval.skip, command: press('no') }]];
 }
 
-/** A piece of a message. Names are bold, and values never. */
+/** A piece of the message's text. Names are bold; values never are. */
 type Piece = string | { bold: string };
 
-/** The calls with as many arguments as one message can show, and whether these are all. */
+/** The text of the calls, with as many arguments as one message can show, and whether it shows all of them in full. */
 function approvalText(texts: Texts, calls: readonly AskedCall[]) {
   const parts = calls.map((call) => callPieces(texts, call, Math.floor(CALLS_CHARS_MAX / calls.length)));
   const entities: MessageEntity[] = [];
@@ -110,13 +110,13 @@ function callPieces({ approval }: Texts, { name, input }: AskedCall, charsMax: n
   return { pieces, isWhole: isWhole && omitted === 0 };
 }
 
-/** An argument of a call, with every character visible, on one line. */
+/** An argument of a call, on one line, with invisible characters replaced by their codes. */
 interface Argument {
   name: string;
   value: string;
 }
 
-/** The arguments of a call, short ones first. */
+/** The arguments of a call, the shortest first. */
 function argumentsOf(input: AskedCall['input']): Argument[] {
   const all = Object.entries(input).map(([name, value]) => ({
     name: visibleInLine(name),
@@ -130,12 +130,12 @@ function beginningOf({ inFile }: Texts['approval'], { name, value }: Argument): 
   return { name: clip(name, NAME_CHARS_MAX), value: `${beginning} ${inFile(value.length)}` };
 }
 
-/** Characters of an argument's line, with its mark. */
+/** The length of an argument's line, with its mark. */
 function lengthOf({ name, value }: Argument): number {
   return name.length + value.length + MARK.length + 4;
 }
 
-/** A file with all arguments of the calls and their line breaks. */
+/** A text file with all arguments of the calls in full, line breaks included. */
 function argumentsFile({ approval }: Texts, calls: readonly AskedCall[]): OutboundFile {
   const text = calls.map(({ name, input }) =>
     [toolLabel(name), ...Object.entries(input).map(inFullLength)].join('\n\n'),

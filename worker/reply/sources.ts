@@ -5,7 +5,7 @@ import type { Block } from '../model/block.ts';
 export interface Source {
   /** The title on one line; without a title, the host of the address. */
   title: string;
-  /** An http or https address without spaces, quotes and angle or round brackets. */
+  /** An http or https address. Spaces, quotation marks, and angle and round brackets are percent-encoded. */
   url: string;
 }
 
@@ -18,9 +18,9 @@ const MARKUP = /[[\]()<>*_`~|\\]|\w{1,20}:\/\//g;
 const BLANKS = /[\s\p{Cc}\p{Cf}]{1,1000}/gu;
 
 /**
- * The pages that the texts of an answer cite, each once, in the order of first citation. Pure; takes any blocks, and
- * never throws. A citation of a fetched page has no address of its own: it gets the address of the page with its title.
- * Addresses that are not http or https, or too long to show, are omitted.
+ * The pages that the texts of an answer cite, each once, in the order of first citation, at most eight. A citation of a fetched
+ * page has no address of its own, so it gets the address of the fetched page with the same title. Omits addresses that are not
+ * http or https, contain a password, or are too long to show. Pure, never throws.
  */
 export function sourcesOf(content: readonly Block[]): Source[] {
   const addressByTitle = new Map(content.flatMap(fetchedPage));
@@ -39,7 +39,7 @@ export function sourcesOf(content: readonly Block[]): Source[] {
   return [...sources.values()];
 }
 
-/** Appends the list of its sources to a text. Pure. The addresses have no markup, since apps make links of them anyway. */
+/** Appends a list of sources, if any, to a text. The addresses have no markup, since apps make links of them anyway. Pure. */
 export function withSources(text: string, sources: readonly Source[]): string {
   const lines = sources.slice(0, SOURCES_MAX).flatMap(({ title, url }) => {
     const source = sourceOf(url, title);
@@ -64,7 +64,7 @@ function titleOf(title: unknown, host: string): string {
   return line === '' ? host : line;
 }
 
-/** The title and the address of a page that was fetched. */
+/** The title and the address of a page in a result of the tool `web_fetch`; empty for any other block. */
 function fetchedPage({ type, content }: Block): [string, string][] {
   if (type !== 'web_fetch_tool_result' || !isObject(content) || !isObject(content.content)) return [];
   const { url } = content;

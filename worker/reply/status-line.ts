@@ -2,28 +2,28 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Limits } from '../limits.ts';
 
-/** The line of one attempt. Contract: `doing` returns at once; neither throws. */
+/** The status line during one attempt. Contract: `doing` returns at once, `end` after the last call; neither throws. */
 interface StatusLine {
   doing(words: string): void;
   end(): Promise<void>;
 }
 
 /**
- * Status lines: silent messages with a stop button while a turn lasts, for chats without drafts. A line never contains the
- * answer, so a late edit does no harm.
+ * Status lines: silent messages with a stop button while a turn lasts, for chats that get no drafts. A line never contains the
+ * answer, so a late edit of the line does no harm.
  */
 export interface StatusLines {
   begin(turn: Turn): StatusLine;
-  /** Whether a message has a line. */
+  /** Whether the chat shows a status line for the turn. */
   isShown(turn: Turn): boolean;
-  /** Deletes the line of a message, if it has one. Contract: throws nothing; a line that cannot be deleted stays. */
+  /** Deletes the line of a turn, if it has one. Contract: never throws; if the deletion fails, the line stays. */
   remove(turn: Turn): Promise<void>;
 }
 
 type LineTelegram = Pick<Telegram, 'sendMessage' | 'editMessage' | 'deleteMessage'>;
 type LineLimits = Pick<Limits, 'statusAfterMs' | 'statusEveryMs'>;
 
-/** The status lines of a process. Remembers the ids of new lines, since a turn that was read earlier lacks them. */
+/** The status lines of a process. Remembers the ids of new lines, which a turn that was read before the send does not have. */
 export function createStatusLines(telegram: LineTelegram, limits: LineLimits): StatusLines {
   const newIds = new WeakMap<Turn, number>();
   const idOf = (turn: Turn): number | undefined => {
@@ -51,7 +51,7 @@ export function createStatusLines(telegram: LineTelegram, limits: LineLimits): S
   };
 }
 
-/** Sends the line and stores its id. If the attempt has lost its turn meanwhile, deletes the line again. */
+/** Sends the line, and stores and returns its id; undefined if the send fails. Deletes the line if the id cannot be stored. */
 async function sendLine(
   telegram: LineTelegram,
   { destination, reply, write }: Turn,
@@ -72,7 +72,7 @@ async function sendLine(
   return messageId;
 }
 
-/** Shows the newest words at intervals, never two calls at a time, until a call fails or the line ends. */
+/** Calls `show` with the newest words at intervals, one call at a time, until a call fails or the line ends. */
 function startLine(
   { statusAfterMs, statusEveryMs }: LineLimits,
   { texts }: Turn,
@@ -90,7 +90,7 @@ function startLine(
     }
     if (timer !== undefined) timer = setTimeout(next, statusEveryMs);
   };
-  // If a failure here matters, the turn itself will meet it.
+  // Ignore the error: if it matters, the turn itself will fail, too.
   const next = () => {
     newestLook = look().catch(() => undefined);
   };

@@ -11,20 +11,20 @@ export interface Formatted {
   readonly entities: MessageEntity[];
 }
 
-/** A text with entities, to draw on. */
+/** A text with entities that is still being drawn. */
 export interface Canvas {
   text: string;
   entities: MessageEntity[];
-  /** The marker of a list item, which the next line begins with instead of its indentation. */
+  /** The indentation and marker of a list item, until the first line of the item is drawn: that line begins with them. */
   lead: string | undefined;
 }
 
-/** Telegram drops further entities of a message, without an error. */
+/** Telegram silently drops the entities of a message beyond this number. */
 export const ENTITIES_MAX = 100;
-/** The size of all entities of a message as JSON; Telegram refuses about 9,500. */
+/** The maximum size of all entities of a message as JSON. Telegram refuses about 9,500 bytes of entities. */
 export const ENTITY_BYTES_MAX = 9_000;
 
-/** The most important types first. Of too many entities, the last types go. Links come first, since only they hold a URL. */
+/** Types by importance: if there are too many entities, the last types are dropped. Links are first, since they hold a URL. */
 const IMPORTANCE: readonly EntityType[] = [
   'text_link',
   'spoiler',
@@ -40,7 +40,7 @@ export function newCanvas(): Canvas {
   return { text: '', entities: [], lead: undefined };
 }
 
-/** Marks the text that `draw` writes. Inline code interrupts the mark, since Telegram takes no other mark on code. */
+/** Adds an entity for the text that `draw` writes, except its inline code: Telegram accepts no other entity on code. */
 export function mark(canvas: Canvas, entity: Mark, draw: () => void): void {
   let offset = canvas.text.length;
   const from = canvas.entities.length;
@@ -52,7 +52,7 @@ export function mark(canvas: Canvas, entity: Mark, draw: () => void): void {
   canvas.entities.push({ ...entity, offset, length: canvas.text.length - offset });
 }
 
-/** The drawn text for Telegram: trimmed, with sorted entities, without those of blank text, and with no more than allowed. */
+/** The trimmed text with its sorted entities, without entities of blank text and without those beyond Telegram's limits. */
 export function finishCanvas({ text, entities }: Canvas): Formatted {
   const end = text.trimEnd().length;
   const start = startOf(text, entities);
@@ -63,14 +63,14 @@ export function finishCanvas({ text, entities }: Canvas): Formatted {
   return { text: text.slice(start, end), entities: mostImportant(marks).sort(inOrder) };
 }
 
-/** The start of the text after its white space. The indentation of leading code belongs to the text, as for Telegram. */
+/** The index of the text after leading white space. The indentation of code at the beginning belongs to the text. */
 function startOf(text: string, entities: readonly MessageEntity[]): number {
   const start = text.length - text.trimStart().length;
   const code = entities.find(({ type, offset, length }) => type === 'pre' && offset < start && offset + length > start);
   return code === undefined ? start : Math.max(code.offset, text.lastIndexOf('\n', start) + 1);
 }
 
-/** The range of an entity without white space at its ends. Code and quotes keep theirs, which may be an indentation. */
+/** The range of an entity without white space at its ends. Code blocks and quotes keep white space: it may be indentation. */
 function markedRange(text: string, entity: MessageEntity, start: number, end: number): [number, number] {
   const from = Math.max(entity.offset, start);
   const to = Math.min(entity.offset + entity.length, end);
@@ -95,7 +95,7 @@ function mostImportant(entities: readonly MessageEntity[]): MessageEntity[] {
   return result;
 }
 
-/** Sorts by offset, the longest first. Of equally long ones, quotes come first, since no mark can enclose a quote. */
+/** Sorts by offset, then from long to short. Of equally long entities, quotes come first: no entity can enclose a quote. */
 function inOrder(a: MessageEntity, b: MessageEntity): number {
   return a.offset - b.offset || b.length - a.length || Number(isQuote(b)) - Number(isQuote(a));
 }

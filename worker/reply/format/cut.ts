@@ -11,7 +11,7 @@ import type { Indent } from './entities.ts';
 import { minus, type Ruler, type Size } from './ruler.ts';
 import { headOf } from './width.ts';
 
-/** The space left in a message, and the place of its next block. */
+/** The free space of a message, and the place of the next block. */
 export interface Room {
   readonly ruler: Ruler;
   readonly space: Size;
@@ -20,18 +20,18 @@ export interface Room {
   readonly isEmpty: boolean;
 }
 
-/** The two pieces of a cut: `head` goes into the message, `rest` into later ones. */
+/** The two sides of a cut: `head` goes into the message, `rest` into later messages. Either may be empty. */
 export interface Cut {
   readonly head: readonly Block[];
   readonly rest: readonly Block[];
 }
 
-/** The shortest piece of a text to cut off. */
+/** The least room, in characters, that is worth filling with a piece of a text. An empty message takes any piece. */
 const PIECE_CHARS_MIN = 200;
-/** Matches all up to the end of the last sentence. */
+/** Matches a text up to the end of its last complete sentence. */
 const SENTENCES = /^[\s\S]*(?:[.!?…]["'”’)\]]*\s+|[。！？]["'”’」』）]*)/;
 
-/** Cuts a paragraph or a heading: at a line, else a sentence, else a space, else a grapheme. */
+/** Cuts a paragraph or a heading where `cutAt` finds the best place. With too little room, the whole block is the rest. */
 export function cutProse(block: Prose, { ruler, space, place, isEmpty }: Room): Cut {
   let most = minus(space, ruler.frame)[0] ?? 0;
   const least = isEmpty ? 1 : PIECE_CHARS_MIN;
@@ -49,7 +49,10 @@ export function cutProse(block: Prose, { ruler, space, place, isEmpty }: Room): 
   return { head: [], rest: [block] };
 }
 
-/** Cuts code between two lines, and within one only if it would fit nowhere. The rest has the same language. */
+/**
+ * Cuts code at a line break in the second half of the room. Without such a line break, an empty message gets the beginning of a
+ * line, and any other message gets nothing. The rest has the same language.
+ */
 export function cutCode(code: Code, { ruler, space, isEmpty }: Room): Cut {
   const most = minus(space, ruler.frame)[0] ?? 0;
   if (most < (isEmpty ? 1 : PIECE_CHARS_MIN)) return { head: [], rest: [code] };
@@ -64,7 +67,10 @@ function dropBlank(block: Prose): Block[] {
   return isBlank(lettersOf(block.inlines)) ? [] : [block];
 }
 
-/** The best place to cut a text at most `most` units after its beginning, in the second half of them. */
+/**
+ * The best index, up to `most`, at which to cut a text: after a line break, else after a sentence, else after a space, if there
+ * is one in the second half of the range; failing these, the last boundary of a grapheme.
+ */
 function cutAt(text: string, most: number): number {
   const half = Math.floor(most / 2);
   const candidates = [
@@ -72,7 +78,7 @@ function cutAt(text: string, most: number): number {
     half + (SENTENCES.exec(text.slice(half, most))?.[0].length ?? 0),
     text.lastIndexOf(' ', most - 1) + 1,
   ];
-  // A combining mark may follow a space: a cut between them would split a grapheme.
+  // A combining mark may follow a space. A cut between the two would split a grapheme.
   const at = candidates.find((each) => each > half && headOf(text, each).length === each);
   return at ?? headOf(text, most).length;
 }

@@ -2,7 +2,7 @@ import type { Block, Emphasis, Inline, Item, List, Quote, Table } from '../../..
 import { type Canvas, type EntityType, type Formatted, finishCanvas, type Mark, mark, newCanvas } from './canvas.ts';
 import { gridOf } from './table-columns.ts';
 
-/** A quote of so many lines is folded. */
+/** A quote of at least this many lines is folded. */
 const FOLDED_LINES = 8;
 const RULE = '———';
 const BULLET = '• ';
@@ -13,12 +13,12 @@ const TYPES = {
   spoiler: 'spoiler',
 } as const satisfies Record<Emphasis, EntityType>;
 
-/** The place of a block or text within others. */
+/** Where a block or a text stands: its indentation, and the quote and the entities around it. */
 export interface Indent {
-  /** The text before each further line. */
+  /** The beginning of each line. The first line of a list item begins with the `lead` of the canvas instead. */
   readonly indent: string;
   readonly isInQuote: boolean;
-  /** Marks that already apply; Telegram takes no mark within the same, and no code within a link. */
+  /** Types of the entities around this place. Telegram accepts no entity in another of its type, and no code in a link. */
   readonly marks: readonly EntityType[];
 }
 
@@ -29,12 +29,12 @@ export function withEntities(blocks: readonly Block[]): Formatted {
   return finishCanvas(drawCanvas(blocks, TOP));
 }
 
-/** The text of blocks without marks: exactly the text of `withEntities`. */
+/** The text of blocks without entities. It equals the text of `withEntities`. */
 export function plainText(blocks: readonly Block[]): string {
   return finishCanvas(drawCanvas(blocks, TOP)).text;
 }
 
-/** Draws blocks on a canvas of their own. Its text is not yet trimmed. */
+/** Draws blocks on a new canvas, whose text is not yet trimmed. */
 export function drawCanvas(blocks: readonly Block[], place: Indent): Canvas {
   const canvas = newCanvas();
   drawBlocks(canvas, blocks, place, '\n\n');
@@ -46,11 +46,11 @@ export function inItem(place: Indent, marker: string): Indent {
 }
 
 export function inQuote(place: Indent): Indent {
-  // Telegram's quotes do not nest: the lines of an inner one begin with > as in an e-mail.
+  // Telegram's quotes cannot nest, so the lines of an inner quote begin with >, as in an e-mail.
   return place.isInQuote ? { ...place, indent: `${place.indent}> ` } : { ...place, isInQuote: true };
 }
 
-/** The marker before an item: a bullet or its number, and the box of a task. */
+/** The marker before an item: its number, the box of its task, or both; a bullet if it has neither. */
 export function markerOf({ start }: List, index: number, { checked }: Item): string {
   const number = start === undefined ? '' : `${start + index}. `;
   const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
@@ -122,7 +122,7 @@ function drawQuote(canvas: Canvas, { blocks }: Quote, place: Indent): void {
   canvas.entities.push({ type, offset, length: text.length });
 }
 
-/** Draws a table as monospaced lines, and below it the links of its cells, since monospaced text can contain no links. */
+/** Draws a table as monospaced lines. The links of its cells follow below, since monospaced text cannot contain links. */
 function drawTable(canvas: Canvas, table: Table, place: Indent): void {
   drawCode(canvas, gridOf(table), undefined);
   const links = [table.header, ...table.rows].flatMap((row) => row.flatMap(linksOf));
@@ -158,12 +158,12 @@ function drawInlines(canvas: Canvas, inlines: readonly Inline[], place: Indent):
   }
 }
 
-/** Clients show the time with its weekday, date and minute, in their own zone. */
+/** The entity of a time. Telegram apps show the time in their own zone, with its weekday, date and minute. */
 function timeMark(atMs: number): Mark {
   return { type: 'date_time', unix_time: Math.floor(atMs / 1000), date_time_format: 'wDt' };
 }
 
-/** Whether clients find a link themselves: its text is the URL. */
+/** Whether Telegram apps recognise a link without an entity, because its text is the URL. */
 function isFoundByClients({ url, inlines: [only, ...others] }: Inline & { type: 'link' }): boolean {
   return others.length === 0 && only?.type === 'text' && only.text === url;
 }

@@ -6,20 +6,20 @@ export interface Formula {
   isDisplay: boolean;
 }
 
-/** Lengths are bounded, so that no start of a formula scans the rest of the text. No formula contains a blank line. */
+/** Lengths are bounded, so that an opening delimiter without an end does not make the parser scan the rest of the text. */
 const DOLLARS = /^\$(?![\s$])((?:\\[^\n]|[^\\$`\n]){1,400})\$(?![\p{Script=Latin}\p{N}${(])/u;
 const DOUBLE_DOLLARS = /^\$\$((?:\\[\s\S]|[^\\$\n]|\n(?![ \t]*\n)){1,4000})\$\$/;
 const ROUND = /^\\\(((?:\\[^()]|[^\\`\n]|\n(?![ \t]*\n)){1,400})\\\)/;
 const SQUARE = /^\\\[((?:\\[^[\]]|[^\\\n]|\n(?![ \t]*\n)){1,4000})\\\]/;
 const ENVIRONMENT = /^\\begin\{([a-z]{1,20}\*?)\}(?:[^\n]|\n(?![ \t]*\n)){0,4000}?\\end\{\1\}/;
-/** The longest display formula within a paragraph. */
+/** The longest display formula that may stand within a paragraph. */
 const INLINE_CHARS_MAX = 400;
 const AFTER_LINE = /^[ \t]*(?:\n|$)/;
-/** A sign of a formula. `\[1\]`, `\[x\]` and `\(see below\)` have none: the model only escaped their brackets. */
+/** A character that suggests a formula. `\[1\]`, `\[x\]` and `\(see below\)` have none: only their brackets are escaped. */
 const SIGN = /[\\^_=+<>≤≥≈]/;
 const WORDS = /\p{L}{3,}\s+\p{L}{3,}/u;
 
-/** The formula that fills the lines at the beginning of a text. */
+/** Reads a display formula that fills the first lines of a text; undefined if there is none. */
 export function formulaBlock(src: string): Formula | undefined {
   const indent = /^ {0,3}/.exec(src)?.[0] ?? '';
   const display = displayAt(src.slice(indent.length), [DOUBLE_DOLLARS, SQUARE, ENVIRONMENT]);
@@ -29,10 +29,10 @@ export function formulaBlock(src: string): Formula | undefined {
   return after === undefined ? undefined : { ...display, raw: raw + after };
 }
 
-/** The formula at the beginning of a text that stands in a paragraph, after `before`. */
+/** Reads a formula at the beginning of `src`, which follows the character `before` in a paragraph; undefined if none. */
 export function formulaInline(src: string, before: string): Formula | undefined {
   if (src.startsWith('\\')) return bracketFormula(src, before);
-  // Strict rules, so that "$395k … $483k" and "$HOME and $PATH" are no formulas.
+  // The rules are strict, so that "$395k … $483k" and "$HOME and $PATH" are not formulas.
   if (/[\p{Script=Latin}\p{N}$\\]/u.test(before)) return undefined;
   const display = displayAt(src, [DOUBLE_DOLLARS]);
   if (display !== undefined && fitsInline(display)) return display;
@@ -41,7 +41,7 @@ export function formulaInline(src: string, before: string): Formula | undefined 
   return { raw, text, isDisplay: false };
 }
 
-/** Reads `\[…\]` and `\(…\)`. After a slash or a quote, `\(` belongs to a regular expression. */
+/** Reads `\[…\]` or `\(…\)` as a formula. After e.g. a slash or a quotation mark, `\(` belongs to a regular expression. */
 function bracketFormula(src: string, before: string): Formula | undefined {
   const display = displayAt(src, [SQUARE]);
   if (display !== undefined)

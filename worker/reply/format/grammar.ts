@@ -10,9 +10,9 @@ export type OwnToken =
   | { type: 'note'; raw: string; label: string; tokens: Token[] }
   | { type: 'details'; raw: string; summary: Token[]; tokens: Token[] };
 
-/** Lengths are bounded, so that no start of a mark scans the rest of the text. */
+/** Bounded in length, so that an opening `||` without an end does not make the parser scan the rest of the text. */
 const SPOILER = /^\|\|(?=[^\s|])((?:[^\n|]|\|(?!\|)|(?<=\s)\|\|){0,1000}?[^\s|])\|\|(?![\w([{'"`$])/;
-/** After a word, a bracket or a quote `||` is an operator. */
+/** After a word, a closing bracket or a quotation mark, `||` is an operator. */
 const NO_SPOILER_AFTER = /[\w)\]}'"`]$/;
 const NOTE_REF = /^\[\^([^\]\s^]{1,64})\]/;
 const NOTE = /^\[\^([^\]\s^]{1,64})\]:[ \t]*([^\n]*(?:\n(?!\[\^)[^\n]*\S[^\n]*)*)(?:\n|$)/;
@@ -20,7 +20,7 @@ const DETAILS = /^ {0,3}<details(?:\s[^<>]{0,200})?>/i;
 const DETAILS_MARK = /<(\/?)details(?:\s[^<>]{0,200})?>/gi;
 const SUMMARY = /^\s*<summary(?:\s[^<>]{0,200})?>([\s\S]*?)<\/summary>/i;
 const DETAILS_DEPTH_MAX = 8;
-/** A definition counts only with a URL: `[note]: see below` is text. */
+/** A link definition counts only if it has a URL, so `[note]: see below` is text. */
 const DEFINITION = /^ {0,3}\[[^\]\n]{1,200}\]:[ \t]*\n?[ \t]*<?(?:https?|tg|mailto):/i;
 
 interface Extension {
@@ -98,7 +98,7 @@ const grammar = new Marked({
   gfm: true,
   extensions: EXTENSIONS as TokenizerAndRendererExtension[],
   tokenizer: {
-    // Without HTML tokens, HTML becomes literal text of a paragraph.
+    // Create no token for an HTML block, so that it becomes literal text of a paragraph.
     html: () => undefined,
     def: (src: string): false | undefined => (DEFINITION.test(src) ? false : undefined),
     emStrong(src: string, masked: string, before = '') {
@@ -113,12 +113,12 @@ const grammar = new Marked({
   hooks: { emStrongMask: maskNonMarks },
 });
 
-/** Reads Markdown into the tokens of `marked` and our own. May throw, e.g. on Markdown that is nested too deeply. */
+/** Reads Markdown as the tokens of `marked` and our own tokens. May throw, e.g. on Markdown that is nested too deeply. */
 export function tokensOf(markdown: string): Token[] {
   return grammar.lexer(markdown);
 }
 
-/** The URLs of all links that use a reference (`[text][name]`). */
+/** The URLs of all links and images that refer to a definition (`[text][name]`). */
 export function referencedBy(tokens: Token[]): ReadonlySet<string> {
   const hrefs = new Set<string>();
   grammar.walkTokens(tokens, (token) => {
@@ -137,7 +137,7 @@ function formulaToken(formula: Formula | undefined): OwnToken | undefined {
   return formula === undefined ? undefined : { type: 'formula', ...formula };
 }
 
-/** The `<details>` element at the beginning of a text, with nested ones; undefined without its closing tag. */
+/** The `<details>` element at the beginning of a text. Undefined if there is none, or it is unclosed or nested too deeply. */
 function detailsAt(src: string): { raw: string; inside: string } | undefined {
   const opening = DETAILS.exec(src)?.[0];
   if (opening === undefined) return undefined;

@@ -1,19 +1,20 @@
 import { isOperator } from './marks.ts';
 
-/** How much of the end may have unfinished marks: the last paragraph, and of a very long one only its end. */
+/** How much of the last paragraph, counted from its end, is searched for open marks. */
 const TAIL_CHARS_MAX = 4_096;
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 /**
- * Matches escaped characters, code, in which nothing is a mark, and marks. Underscores are no marks here, since an open one is
- * more often a part of a name.
+ * Matches escaped characters, inline code and the delimiters of marks. Delimiters within code are skipped with the code. An
+ * underscore does not match, since an open one is more often a part of a name.
  */
 const TOKENS = /\\.|(`+)[^`]+?\1(?!`)|(`+|\*{1,3}|~~|\|\|)/gu;
-/** A link whose URL is still being written. */
+/** A link or an image at the end of a text, whose URL is still being written. */
 const HALF_LINK = /!?\[([^[\]\n]{0,500})\]\([^()\s]{0,2000}$/;
 
 /**
- * Closes the marks that a model has not closed yet, so that the text so far can be laid out as a preview: bold, code, a
- * spoiler, a link. An unfinished code block needs nothing. Drops a mark without text. Pure, total.
+ * Makes the text so far fit for a preview: closes marks that the model has not closed yet (bold, italics, strikethrough,
+ * spoilers, inline code), shows a link with an incomplete URL as its text, and removes an open mark that no text follows yet. A
+ * code block stays open, but loses an incomplete closing fence. Pure, total.
  */
 export function healMarkdown(markdown: string): string {
   if (isInCode(markdown)) return markdown.replace(/\n {0,3}[`~]{1,2}$/, '');

@@ -3,7 +3,7 @@ import { type Emphasis, type Inline, lettersOf, plain } from '../../../shared/fl
 import type { OwnToken } from './grammar.ts';
 import { decodeReferences, destinationOf, linkUrl } from './link.ts';
 
-/** How deeply marks may nest. Deeper ones appear as they were written. */
+/** How deeply marks such as bold may nest. Deeper marks appear as they were written. */
 const MARKS_DEPTH_MAX = 8;
 const EMPHASIS: Readonly<Record<string, Emphasis>> = {
   strong: 'bold',
@@ -26,7 +26,7 @@ function inlineOf(token: Tokens.Generic, depth: number, before: string): Inline[
     case 'spoiler':
       return emphasisOf(token, depth);
     case 'del':
-      // One tilde is "about", not a mark: "~5 to ~6".
+      // A single tilde means "about", as in "~5 to ~6", so it is not strikethrough.
       return token.raw.startsWith('~~')
         ? emphasisOf(token, depth)
         : [plain('~'), ...inlinesOf(token.tokens, depth), plain('~')];
@@ -53,7 +53,7 @@ function otherOf(token: Tokens.Generic, depth: number): Inline[] {
   if (token.type === 'noteRef') return [plain(`[${(token as OwnToken & { type: 'noteRef' }).label}]`)];
   if (token.type === 'escape') return [plain(token.text)];
   if (token.tokens !== undefined) return inlinesOf(token.tokens, depth);
-  // Use `raw`: in `text`, the lexer has already replaced numeric references.
+  // Use `raw`, because in `text` the lexer has already replaced numeric character references.
   return [plain(decodeReferences(token.raw).replace(/(?<![ \t])[ \t]+\n/g, '\n'))];
 }
 
@@ -65,7 +65,7 @@ function emphasisOf(token: Tokens.Generic, depth: number): Inline[] {
 
 function linkOf(token: Tokens.Link, depth: number, before: string): Inline[] {
   const url = linkUrl(token.href);
-  // Code that calls an element: `handlers[name](input)`.
+  // This is code that calls an element, such as `handlers[name](input)`.
   if (url === undefined && /\w$/.test(before)) return [plain(token.raw)];
   if (token.autolink) {
     return url === token.text ? [{ type: 'link', url, inlines: [plain(url)] }] : [plain(token.text)];

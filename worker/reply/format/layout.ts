@@ -7,29 +7,29 @@ import { fitsRich, hasRichShape, richSize } from './rich-limits.ts';
 import { ENTITIES, RICH } from './ruler.ts';
 
 export interface LayoutOptions {
-  /** `auto`: rich messages for answers with a table, tasks, details, a display formula or footnotes. */
+  /** `auto`: uses rich messages only for answers with a table, tasks, details, a display formula or footnotes. */
   readonly rich: 'auto' | 'off' | 'always';
 }
 
 /**
- * Lays out a model's answer as messages that Telegram takes, in order. Total and linear. No part is blank; an answer
- * that is not blank has at least one.
+ * Lays out a model's answer as parts that Telegram accepts, in order. No part is blank, and an answer that is not blank has at
+ * least one part. Total; takes linear time.
  */
 export function layOut(markdown: string, { rich }: LayoutOptions): Part[] {
   const blocks = parse(markdown);
   const parts = isRich(blocks, rich) ? richParts(blocks) : entityParts(blocks);
   if (parts.length > 0 || isBlank(markdown)) return parts;
-  // The answer has only marks without text, such as an empty code block. Send it as it was written.
+  // The answer has only formatting without text, such as an empty code block. Send the answer as it was written.
   return entityParts([paragraph(plain(markdown.toWellFormed().trim()))]);
 }
 
-/** The parts to send instead of one whose format Telegram refuses; none instead of plain text, the simplest format. */
+/** The parts to send instead of a part whose format Telegram refuses. Empty for a plain text, since no format is simpler. */
 export function stepDown({ path, blocks }: Part): Part[] {
   if (path === 'rich') return entityParts(blocks);
   return path === 'entities' ? [{ path: 'plain', blocks }] : [];
 }
 
-/** The plain text of a part, for ledgers and for versions that know only texts. */
+/** The plain text of a part, which a conclusion also stores, for logs and for older versions that know only texts. */
 export function textOf({ blocks }: Part): string {
   return plainText(blocks);
 }
@@ -39,7 +39,7 @@ function isRich(blocks: readonly Block[], rich: LayoutOptions['rich']): boolean 
   return hasRichShape(richSize(richBlocks(blocks)));
 }
 
-/** Whether a text with entities shows much less of a block than a rich message. */
+/** Whether a rich message shows a block much better than a text with entities does. */
 function needsRich(block: Block): boolean {
   switch (block.type) {
     case 'table':
@@ -73,8 +73,8 @@ export function entityParts(blocks: readonly Block[]): Part[] {
 export const MESSAGE_CHARS_MAX = 4_096;
 
 /**
- * Splits a plain text into parts that Telegram takes, in order, losing only white space at the cuts: at a line, else a
- * sentence, else a space, else a grapheme. No part is blank. Pure, total.
+ * Splits a plain text into parts that fit Telegram's limit, in order. Each cut is at a line break; failing that, at the end of
+ * a sentence, at a space, or between two graphemes. Only white space at a cut is lost. No part is blank. Pure, total.
  */
 export function splitReply(text: string): string[] {
   return entityParts([paragraph(plain(text.toWellFormed().trim()))]).map(textOf);

@@ -3,8 +3,9 @@ const INTERNAL = /^tg:\/\/[a-z0-9_-]+(?:[/?#]\S*)?$/i;
 const WEB = /^https?:\/\/\S+$/i;
 
 /**
- * The URL of a link if Telegram takes it, else undefined. Telegram refuses the whole message for a relative URL, unknown scheme
- * or a host without a dot, such as `localhost`. A `mailto:` address stays text, in which clients recognise it.
+ * The URL of a link; undefined if it is too long, or Telegram would not accept it. Telegram refuses the whole message for a
+ * relative URL, an unknown scheme or a host without a dot, such as `localhost`. A `mailto:` address stays text, since apps
+ * recognise it.
  */
 export function linkUrl(href: string): string | undefined {
   const url = decodeReferences(href).trim();
@@ -15,7 +16,7 @@ export function linkUrl(href: string): string | undefined {
   return /[^.]\.[^.]|:/.test(hostname) ? url : undefined;
 }
 
-/** The destination in brackets, for a text that cannot be a link; empty if it adds nothing to the text. */
+/** The destination of a link that stays text, in brackets. Empty if the text says the same, or for a place on the page. */
 export function destinationOf(href: string, text: string): string {
   const place = decodeReferences(href)
     .trim()
@@ -41,8 +42,8 @@ const NAMED: Readonly<Record<string, string>> = {
 const REFERENCE = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-z]{2,6}));/g;
 
 /**
- * Replaces HTML's character references, once (`&amp;lt;` becomes `&lt;`): numbers, and the names that models use (NAMED). Any
- * other name stays as it is.
+ * Replaces HTML character references: all numeric ones that are valid, and the names in `NAMED`, which models use. Leaves any
+ * other reference as it is. Replaces each reference only once: `&amp;lt;` becomes `&lt;`.
  */
 export function decodeReferences(text: string): string {
   if (!text.includes('&')) return text;

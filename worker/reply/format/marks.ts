@@ -1,19 +1,19 @@
 /**
- * Two equal runs with text between them: a pair of marks, unless the runs belong to an expression. CommonMark decides by the
- * spaces and the punctuation beside a run instead: it takes `**Label:**text` for text, in any script, and `2*3*4` for a
- * mark.
+ * Two equal runs of asterisks or of tildes with text between them. Such runs are a pair of marks, unless they belong to an
+ * expression. CommonMark decides by the spaces and the punctuation next to a run instead, and so reads `**Label:**text` as
+ * text, in any script, and `2*3*4` as a mark.
  */
 const PAIR = /(?<!\*)(\*{1,3})(?![\s*])([^*]*?[^\s*])\1(?!\*)|(?<!~)(~~)(?![\s~])([^~]*?[^\s~])~~(?!~)/gu;
-/** How deeply pairs may nest. CommonMark's rule decides deeper ones. */
+/** The depth down to which this file decides about nested pairs. CommonMark's rule decides about deeper pairs. */
 const PASSES_MAX = 4;
-/** ASCII letters, digits and brackets, which an operator may stand between. Other scripts put spaces around operators. */
+/** ASCII letters, digits and brackets: the neighbours of an operator. Other scripts put spaces around operators. */
 const OPERAND_END = /[\w)\]]$/;
 const OPERAND_START = /^[\w([]/;
-/** A run without a partner that is an operator or a part of a path. */
+/** A run that is an operator or a part of a path. Applied only to runs without a partner. */
 const OPERATOR = /(?<=[\w)\]])\*{1,3}(?=[\w([])|(?<=\/)\*{1,3}|\*{1,3}(?=\/)/g;
-/** An opening bracket or quote at the end, which no marked text has. */
+/** An opening bracket or quotation mark at the end of a text. Marked text does not end like this. */
 const OPENING_LAST = /[\p{Ps}\p{Pi}]$|(?:^|[\s=,\p{Ps}])["']$/u;
-/** In code, the end of an operand or an operator, such as in `=*pointer`. */
+/** The end of an operand or of an operator in code, such as the `=` in `=*pointer`. */
 const CODE_END = /[\w)\]=+\-/<>&|^@,\\$#]$/;
 /** A word. In the parser's mask, code and links are letters in square brackets. */
 const WORD = /^[[\]\p{L}\p{N}._'’-]+$/u;
@@ -23,11 +23,11 @@ const PUNCTUATION_LAST = /(?![*~_])[\p{P}\p{S}]$/u;
 
 /** A word with underscores, or only underscores. */
 const UNDERSCORED = /\w*_\w*/g;
-/** Text before and after a word that makes the word a part of code, e.g. `self._x`, `_f(`. */
+/** Text before or after a word that makes the word a part of code, as in `self._x` and `_f(`. */
 const CODE_BEFORE = /[\w)\]](?:[./\\]|->|::)$|[$@#&]$/;
 const CODE_AFTER = /^[./\\]\w|^::|^[([=]/;
 
-/** A character after which a mark can begin, whatever follows the mark. */
+/** A punctuation character. After it, a mark can begin whatever follows the mark. */
 const BORDER = '、';
 
 interface Pair {
@@ -38,14 +38,15 @@ interface Pair {
 }
 
 /**
- * The text in which the parser looks for marks, as long as the given one. Letters replace asterisks, tildes and underscores
- * that are no marks, and punctuation that would keep a mark from beginning or ending.
+ * Returns a text of the same length, in which the parser looks for marks. Letters replace asterisks, tildes and underscores
+ * that are not marks, and punctuation that would keep a mark from beginning or ending. `BORDER` may replace the character
+ * before a mark.
  */
 export function maskNonMarks(text: string): string {
   return withPairs(text.replace(UNDERSCORED, maskName));
 }
 
-/** The character before the mark that `src` begins with; undefined if the mask, which ends with `src`, has no mark there. */
+/** The character to assume before the mark at the beginning of `src`; undefined if the mask has no mark there. */
 export function charBefore(src: string, masked: string, before: string): string | undefined {
   const at = masked.length - src.length;
   if (masked[at] !== src[0]) return undefined;
@@ -57,7 +58,7 @@ export function isOperator(before: string, after: string): boolean {
   return /[\w)\]]$|\w\($/.test(before) && OPERAND_START.test(after);
 }
 
-/** Decides about pairs, inner ones first. In `rest`, letters replace the runs of decided pairs. */
+/** Masks a text: decides about pairs, inner pairs first, then about operators. In `rest`, letters replace the runs of pairs. */
 function withPairs(source: string): string {
   const units = source.split('');
   let rest = source;
@@ -89,7 +90,7 @@ function isPair({ run, before, inside, after }: Pair): boolean {
   return true;
 }
 
-// Asterisks of paths, types and regular expressions: `src/*/test/*.ts`, `**/a.ts and b/**`, `.*foo or .*bar`.
+// Whether asterisks belong to paths, types or regular expressions: `src/*/test/*.ts`, `**/a.ts and b/**`, `.*foo or .*bar`.
 function isPattern(run: string, inside: string, after: string): boolean {
   const [isBegun, isEnded] = [inside.startsWith('/'), inside.endsWith('/')];
   if (run === '*') return isBegun || isEnded || (inside.endsWith('.') && /^\w/.test(after));
@@ -100,7 +101,7 @@ function areLetters(pair: string): boolean {
   return /^[A-Za-z\]][A-Za-z]$/.test(pair);
 }
 
-/** Lets a pair be marks, with the punctuation at the ends of its text. */
+/** Makes the parser take a pair as marks: masks punctuation at both ends of the marked text, and before it if necessary. */
 function letBeginAndEnd(units: string[], at: number, { run, before, inside }: Pair): void {
   const start = at + run.length;
   const first = PUNCTUATION_FIRST.exec(inside)?.[0] ?? '';

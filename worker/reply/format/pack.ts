@@ -14,8 +14,9 @@ import { minus, type Ruler, sizeWithin } from './ruler.ts';
 import { cutTable } from './table-cuts.ts';
 
 /**
- * Splits blocks into messages within the ruler's limit: between blocks, else between items and rows, else in a text. Linear,
- * since it does not measure a block that is far larger than a message. Ends for every tree.
+ * Splits blocks into messages within the ruler's limit: between blocks if possible, else between items or rows, else within a
+ * text. Drops blank messages. Takes linear time, since it does not measure a block that is far larger than a message. Ends for
+ * every tree.
  */
 export function pack(blocks: readonly Block[], ruler: Ruler): (readonly Block[])[] {
   const messages: (readonly Block[])[] = [];
@@ -29,7 +30,7 @@ export function pack(blocks: readonly Block[], ruler: Ruler): (readonly Block[])
   return messages;
 }
 
-/** Fills one message with the first blocks. */
+/** Takes the first blocks that fit into the room, and a part of the next block if a cut is worth it. */
 function take(blocks: readonly Block[], room: Room): Cut {
   const { ruler, place } = room;
   const head: Block[] = [];
@@ -54,14 +55,14 @@ function take(blocks: readonly Block[], room: Room): Cut {
   return { head, rest: [] };
 }
 
-/** Moves a heading from the end of a message to the next one. */
+/** Moves a heading from the end of a message to the next message, unless it is the only block. */
 function moveLastHeading(head: readonly Block[], rest: readonly Block[]): Cut {
   const last = head.at(-1);
   if (last?.type !== 'heading' || head.length < 2) return { head, rest };
   return { head: head.slice(0, -1), rest: [last, ...rest] };
 }
 
-/** Whether to cut a block: the message is at least half empty, and the block has seams or is too large for a whole message. */
+/** Whether to cut a block: half the message is empty, and the block contains blocks or is too large for a whole message. */
 function isWorthACut(block: Block, { ruler, space, place }: Room): boolean {
   if (ruler.limit.some((limit, index) => (space[index] ?? 0) * 2 < limit)) return false;
   const hasSeams = block.type === 'list' || block.type === 'quote' || block.type === 'details';
@@ -94,7 +95,7 @@ function cutQuote(quote: Quote, room: Room): Cut {
   return cutInside(quote, take(quote.blocks, roomInside(room, { place: inQuote(room.place) })));
 }
 
-/** Cuts details. The rest has the same summary. A summary that is too long becomes a paragraph instead. */
+/** Cuts details; the rest repeats the summary. In an empty message, a summary too long for that becomes a paragraph. */
 function cutDetails(details: Details, room: Room): Cut {
   const { ruler, place, isEmpty } = room;
   const title = paragraph({ type: 'bold', inlines: details.summary });
@@ -120,7 +121,7 @@ function cutList(list: List, room: Room): Cut {
   return { head: [list], rest: [] };
 }
 
-/** Cuts a list within an item that does not fit, or before it. */
+/** Cuts a list within the item that does not fit, or before that item. */
 function cutAtItem(list: List, index: number, item: Item, room: Room): Cut {
   const isEmpty = room.isEmpty && index === 0;
   if (isEmpty || isWorthACut(list, room)) {
@@ -135,7 +136,7 @@ function cutAtItem(list: List, index: number, item: Item, room: Room): Cut {
     : { head: [sliceList(list, 0, index)], rest: [sliceList(list, index)] };
 }
 
-/** The items of a list from index `from` to before `to`, with their numbers. */
+/** The items of a list from index `from` up to, but without, index `to`. They keep their numbers. */
 function sliceList(list: List, from: number, to?: number): List {
   return { ...list, ...(list.start !== undefined && { start: list.start + from }), items: list.items.slice(from, to) };
 }

@@ -16,7 +16,7 @@ import { type OwnToken, referencedBy, tokensOf } from './grammar.ts';
 import { inlinesOf } from './inline.ts';
 import { isReadable, piecesOf } from './pieces.ts';
 
-/** How deeply blocks may nest. Deeper ones appear as they were written. */
+/** How deeply blocks may nest. Deeper blocks appear as they were written. */
 const BLOCKS_DEPTH_MAX = 16;
 const TAB_COLUMNS = 4;
 const LANGUAGE = /^[^\s`]{1,32}$/;
@@ -28,15 +28,15 @@ interface Note {
 }
 
 interface Reading {
-  /** The URLs that references use. A definition of any other URL is text. */
+  /** The URLs of links that refer to a definition. A definition of any other URL is text. */
   referenced: ReadonlySet<string>;
   defined: Set<string>;
   notes: Note[];
 }
 
 /**
- * Reads the Markdown of a model. Total: no text makes it throw, take long, or lose a word. Text that nests too deeply, or on
- * which the parser fails, becomes paragraphs as it was written.
+ * Reads the Markdown of a model. Total: no text makes it throw, take long, or lose text, except definitions that links use.
+ * Text that nests too deeply, has too many marks, or makes the parser fail, becomes paragraphs as it was written.
  */
 export function parse(markdown: string): readonly Block[] {
   const text = markdown.toWellFormed().replaceAll(/\r\n?/g, '\n');
@@ -106,7 +106,7 @@ function ownOf(token: OwnToken | Tokens.Generic, reading: Reading, depth: number
   return 'tokens' in token && token.tokens ? proseOf(token.tokens as Token[]) : prose([plain(token.raw)]);
 }
 
-/** A paragraph. A display formula on lines of its own splits it into two. */
+/** The blocks of a paragraph. A display formula on lines of its own splits the paragraph in two. */
 function proseOf(tokens: readonly Token[]): Block[] {
   const at = tokens.findIndex(
     (token, index) =>
@@ -135,7 +135,7 @@ function withoutEmpty(block: Block & { readonly blocks: readonly Block[] }): Blo
 function codeOf({ lang, text }: Tokens.Code): Block[] {
   const [name = '', ...about] = (lang ?? '').trim().split(/\s+/);
   if (name === 'math') return isBlank(text) ? [] : [{ type: 'formula', text: text.trim() }];
-  // `js title="x"` describes the code; a sentence after the fence belongs to the code.
+  // Words after the fence, as in `js title="x"`, describe the code; a sentence there belongs to the code.
   const isInfo = LANGUAGE.test(name) && (about.length === 0 || about.every((word) => /[={}"]/.test(word)));
   const code = withoutTabs(isInfo || name === '' ? text : `${lang}\n${text}`)
     .replace(/^(?: *\n)+/, '')
@@ -166,7 +166,7 @@ function listOf(token: Tokens.List, reading: Reading, depth: number): Block[] {
   return [{ type: 'list', ...(token.ordered && { start: Number(token.start) }), items }];
 }
 
-/** The first definition of a name disappears if references use it; any other one is text. */
+/** Returns nothing for the first definition of a name, if a link uses its URL. Any other definition becomes text. */
 function definitionOf({ href, tag, raw }: Tokens.Def, { referenced, defined }: Reading): Block[] {
   if (referenced.has(href) && !defined.has(tag)) {
     defined.add(tag);
@@ -175,7 +175,7 @@ function definitionOf({ href, tag, raw }: Tokens.Def, { referenced, defined }: R
   return prose([plain(raw)]);
 }
 
-/** The list of footnotes at the end: numbered if their labels are 1, 2, 3…, else each with its label. */
+/** The footnotes as one list: numbered if their labels are 1, 2, 3…, otherwise each with its label. Empty without footnotes. */
 function notesOf(notes: readonly Note[]): Block[] {
   if (notes.length === 0) return [];
   const areNumbered = notes.every(({ label }, index) => label === String(index + 1));
@@ -191,7 +191,7 @@ function addLabel(label: string, [first, ...others]: readonly Block[]): Block[] 
   return [paragraph(mark), ...(first === undefined ? [] : [first]), ...others];
 }
 
-/** The table of a token. The lexer drops cells beyond the header's last one; here they widen the table. */
+/** The table of a token. The lexer drops cells to the right of the last header cell; here they widen the table. */
 function tableOf(token: Tokens.Table): Table {
   const lines = token.raw.split('\n').slice(2);
   const rows = token.rows.map((cells, index) => [

@@ -1,11 +1,11 @@
 import { graphemePrefix } from '../../../shared/base/text.ts';
 
-/** The most that the parser reads at once, since its time is not linear for every text. */
+/** How many characters the parser gets at once, at most: for some texts its time grows faster than their length. */
 const PIECE_CHARS_MAX = 64 * 1024;
-/** How deeply quotes and lists may nest; the parser calls itself for each. */
+/** How deeply quotes and lists may nest. The parser calls itself for each level, so deeper nesting could exhaust the stack. */
 const NESTING_MAX = 60;
 const INDENT_MAX = 4 * NESTING_MAX;
-/** How many characters of a paragraph may begin a mark. */
+/** The maximum number of characters in a paragraph that could begin a mark. */
 const MARKS_MAX = 4_000;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)$/;
@@ -15,13 +15,14 @@ const MARKER = />|[-*+](?=[ \t])|\d[.)]/g;
 
 interface Line {
   text: string;
-  /** The line that opened the code block in which this one stands. */
+  /** The opening line of the code block around this line; undefined outside of a block, and for its first and last line. */
   fence: string | undefined;
 }
 
 /**
- * Cuts a long text into pieces that can be read one by one: at blank lines, else at any line. Closes and reopens a code block
- * at a cut. A short text is a single piece.
+ * Cuts a text that is longer than `maxChars` into pieces that can be parsed one by one: at blank lines, failing that, at other
+ * line breaks, or within a line that is too long itself. If a cut falls inside a code block, closes the block before the cut
+ * and reopens it after the cut.
  */
 export function piecesOf(text: string, maxChars = PIECE_CHARS_MAX): string[] {
   if (text.length <= maxChars) return [text];
@@ -54,8 +55,8 @@ export function piecesOf(text: string, maxChars = PIECE_CHARS_MAX): string[] {
 }
 
 /**
- * Whether the parser can read a text in time: its quotes and lists do not nest too deeply, and no paragraph has thousands of
- * marks. The parser's time grows with the square of the marks.
+ * Whether the parser can read a text in time: quotes and lists do not nest too deeply, and no paragraph has thousands of marks.
+ * The parser's time grows with the square of the number of marks.
  */
 export function isReadable(text: string): boolean {
   let marks = 0;
@@ -80,7 +81,7 @@ function* linesOf(text: string, maxChars: number): Generator<Line> {
     const open = fence;
     if (marker !== '' && open === undefined && !(marker.startsWith('`') && about.includes('`'))) fence = line;
     else if (open !== undefined && marker.startsWith(markerOf(open)) && about.trim() === '') fence = undefined;
-    // A cut before the line that opens a block needs no reopening, only a cut inside the block.
+    // A cut before the opening line of a block lies outside of the block, so the block is not reopened there.
     for (const part of partsOf(line, maxChars)) yield { text: part, fence: fence === undefined ? undefined : open };
   }
 }

@@ -2,27 +2,27 @@ import type { RichText } from '@grammyjs/types';
 import type { Block } from '../../../shared/flow/reply.ts';
 import { type RichBlock, richBlocks } from './rich.ts';
 
-/** The size of a rich message, by each of its limits. */
+/** The size of a rich message in each of the units that Telegram limits. */
 interface RichSize {
-  /** Visible characters, as code points. */
+  /** The number of visible characters, as code points. */
   chars: number;
-  /** Blocks, items of lists and rows of tables. */
+  /** The number of blocks, list items and table rows together. */
   blocks: number;
-  /** Texts and the marks on them, each counted as one. */
+  /** The number of texts and of marks on texts together. */
   runs: number;
-  /** How deeply blocks stand within each other. A list and its items count as two. */
+  /** How deeply blocks are nested. A list and its items count as two levels. */
   depth: number;
-  /** Columns of the widest table. */
+  /** The number of columns of the widest table. */
   columns: number;
 }
 
 /**
- * The server takes more characters (32,768), but clients fold a message at about 7,350, some without a way to unfold
- * it. The server silently cuts text beyond about 5,800 runs.
+ * The server accepts 32,768 characters, but apps fold a message at about 7,350, and some have no way to unfold it. The server
+ * silently cuts text after about 5,800 runs.
  */
 export const RICH_MAX: RichSize = { chars: 7_000, blocks: 500, runs: 4_000, depth: 16, columns: 20 };
 
-/** Whether Telegram takes blocks as one rich message, and clients show all of it. */
+/** Whether Telegram accepts the blocks as one rich message, and apps show all of it. */
 export function fitsRich(blocks: readonly Block[]): boolean {
   const size = richSize(richBlocks(blocks));
   return (
@@ -30,7 +30,7 @@ export function fitsRich(blocks: readonly Block[]): boolean {
   );
 }
 
-/** Whether blocks can be rich messages once they are split. A split reduces neither depth nor columns. */
+/** Whether blocks of this depth and width can be rich messages once they are split. A split reduces neither. */
 export function hasRichShape({ depth, columns }: Pick<RichSize, 'depth' | 'columns'>): boolean {
   return depth <= RICH_MAX.depth && columns <= RICH_MAX.columns;
 }

@@ -1,7 +1,7 @@
 import type { InputRichBlock, InputRichBlockListItem, RichBlockTableCell, RichText } from '@grammyjs/types';
 import type { Block, Cell, Details, Emphasis, Inline, Item, List, Table } from '../../../shared/flow/reply.ts';
 
-/** A block of a rich message without files. */
+/** A block of a rich message. It contains no files. */
 export type RichBlock = InputRichBlock<never>;
 
 const TYPES = {
@@ -12,8 +12,8 @@ const TYPES = {
 } as const satisfies Record<Emphasis, string>;
 
 /**
- * Draws blocks as those of a rich message. Drops empty ones, which Telegram refuses. Draws a formula within details as code,
- * since it would crash Telegram Desktop. Pure, total.
+ * Draws blocks as blocks of a rich message. Drops empty blocks, which Telegram refuses. Draws a formula within details as code,
+ * since a formula there crashes Telegram Desktop. Pure, total.
  */
 export function richBlocks(blocks: readonly Block[], isInDetails = false): RichBlock[] {
   return blocks.flatMap((block) => richBlock(block, isInDetails));

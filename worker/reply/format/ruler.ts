@@ -12,18 +12,18 @@ export type Size = readonly number[];
 export interface Ruler {
   /** The largest size of a message. */
   readonly limit: Size;
-  /** At least the size that a list, an item, a quote or a fence adds to its content. */
+  /** An upper bound of the size that a list, an item, a quote or a fence adds to its content. */
   readonly frame: Size;
   readonly sizeOf: (blocks: readonly Block[], place: Indent) => Size;
-  /** Fixes the widths of the columns, so that pieces of the table look alike. */
+  /** Fixes the widths of the columns, if the table is drawn as text, so that pieces of the table look alike. */
   readonly fixWidths: (table: Table) => Table;
 }
 
-/** Bot API, `sendMessage`: 4,096 UTF-16 units. The rest is for the notice that a part may be a repeat. */
+/** Bot API, `sendMessage`: 4,096 UTF-16 units. The difference is for the notice that a part may be a repeat. */
 export const TEXT_CHARS_MAX = 4_000;
 const GAP = 2;
 
-/** Measures texts with entities. Bold and the like do not count, since `finishCanvas` drops them if there are too many. */
+/** Measures texts with entities. Counts links, spoilers and code blocks; if necessary, `finishCanvas` drops the others. */
 export const ENTITIES: Ruler = {
   limit: [TEXT_CHARS_MAX, ENTITIES_MAX, ENTITY_BYTES_MAX],
   frame: [24, 1, 100],
@@ -47,12 +47,12 @@ function drawnSize({ text, entities }: Canvas): Size {
   const bytes = links.reduce((sum, link) => sum + Buffer.byteLength(JSON.stringify(link)) + OFFSET_DIGITS, 0);
   return [text.length + GAP, links.length, bytes];
 }
-/** An offset in the message may have more digits than one in the block. */
+/** How many more digits an offset in the message may have than the offset in the block. */
 const OFFSET_DIGITS = 4;
 
-/** The size of a block; undefined if it exceeds the limit. Does not draw a block that is far larger. */
+/** The size of a block; undefined if the block exceeds the limit. Does not draw a block that is far larger than the limit. */
 export function sizeWithin(ruler: Ruler, block: Block, limit: Size, place: Indent): Size | undefined {
-  // Generous, since a character may be two units, and `isLonger` also counts paragraphs and items.
+  // The bound is generous, since a character may be two units, and `isLonger` also counts paragraphs and items.
   if (isLonger(block, 4 * (limit[0] ?? 0))) return undefined;
   const size = ruler.sizeOf([block], place);
   return size.every((each, index) => each <= (limit[index] ?? 0)) ? size : undefined;
@@ -62,7 +62,7 @@ export function minus(size: Size, other: Size): Size {
   return size.map((each, index) => each - (other[index] ?? 0));
 }
 
-/** Whether a block has more than so many units of text, lists and rows, without reading all of it. */
+/** Whether the text, paragraphs, items and rows of a block come to more than `units`. Stops reading as soon as they do. */
 function isLonger(block: Block, units: number): boolean {
   let budget = units;
   const isOver = (part: unknown): boolean => {

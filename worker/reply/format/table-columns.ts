@@ -1,12 +1,12 @@
 import { type Align, type Cell, lettersOf, type Table } from '../../../shared/flow/reply.ts';
 import { widthOf, wrapLines } from './width.ts';
 
-/** About the width of a phone's line of monospaced text. Clients break a longer line, and with it the columns. */
+/** About how many monospaced characters fit on a line of a phone. Apps wrap a longer line, which breaks the columns. */
 export const GRID_COLUMNS = 40;
 const COLUMN_MIN = 8;
 const BORDER = ' | ';
 
-/** The widths that the cells of each column need. Narrows the widest columns until the table fits. */
+/** The widths that the cells of each column need. Narrows the widest columns until the table fits, or to `COLUMN_MIN`. */
 export function columnWidths({ header, rows }: Table): number[] {
   const linesIn = (column: number) => [header, ...rows].flatMap((row) => lettersOf(row[column] ?? []).split('\n'));
   const needed = header.map((_, column) => linesIn(column).reduce((most, line) => Math.max(most, widthOf(line)), 1));

@@ -2,7 +2,7 @@ import { type Block, type Cell, lettersOf, paragraph, plain, type Table } from '
 import type { Cut, Room } from './cut.ts';
 import { minus, type Size } from './ruler.ts';
 
-/** Cuts a table between two rows. The rest has the same header, and columns as wide. */
+/** Cuts a table between rows; the rest has the same header and widths. Rows that fit into no message become paragraphs. */
 export function cutTable(original: Table, { ruler, space, place, isEmpty }: Room): Cut {
   const table = ruler.fixWidths(original);
   const bare = ruler.sizeOf([{ ...table, rows: [] }], place);
@@ -31,7 +31,7 @@ function withRows(table: Table, rows: Table['rows']): Block[] {
   return rows.length === 0 ? [] : [{ ...table, rows }];
 }
 
-/** A row as paragraphs, each with the name of its column. */
+/** The cells of a row as paragraphs, each after the name of its column, if it has one. Omits empty cells. */
 function rowInWords(header: readonly Cell[], row: readonly Cell[]): Block[] {
   return row.flatMap((cell, column) => {
     if (lettersOf(cell) === '') return [];

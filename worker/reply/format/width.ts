@@ -2,7 +2,7 @@ import { graphemePrefix } from '../../../shared/base/text.ts';
 
 const graphemes = new Intl.Segmenter('und');
 
-/** Text of which each character takes one column, like most text. */
+/** Matches a text, like most, in which each character takes one column. */
 const NARROW = /^[\x20-\x7e\u00a1-\u02ff]*$/;
 const INVISIBLE = /^[\p{M}\p{Cf}\p{Cc}]+$/u;
 const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
@@ -17,7 +17,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** The lines of a text, each at most `columns` wide: broken at spaces, and within a word that is longer than a line. */
+/** Breaks a text into lines that are at most `columns` wide: at spaces, and within a word that is longer than a line. */
 export function wrapLines(text: string, columns: number): string[] {
   return text.split('\n').flatMap((line) => (widthOf(line) <= columns ? [line] : wrapLine(line, columns)));
 }
@@ -62,7 +62,7 @@ function graphemeWidth(grapheme: string): number {
   return EMOJI.test(grapheme) || WIDE.test(grapheme) ? 2 : 1;
 }
 
-/** A text cut to so many UTF-16 units: whole graphemes, unless one is so long that little would remain. */
+/** The beginning of a text, up to `chars` UTF-16 units: whole graphemes, unless a long grapheme would leave half or less. */
 export function headOf(text: string, chars: number): string {
   const head = graphemePrefix(text, chars);
   return head.length * 2 > chars ? head : text.slice(0, chars).replace(/[\uD800-\uDBFF]$/, '');
