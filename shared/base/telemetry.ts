@@ -63,18 +63,18 @@ export const SPAN = {
   overflowRecovery: 'daemon.context_overflow.recovery',
 } as const;
 
-/** Buckets in seconds: a message may wait behind others of its chat, and a turn may last for TURN_MAX_MS, 30 minutes. */
+/** The bounds of buckets, in seconds, up to an hour: a message may wait behind others, and a turn may last half an hour. */
 const LATENCY = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1_800, 3_600];
 
-/** Bounds of buckets for a call, as the gen_ai conventions have them. */
+/** The bounds of buckets for a call: its duration in seconds, and its tokens. They are those of the gen_ai conventions. */
 const SECONDS = Array.from({ length: 14 }, (_, power) => 2 ** power / 100);
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
 /**
- * The metrics that we emit. A scrape has their descriptions as `# HELP`. Gauges "of the installation" are the same in every
- * worker process: take their maximum over processes, never their sum. Times are in seconds, sizes in bytes. In Prometheus the
- * unit ends the name: s is `_seconds`. The gen_ai metrics are those of the gen_ai conventions 0.1, and for one release two of
- * version 1.41.
+ * The metrics that the gateway emits. A scrape has their descriptions as `# HELP`. Every worker process reports the same value
+ * for a gauge "of the installation": take the maximum over processes, never the sum. Times are in seconds, sizes in bytes. In
+ * Prometheus a name ends with its unit: `_seconds` for s. The gen_ai metrics are those of version 0.1 of the gen_ai
+ * conventions; two metrics of version 1.41 remain for one release.
  */
 const TABLE = {
   overflows: counter('spillway.context_overflow', 'Context overflows found, by kind and stage.'),
@@ -153,28 +153,28 @@ export const METRICS: ReadonlyMap<string, Metric> = new Map(Object.values(TABLE)
 
 const SCOPE = 'spillway';
 
-/** Spans and metrics of this process. Every method is safe when nothing is exported. */
+/** The spans and metrics of this process. Every method may be called even if nothing is exported. */
 export interface Telemetry extends Instruments {
-  /** Whether this process exports spans. If not, nobody needs to compute a costly attribute. */
+  /** Whether this process exports spans. If not, callers need not compute a costly attribute. */
   readonly isExporting: boolean;
-  /** Runs `work` in a span; an error marks the span as failed and is rethrown. */
+  /** Runs `work` in a span. An error of `work` marks the span as failed and is rethrown. */
   readonly span: RunInSpan;
-  /** Records a span that has already ended: an event, or a time from `sinceMs` on. */
+  /** Records a span that has already ended: an event, or a period that began at `sinceMs`. */
   mark(name: string, attributes: Attributes, at?: MarkOptions): void;
-  /** The attribute that names a chat by a keyed hash; empty if no spans are exported. */
+  /** The attribute that names a chat, by default by a keyed hash; no attribute if spans are not exported. */
   chat(chat: string): Attributes;
-  /** Returns the metrics as Prometheus text. Without another exporter, counts begin with the first scrape. */
+  /** Returns the metrics as Prometheus text. Its counts begin at 0 with the first call. */
   scrape(): Promise<string>;
-  /** The recent failures of exports; empty if there are none. */
+  /** The last failed export of each signal, if recent; an empty text if there is none. */
   exportTrouble(): string;
-  /** Flushes for at most `deadlineMs`, so that a dead collector does not delay the exit. */
+  /** Exports the rest. Waits at most `deadlineMs`, so that a dead collector does not delay the exit. Never rejects. */
   stop(deadlineMs: number): Promise<void>;
 }
 
 /**
- * Starts OpenTelemetry. Without `signals` it records and sends nothing, but every message still has a trace id, for logs,
- * alerts and the ledger. All other settings are the standard `OTEL_*`. Loads the SDK, which is larger than the gateway, only
- * to export.
+ * Starts OpenTelemetry. Without `signals` it sends nothing, and records metrics only after the first scrape; but every message
+ * has a trace id, for logs, alerts and the ledger. The standard `OTEL_*` variables set everything that is not in `options`. The
+ * SDK is larger than the gateway, so it is loaded only for an export.
  */
 export async function startTelemetry(options: {
   serviceName: string;
@@ -191,7 +191,7 @@ export async function startTelemetry(options: {
   return telemetryOver(exporter, meters, signals.traces === undefined ? undefined : options.nameChat);
 }
 
-/** Starts telemetry that gives messages trace ids and exports nothing. */
+/** Starts telemetry that gives messages trace ids and exports nothing; metrics are available by `scrape`. */
 export function traceIdsOnly(): Telemetry {
   registerTraceIds();
   return telemetryOver({ shutdown: async () => {}, trouble: () => '' }, createMeters(METRICS), undefined);
@@ -223,7 +223,7 @@ function telemetryOver(exporter: Omit<Exporter, 'flush'>, meters: Meters, nameCh
   };
 }
 
-/** The attributes of a span that OpenTelemetry's conventions for messaging name by its operation and destination. */
+/** The attributes by which OpenTelemetry's conventions for messaging describe the operation and the destination of a span. */
 export function messaging(operation: 'receive' | 'send' | 'settle', destination: 'telegram' | 'inbound'): Attributes {
   return {
     'messaging.system': destination === 'inbound' ? 'redis' : 'telegram',
@@ -233,17 +233,17 @@ export function messaging(operation: 'receive' | 'send' | 'settle', destination:
   };
 }
 
-/** The W3C traceparent of the active span; empty without one. */
+/** The W3C traceparent of the active span; an empty text if no span is active. */
 export function traceparent(): string {
   return writeTraceparent(trace.getActiveSpan()?.spanContext());
 }
 
-/** The trace id inside a traceparent; empty when there is none. */
+/** The trace id inside a traceparent; an empty text if there is none. */
 export function traceIdOf(parent: string): string {
   return parent.split('-')[1] ?? '';
 }
 
-/** The telemetry and the log of a program, and the hook at which a test may kill it. */
+/** The telemetry and the log of a program, and the hook by which a test may kill the process. */
 export interface Observability {
   telemetry: Telemetry;
   log: Logger;
