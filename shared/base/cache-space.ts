@@ -1,5 +1,5 @@
 const MB = 1024 * 1024;
-/** Sweeps this far apart drop the entries not held for this long, so erased data is gone after twice this time at most. */
+/** The interval of sweeps that drop entries not held for this long, so erased data is gone after half an hour at most. */
 const IDLE_MS = 15 * 60_000;
 
 interface Entry {
@@ -11,8 +11,8 @@ interface Entry {
 /**
  * A limit on the memory that the caches of a process use together. Each cache holds its entries here and estimates their bytes.
  *
- * Contract: the estimates never add up to more than `maxBytes`: the space first drops the entries that were held longest ago.
- * It also drops each entry that was not held again for a quarter of an hour. It may call an entry's `drop` at any time.
+ * Contract: the estimates never add up to more than `maxBytes`: the space first drops the entries that were held longest ago. A
+ * sweep also drops the entries that were not held for a quarter of an hour. So the space may call `drop` at any time.
  */
 export class CacheSpace {
   readonly maxBytes: number;

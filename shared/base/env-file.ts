@@ -4,7 +4,9 @@ import { parseEnv } from 'node:util';
 /** The contents of a settings file. */
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
-  /** Each problem names the file, and perhaps a line number. No problem quotes a line, because a line may hold a secret. */
+  /**
+   * Each problem names the file and, if one line is at fault, the line's number. None quotes a line, as it may hold a secret.
+   */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -69,7 +71,7 @@ function repeatWarnings(text: string, file: string): string[] {
   return repeats.map(([name, lines]) => `${file}: ${name} is in lines ${lines.join(' and ')}; the last one counts`);
 }
 
-/** Whether a file holds secrets and every user of the machine can read it. False on Windows, without such permissions. */
+/** Whether a file holds secrets and every user of this machine can read it. False on Windows, which has no such permissions. */
 function isExposed(file: string, values: Readonly<Record<string, string>>): boolean {
   const hasSecrets = Object.entries(values).some(([name, value]) => value !== '' && isSecretName(name));
   return hasSecrets && process.platform !== 'win32' && (statSync(file).mode & READABLE_BY_ALL) !== 0;

@@ -47,7 +47,7 @@ export function startExporter(serviceName: string, signals: Signals, log: Pick<L
   };
 }
 
-/** Exports one span and one metric as a test. Returns failures, or that no answer came in time; otherwise an empty text. */
+/** Exports one span and one metric as a test. Returns the failures or the timeout in words; an empty text if all went well. */
 export async function tryExport(serviceName: string, signals: Signals, deadlineMs: number): Promise<string> {
   const { flush, trouble } = startExporter(serviceName, signals, { warn: () => {} });
   trace.getTracer(serviceName).startSpan('check').end();

@@ -11,7 +11,7 @@ export interface Rounds {
   round(signal: AbortSignal): Promise<number>;
   /** The wait after a failed round, in ms. */
   retryMs: number;
-  /** Logs a failed round: only the first error of each kind since the last successful round. Contract: never throws. */
+  /** Logs a failed round. Called for the first error of each kind since the last successful round. Contract: never throws. */
   onError(error: unknown): void;
   /** The wait before the first round, in ms; 0 if absent. */
   firstAfterMs?: number;

@@ -15,7 +15,7 @@ export function isRunning(pid: number): boolean {
     // The state follows the program's name, which is in parentheses and may itself contain any character.
     return status.charAt(status.lastIndexOf(')') + 2) !== 'Z';
   } catch {
-    // Outside of Linux there is no such file. On Linux the process has just ended, and the next call will notice that.
+    // Outside of Linux there is no such file. On Linux the process has probably just ended, and the next call will notice that.
     return true;
   }
 }

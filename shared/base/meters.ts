@@ -35,7 +35,7 @@ export interface GaugeReading {
 /** Reads gauges for an export. Contract: may reject; the gauges then keep their last values. */
 type ReadGauges = () => Promise<readonly GaugeReading[]>;
 
-/** The ends of names in Prometheus. An OpenTelemetry collector adds the same ones, and none for a unit in braces. */
+/** The words for units at the end of names in Prometheus, as a collector adds them; it adds none for a unit in braces. */
 const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 'bytes' };
 
 /** The gateway's metrics, with one meter for each exporter. Without an exporter nothing is computed. */

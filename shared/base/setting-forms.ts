@@ -24,7 +24,7 @@ export const milliseconds = positive.refine(
 /** An API key of another service, in characters that an HTTP header allows. */
 export const apiKey = z.string().regex(/^[\x21-\x7e]+$/, 'expected a key without spaces');
 
-/** A port to listen at; 0 means any free port. */
+/** A port to listen on; 0 means any free port. */
 export const port = z
   .string()
   .regex(/^\d{1,5}$/, 'expected a port number, 0 to 65535')

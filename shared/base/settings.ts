@@ -147,7 +147,7 @@ const environment = z.object({
 /** The ids of people and groups that may talk to the bot; `everyone` only if the operator wrote `*`. */
 export type AllowedIds = ReadonlySet<number> | 'everyone';
 
-/** Settings that no environment variable changes: one value suits everybody. `Settings` includes them, for tests to change. */
+/** Settings that no environment variable changes: one value suits every installation. Tests can change them in `Settings`. */
 export const CONSTANTS = {
   /** A message or text file that is longer than this is cut. */
   INBOUND_TEXT_MAX_CHARS: 200_000,
@@ -159,7 +159,7 @@ export const CONSTANTS = {
   COMPACT_AT: 0.7,
   /** The megabytes of memory in which a worker process caches the decoded windows of sessions. */
   PROCESS_CACHE_MB: 64,
-  /** The maximum number of attempts at a message, without those that end in a wait for the endpoint or for Telegram. */
+  /** The maximum number of attempts at a message. One that ends in a wait for the endpoint or for Telegram does not count. */
   MAX_ATTEMPTS: 5,
   /** The maximum number of messages in a lane. A full lane refuses most further messages, but takes e.g. reminders. */
   LANE_MAX_MESSAGES: 50,
@@ -167,7 +167,7 @@ export const CONSTANTS = {
   DEAD_LETTERS_MAX: 10_000,
   /** The time limit for the recovery of a message, summaries included, in addition to the time limit of its turn. */
   RECOVERY_TIMEOUT_MS: 600_000,
-  /** How long a finished answer waits until Telegram accepts messages again. */
+  /** The longest time that a finished answer waits for Telegram to accept messages again. */
   TELEGRAM_PATIENCE_MS: 86_400_000,
   /** A user whose message waits for the model's endpoint for longer than this gets one notice. */
   WAITING_NOTICE_MS: 60_000,
@@ -189,7 +189,7 @@ type Environment = z.infer<typeof environment>;
 /** The checked and typed environment variables, under their own names, with `CONSTANTS`. */
 export type Settings = Readonly<Environment & typeof CONSTANTS & { COMPACTION_MODEL: string }>;
 
-/** The operators: `TELEGRAM_OPERATOR_IDS`, or else the people on the allow list; nobody if the allow list is `*`. Pure. */
+/** The operators: `TELEGRAM_OPERATOR_IDS`, or else the people on the allow list, where `*` stands for nobody. Pure. */
 export function operatorsOf(settings: Settings): ReadonlySet<number> {
   const { TELEGRAM_ALLOWED_IDS } = settings;
   const people = TELEGRAM_ALLOWED_IDS === 'everyone' ? [] : [...TELEGRAM_ALLOWED_IDS].filter((id) => id > 0);

@@ -95,7 +95,7 @@ export function createMarks(scope: string): (name: string, attributes: Attribute
   };
 }
 
-/** The span of a context, unless another process created it: that process may record it, and this one records nothing. */
+/** The span of a context, if this process created it. Another process's span may be recorded there, but never here. */
 function ownSpan(ctx: Context): Span | undefined {
   const span = trace.getSpan(ctx);
   return span?.spanContext().isRemote === true ? undefined : span;

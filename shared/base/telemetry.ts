@@ -17,30 +17,30 @@ import {
 import { registerTraceIds } from './trace-ids.ts';
 
 /**
- * The spans that we emit: a contract with dashboards and alert rules, held by a test against a real run.
+ * The spans that the gateway emits. Dashboards and alert rules rely on them, and a test finds no other spans in a real run.
  *
- * | name | kind | where | own attributes |
+ * | name | kind | meaning | attributes of its own |
  * |---|---|---|---|
- * | `receive telegram` | client | one accepted update is on the stream: the root of its trace | messaging.*, `spillway.update.id`, `spillway.chat`, `spillway.duplicate` |
- * | `send inbound` | producer | one reminder that is due is on the stream: the root of its trace | messaging.*, `spillway.reminder` |
- * | `lane.wait` | internal | a message waited for its first attempt, 50 ms or more | `spillway.wait.reason`: the longer wait, `lane` (until it was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
+ * | `receive telegram` | client | the stream stores one accepted update, or has it already; the root of its trace | messaging.*, `spillway.update.id`, `spillway.chat`, `spillway.duplicate` |
+ * | `send inbound` | producer | the stream stores one due reminder; the root of its trace | messaging.*, `spillway.reminder` |
+ * | `lane.wait` | internal | a message's wait for its first attempt, of 50 ms or more | `spillway.wait.reason`: the longer part of the wait, `lane` (until the message was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
  * | `retry.wait` | internal | the time since the last attempt | `spillway.reason`: why the last attempt ended |
- * | `turn.started` | internal | an attempt has run for a second; shows a long attempt before it ends | the `spillway.*` ones of `turn` at its start |
+ * | `turn.started` | internal | an attempt has run for a second, so that a long attempt is visible before it ends | the `spillway.*` attributes of `turn` at its start |
  * | `turn` | internal | one attempt at a message, linked to the last attempt; failed if the message failed | `gen_ai.operation.name` (`invoke_agent`), `gen_ai.agent.name`, `gen_ai.conversation.id`, `spillway.chat`, `spillway.session`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
- * | `turn.cut` | internal | an attempt without a verdict, because its process was killed or lost Redis. The next attempt sends this span, with the id of the cut attempt's `turn`; it ends when the next attempt begins | those of `turn` at its start, without the stage |
- * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
+ * | `turn.cut` | internal | an attempt without a verdict, because its process was killed or lost Redis. The next attempt sends this span, with the id of the cut attempt's `turn`; the span ends when the next attempt begins | the attributes of `turn` at its start, without the stage |
+ * | `session.open` | internal | the message is recorded and the window loaded | `spillway.window.records`, `spillway.window.bytes` |
  * | `execute_tool <tool>` | internal | one call of a tool | `gen_ai.operation.name` (`execute_tool`), `gen_ai.tool.name`, `gen_ai.tool.type`, `error.type` |
  * | `model.call` | internal | one call of a model, around the SDK's own span | `spillway.model`, `spillway.purpose`, `spillway.stop_reason`, `spillway.cost.dollars`, `error.type` |
- * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions: the `chat` | gen_ai.*, with `gen_ai.response.finish_reasons` from us; `server.address`, `server.port` |
- * | `anthropic.models.retrieve`, `anthropic.messages.count_tokens` | client | the SDK's own: the window was asked for, once a day, or a count | |
- * | `reply.deliver` | producer | parts sent to Telegram | messaging.*, `spillway.parts`, `error.type` |
- * | `telegram.call` | client | one call of the Bot API within another span; of drafts and "typing" only one that failed | `spillway.telegram.method`, `error.type` |
- * | `settle inbound` | client | outcome written, entry acknowledged | messaging.*, `spillway.outcome` |
- * | `queue.context_overflow.detected` | internal | an overflow was classified | `spillway.overflow.kind`, `spillway.recovery.stage`, `spillway.overflow.observed_tokens`, `spillway.overflow.limit_tokens` |
+ * | `anthropic.messages.create` | client | the SDK's own span of a call, by the gen_ai conventions (`chat`) | gen_ai.*, of which the gateway adds `gen_ai.response.finish_reasons`; `server.address`, `server.port` |
+ * | `anthropic.models.retrieve`, `anthropic.messages.count_tokens` | client | the SDK's own spans of requests for a model's window, once a day, and for a count of tokens | |
+ * | `reply.deliver` | producer | the parts of a reply are sent to Telegram | messaging.*, `spillway.parts`, `error.type` |
+ * | `telegram.call` | client | one call of the Bot API within another span; of the calls for drafts and "typing" only failed ones | `spillway.telegram.method`, `error.type` |
+ * | `settle inbound` | client | the outcome is stored and the entry acknowledged | messaging.*, `spillway.outcome` |
+ * | `queue.context_overflow.detected` | internal | a context overflow was found and classified | `spillway.overflow.kind`, `error.type`, `spillway.recovery.stage`, `spillway.overflow.observed_tokens`, `spillway.overflow.limit_tokens` |
  * | `queue.context_overflow.compacted` | internal | stage 1 was attempted | `success`, `spillway.tokens.before`, `spillway.tokens.after`, `spillway.compaction.calls` |
- * | `queue.context_overflow.new_session` | internal | stage 2: fresh session bound | `has_summary`, `summary_length`, `spillway.session.entries` |
- * | `queue.context_overflow.recovery_failed` | internal | a stage threw, was refused, or did not hold | `spillway.recovery.stage`, `error.type` |
- * | `daemon.context_overflow.recovery` | internal | seed built and delivered | `has_summary`, `summary_length` |
+ * | `queue.context_overflow.new_session` | internal | stage 2: the chat or a trial got a fresh session | `has_summary`, `summary_length`, `spillway.session.entries` |
+ * | `queue.context_overflow.recovery_failed` | internal | a stage threw, was refused, or did not help | `spillway.recovery.stage`, `error.type` |
+ * | `daemon.context_overflow.recovery` | internal | the seed of a fresh session is built and stored | `has_summary`, `summary_length` |
  */
 export const SPAN = {
   receive: 'receive telegram',
@@ -163,7 +163,7 @@ export interface Telemetry extends Instruments {
   mark(name: string, attributes: Attributes, at?: MarkOptions): void;
   /** The attribute that names a chat, by default by a keyed hash; no attribute if spans are not exported. */
   chat(chat: string): Attributes;
-  /** Returns the metrics as Prometheus text. Its counts begin at 0 with the first call. */
+  /** Returns the metrics as Prometheus text. Counts of events begin with the first call. */
   scrape(): Promise<string>;
   /** The last failed export of each signal, if recent; an empty text if there is none. */
   exportTrouble(): string;

@@ -42,7 +42,7 @@ export function isBlank(text: string): boolean {
 
 const THOUSANDS = new Intl.NumberFormat('en-US');
 
-/** A number with its noun, for operators: `1 message`, `2,000 messages`, and with another plural `2 processes`. Pure. */
+/** A number with its noun, for operators: `1 message`, `2,000 messages`, or with the given plural `2 processes`. Pure. */
 export function counted(number: number, noun: string, plural = `${noun}s`): string {
   return `${THOUSANDS.format(number)} ${number === 1 ? noun : plural}`;
 }

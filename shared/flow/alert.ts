@@ -92,7 +92,7 @@ export function readAlert(json: string | undefined): Alert | undefined {
   return { ...Object.fromEntries(words), cause: cause as Cause, text, ...(fields.isOver === true && { isOver: true }) };
 }
 
-/** The alert that the count of accepted messages (`counts` is its key) went back. It only grows, so Redis lost data. */
+/** The alert that the count of accepted messages, in the Redis key `counts`, fell. It only grows, so Redis has lost data. */
 export function lostDataAlert(counts: string, previous: number, now: number): Alert {
   return {
     cause: 'lost-data',

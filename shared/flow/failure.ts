@@ -1,7 +1,7 @@
-/** The reason for a failure, a stable code for spans, logs and alerts. The failure's `kind` decides the reaction instead. */
+/** The reason for a failure, as a stable code for spans, logs and alerts. Reactions depend on the failure's `kind` instead. */
 export type FailureReason =
   | 'prompt_too_long'
-  /** A rate limit is smaller than the request. Waiting cannot help, and the rate limit is not the model's window. */
+  /** The request is larger than a rate limit, so waiting cannot help. The model's window is not the limit here. */
   | 'rate_below_size'
   | 'silent_overflow'
   /** Our own count of tokens or bytes exceeded the limit before the call. */

@@ -47,7 +47,7 @@ const sound = z.object({
 const QUERY_ID_CHARS_MAX = 256;
 /** The newest version of messages. A worker leaves a message of a later version to a worker that knows that version. */
 const VERSION = 3;
-/** The version of reminders, which workers of version 1 cannot read and therefore leave to newer ones. */
+/** The version of reminders, which workers of version 1 cannot read and therefore leave to newer workers. */
 const VERSION_OF_REMINDERS = 2;
 export const VERSION_OF_SUMMONS = 3;
 
@@ -139,7 +139,7 @@ export type Sound = Readonly<z.infer<typeof sound>>;
 /** The result of decoding. `problem` names the wrong field and its expected form, never the content. */
 export type Decoded<T> =
   | { ok: true; value: T }
-  /** `isNewer`: the message was written by a newer version of the gateway, which may run at the same time. */
+  /** `isNewer`: the message was written by a newer version of the gateway, which may run at the same time as this one. */
   | { ok: false; problem: string; isNewer?: boolean };
 
 /**
@@ -211,7 +211,7 @@ export interface Waiting {
 /** Telegram apps split a pasted text at the limit of 4,096 characters, or a little earlier, at the end of a word. */
 const CUT_CHARS_MAX = 4_096;
 const CUT_CHARS_MIN = 3_500;
-/** The longest time between split texts or forwards. Apps send them at once, but Telegram's dates are full seconds. */
+/** Messages of a split text or a burst of forwards follow within this time, because Telegram's dates are full seconds. */
 const AT_ONCE_MS_MAX = 2_000;
 /** The maximum number of messages that a Telegram app forwards at once. */
 export const BURST_MAX = 100;
@@ -235,7 +235,7 @@ export function mayBeComment(message: InboundMessage): boolean {
   return !isForward(message) && commandIn(message) === undefined && !isCut(message);
 }
 
-/** The messages that belong to `first`, out of `followers`, which are behind it in its lane; `BURST_MAX` at most. Pure. */
+/** The messages that are answered together with `first`, from those behind it in its lane; at most `BURST_MAX`. Pure. */
 export function piecesOf(first: InboundMessage, followers: readonly Waiting[]): Waiting[] {
   if (first.summons) return [];
   if (isSelfEntered(first)) return remindersOf(first, followers);
@@ -249,7 +249,7 @@ export function piecesOf(first: InboundMessage, followers: readonly Waiting[]): 
   return pieces.slice(0, BURST_MAX);
 }
 
-/** The reminders with the same rights, because a guest's reminder must not use tools that guests may not use. */
+/** The reminders with the same rights as this one: a guest's reminder must not use tools that guests may not use. */
 function remindersOf({ from, content }: InboundMessage, followers: readonly Waiting[]): Waiting[] {
   return followers
     .filter(({ message }) => message.content.kind === content.kind && message.from.isGuest === from.isGuest)

@@ -77,7 +77,7 @@ export function lettersOf(inlines: readonly Inline[]): string {
   return inlines.map((inline) => ('text' in inline ? inline.text : lettersOf(inline.inlines))).join('');
 }
 
-/** The inlines between two offsets of their text. A format that spans an offset also applies to the part that is returned. */
+/** The inlines between two offsets of their text. A format that spans an offset also applies to the inlines returned. */
 export function sliceInlines(inlines: readonly Inline[], from: number, to: number): Inline[] {
   const slices: Inline[] = [];
   let offset = 0;
@@ -98,7 +98,7 @@ function sliceInline(inline: Inline, from: number, to: number, length: number): 
   return { ...inline, inlines: sliceInlines(inline.inlines, from, to) };
 }
 
-/** Inlines without white space in a plain text at either end. */
+/** Removes white space from plain text at both ends of the inlines. Formatted text stays as it is. */
 export function trimmed(inlines: readonly Inline[]): Inline[] {
   const [first, ...others] = inlines;
   if (first?.type === 'text' && first.text !== first.text.trimStart()) {

@@ -23,7 +23,7 @@ const IMPATIENT_TIMEOUT_MS = 3_000;
 const RECONNECT_MAX_MS = 2_000;
 /** The pause between checks of whether a server has loaded its data. */
 const LOADING_LOOK_MS = 500;
-/** How often a patient command on a cluster is redirected or repeated: enough for a failover, but no endless redirections. */
+/** How often a patient command on a cluster may be redirected or repeated: often enough for a failover, but not for ever. */
 const TRIES_MAX = 1_500;
 const TRY_AGAIN_MS = 200;
 const MOVED_MS = 50;
@@ -39,8 +39,8 @@ const SENTINEL_TIMEOUT_MS = 1_500;
  * 8 s (3 s if impatient) while a command waits. ioredis may send a command again after a lost reply; this is safe because the
  * gateway's writes are idempotent.
  *
- * The connection to a single server, or to the master of sentinels, becomes ready only once that server is a primary that has
- * loaded its data, and reconnects when the server becomes a replica. So it follows failovers. On a cluster, commands follow
+ * The connection to a single server, or to a master that sentinels watch, becomes ready only once the server is a primary that
+ * has loaded its data, and reconnects when the server becomes a replica. So it follows failovers. On a cluster, commands follow
  * redirections: a patient command waits for the end of a failover, up to some minutes; an impatient command fails if the node
  * of its key is unreachable, whatever the state of the other nodes.
  */
@@ -248,7 +248,7 @@ function cork(socket: Duplex): void {
 
 const SCAN_COUNT = 1_000;
 
-/** Yields the keys with a prefix on all servers, without the prefix; a key may repeat. Scans in small steps. May reject. */
+/** Yields the keys with a prefix on all servers, without the prefix. A key may repeat. Rejects when Redis cannot be reached. */
 export async function* keysBehind(redis: RedisClient, prefix: string): AsyncGenerator<string> {
   for (const server of serversOf(redis)) {
     let cursor = '0';

@@ -22,8 +22,8 @@ const OPTIONAL = new Set(['acl', 'bgrewriteaof', 'client', 'cluster', 'config'])
 let onRefusal: ((problem: string) => void) | undefined;
 
 /**
- * Sets the listener of this process. It is called once, if the Redis user lacks the permission for a command that the gateway
- * needs: no retry can succeed then.
+ * Sets the listener of this process, which is called once if the Redis user lacks the permission for a command that the gateway
+ * needs, because no retry can succeed then.
  */
 export function whenRefused(listener: (problem: string) => void): void {
   onRefusal = listener;
@@ -76,7 +76,7 @@ export class PrimaryConnector extends AbstractConnector {
   override async connect() {
     const { host, port, path, family, tls } = this.#options;
     this.connecting = true;
-    // Let the caller cancel first.
+    // Let the caller cancel the connection first.
     await Promise.resolve();
     if (!this.connecting) throw new Error('Connection is closed.');
     const where = (path ? { path } : { host, port, family }) as NetConnectOpts;

@@ -157,7 +157,7 @@ export type SessionId = string & { readonly session: unique symbol };
 /** The consumer group of the inbound stream. */
 export const INBOUND_GROUP = 'dispatcher';
 
-/** Updates in one hash. Every version of Redis stores so many fields in an eighth of the memory that separate keys need. */
+/** The number of updates in one hash. Every version of Redis stores them in an eighth of the memory of separate keys. */
 const UPDATES_OF_A_BUCKET = 128;
 
 /** The name of the BullMQ queue of each shard. */

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import { type RedisClient, serversOf } from './connection.ts';
 
-/** The state of a Redis server; for several servers, the role and sizes of the fullest one and the problems of all. */
+/** The state of a Redis server; for several servers, the role and sizes of the fullest one and the problems of any of them. */
 export interface RedisState {
-  /** As Redis calls it: `master` or `slave`. */
+  /** The role as Redis calls it: `master` or `slave`. */
   role: string;
   usedBytes: number;
   /** The memory limit; 0 if there is none. */

@@ -45,7 +45,7 @@ export function fieldIn(fields: readonly string[], name: string): string | undef
   return fields.find((_, at) => at % 2 === 1 && fields[at - 1] === name);
 }
 
-/** Yields the entries of a stream from an id on, or with `isBackwards` from the id back. Reads pages on demand. May reject. */
+/** Yields the entries from an id on, or back from it with `isBackwards`, page by page. Rejects when Redis cannot be reached. */
 export async function* entriesFrom(
   redis: RedisClient,
   stream: string,

@@ -19,7 +19,7 @@ export interface BreakerView {
   awayMs(freshMs?: number): Promise<number>;
   /** `awayMs` as of the state that this process read last. A process reads the state once a second. */
   seenAwayMs(): number;
-  /** Whether Telegram answers: false while the breaker is open, true within a second of an answer, else by a probe. */
+  /** Whether Telegram answers: no while the breaker is open, yes within a second of an answer, else as a probe finds. */
   answersNow(): Promise<boolean>;
 }
 
@@ -37,7 +37,7 @@ export interface TelegramBreaker extends BreakerView, Service {
 const FRESH_MS = 1_000;
 /** Sends within this time share one read of the state while Telegram answers. */
 const LOOK_FRESH_MS = 100;
-/** A probe is due once only this much of the pause remains, as for `PROBE_SOON_MS` in `telegram.lua`. */
+/** A probe is due once no more than this remains of the pause. The same as `PROBE_SOON_MS` in `telegram.lua`. */
 const PROBE_DUE_MS = 250;
 const OTHER_PROBE_MS = 100;
 const WHY_CHARS = 200;
@@ -97,7 +97,7 @@ export function startTelegramBreaker(
   };
 }
 
-/** If a probe of an absent Telegram is due, probes, one process at a time. Returns the wait for the next round, in ms. */
+/** Probes Telegram if it is away and a probe is due, unless another process does. Returns the wait before the next round. */
 async function probeIfDue(state: TelegramState, probe: Probe, everyMs: number): Promise<number> {
   const { awayMs } = await state.look();
   if (awayMs === 0) return everyMs;

@@ -86,7 +86,7 @@ interface TelegramClientOptions {
   token: string;
   apiRoot: string;
   downloadTimeoutMs?: number;
-  /** The longest wait for the answer to a call, except for polls, uploads and downloads. By default each method has its own. */
+  /** The longest wait for an answer, except to polls, uploads and downloads. By default each method has a limit of its own. */
   callTimeoutMs?: number;
   /** Whether Telegram may make previews of links; by default it may not. */
   linkPreviews?: boolean;
@@ -179,7 +179,7 @@ async function callApi(
   const deadline = AbortSignal.timeout(timeoutMs);
   const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
   try {
-    // Telegraf's types know only Bot API 7.1 and an AbortSignal of Telegraf's own. At run time, others work, too.
+    // Telegraf's types know only Bot API 7.1 and an AbortSignal of Telegraf's own. Newer methods and Node's signal work anyway.
     const value = await client.callApi(method as 'getMe', payload as never, { signal: either as never });
     return { ok: true, value };
   } catch (error) {

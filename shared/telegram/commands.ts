@@ -9,7 +9,7 @@ interface CommandRule {
    * `operators`: only operators, in the chat of alerts.
    */
   who: 'everybody' | 'listed' | 'listed with words' | 'operators';
-  /** The lane in which the command waits: the chat's lane, behind earlier messages; its command lane; or its desk lane. */
+  /** The lane in which the command waits: the chat's, behind earlier messages; its command lane; or that of operators. */
   lane: 'chat' | 'commands' | 'desk';
   /** The menus of Telegram apps that offer the command. Everybody in a group sees its menu. `help`: only `/help` names it. */
   menu: 'everywhere' | 'private' | 'help' | 'nowhere';
@@ -38,7 +38,7 @@ const COMMANDS = {
   help: { who: 'everybody', lane: 'commands', menu: 'everywhere' },
   start: { who: 'everybody', lane: 'commands', menu: 'nowhere' },
   whoami: { who: 'everybody', lane: 'commands', menu: 'help' },
-  /** Sent by the buttons under a question. */
+  /** The buttons under a question send this command. */
   decide: { who: 'listed', lane: 'commands', menu: 'nowhere' },
   /** The producer turns an operator's command or press of a button in the chat of alerts into this command. */
   desk: { who: 'operators', lane: 'desk', menu: 'nowhere' },
@@ -46,7 +46,7 @@ const COMMANDS = {
 
 export type CommandName = keyof typeof COMMANDS;
 
-/** The operators' commands in the chat of alerts, with descriptions. Each is a first word of the argument of `desk`. */
+/** The operators' commands in the chat of alerts, with descriptions. Each is the first word of an argument of `desk`. */
 export const DESK_MENU = {
   status: 'the state of everything',
   incidents: 'what is wrong, or recently was',
@@ -88,13 +88,13 @@ export function slashed(text: string): { name: string; words: string } | undefin
     : { name: String(match[1]).toLowerCase(), words: text.slice(match[0].length).trim() };
 }
 
-/** Reads a bot command; `undefined` for any other text, unknown commands included, which is for the model. Pure. */
+/** Reads a bot command; `undefined` for any other text, even an unknown command, because such texts are for the model. Pure. */
 export function commandOf(text: string): BotCommand | undefined {
   const { name = '', words: argument = '' } = slashed(text) ?? {};
   return Object.hasOwn(COMMANDS, name) ? { name: name as CommandName, argument } : undefined;
 }
 
-/** The command that a text of one word with a slash probably means: one typing error away, and not a command itself. Pure. */
+/** The command that a misspelt command without an argument probably means, one typing error away; else `undefined`. Pure. */
 export function meantCommand(text: string): MenuName | undefined {
   const [, word = ''] = /^[/／]([a-z]{3,32})$/i.exec(text.trim()) ?? [];
   return commandOf(text) ? undefined : HELP_NAMES.find((name) => isMisspelt(word.toLowerCase(), name));
@@ -143,12 +143,12 @@ export function isCommand(text: string): boolean {
 
 const ADDRESSED = /^[/／]\w{1,64}@(\w{1,64})(?:\s|$)/;
 
-/** The name of the bot that a command addresses; undefined when the text names none. Pure. */
+/** The name of the bot that a command addresses; `undefined` if the text names none. Pure. */
 export function addresseeOf(text: string): string | undefined {
   return ADDRESSED.exec(text)?.[1];
 }
 
-/** The commands that Telegram apps offer in some chats and one language; without `language`, for languages without a menu. */
+/** The commands that Telegram apps offer in some chats and one language; without `language`, in languages without a menu. */
 export interface Menu {
   /** A number is the id of one chat. */
   scope: 'all_private_chats' | 'all_group_chats' | number;

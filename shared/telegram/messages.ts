@@ -67,7 +67,7 @@ export interface SendOptions extends Timing {
   buttons?: readonly (readonly (Button | Link)[])[] | undefined;
 }
 
-/** The methods of the Bot API that change something in a chat. Contract: as `Telegram`. */
+/** The methods of the Bot API that show or change something in a chat. Contract: as `Telegram`. */
 export interface Messages {
   /** Sends a text of 1 to 4096 UTF-16 units. */
   sendMessage(to: Destination, text: string, options?: SendOptions): Promise<TelegramResult<{ messageId: number }>>;
@@ -108,7 +108,8 @@ export interface Messages {
   /** Deletes a message of ours. A message that is gone is no failure. */
   deleteMessage(to: Destination, messageId: number): Promise<TelegramResult<void>>;
   /**
-   * Ends the app's wait after a press of a button. Only that person sees `words`, 200 characters at most. Ignores old presses.
+   * Ends the wait of the Telegram app after a press of a button. Shows `words`, of at most 200 characters, to that person only.
+   * A press that is too old for an answer is no failure.
    */
   answerPress(pressId: string, words?: string): Promise<TelegramResult<void>>;
   /**
@@ -286,7 +287,10 @@ function sendFields({ isSilent, replyTo, buttons }: SendOptions) {
   };
 }
 
-/** The result of an edit of a message of ours. An edit without a change succeeds; a message is gone as `message_gone`. */
+/**
+ * The result of an edit of a message of ours. An edit that changes nothing succeeds. If the message no longer exists, the
+ * failure is `message_gone`.
+ */
 function editResult(result: TelegramResult<unknown>): TelegramResult<void> {
   if (result.ok || SAME_TEXT.test(result.failure.description)) return DONE;
   const isGone = MESSAGE_GONE.test(result.failure.description);

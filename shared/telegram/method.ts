@@ -46,8 +46,8 @@ export const MISSING_MS = 24 * 3_600_000;
 const NOT_OFFERED = /^not found(?:: method not found)?$/i;
 
 /**
- * Telegram answers 404 for a missing method, as for a rejected token. Turns a failure with the words of a missing method into
- * `not_offered`.
+ * Telegram answers 404 both for a missing method and for a rejected token. Turns the failure into `not_offered` if its text is
+ * that of a missing method.
  */
 export function unlessMissing<T>(result: TelegramResult<T>): TelegramResult<T> {
   if (result.ok || !NOT_OFFERED.test(result.failure.description)) return result;

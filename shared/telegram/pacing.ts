@@ -12,7 +12,7 @@ export interface Allowance {
   interval: number;
 }
 
-/** Resolves when a call may be made, in the order of the calls. After an abort of the signal, a call takes no place. */
+/** Resolves when a call may be made, in the order of the calls. A call whose signal has aborted takes no place. */
 type Gate = (stopSignal?: AbortSignal) => Promise<void>;
 
 /** The pace of one chat. */
@@ -33,7 +33,10 @@ interface ChatPace {
  */
 export type AskPlace = (chatId: number) => Promise<number>;
 
-/** The allowances: `all` for all chats, `chat` and `group` for each in a process, `groupOfAll` for each in all processes. */
+/**
+ * The allowances. `all`: for all chats together, divided among the processes. `chat` and `group`: of one process, for each chat
+ * and each group. `groupOfAll`: of all processes together, for each group.
+ */
 export type Pace = Readonly<Record<'all' | 'chat' | 'group' | 'groupOfAll', Allowance>>;
 
 /**
