@@ -4,9 +4,7 @@ import { parseEnv } from 'node:util';
 /** The contents of a settings file. */
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
-  /**
-   * Each problem names the file and, if one line is at fault, the line's number. None quotes a line, as it may hold a secret.
-   */
+  /** Each problem names the file and, if one line is at fault, its number. None quotes a line, because a line may be secret. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }

@@ -151,7 +151,7 @@ export type AllowedIds = ReadonlySet<number> | 'everyone';
 export const CONSTANTS = {
   /** A message or text file that is longer than this is cut. */
   INBOUND_TEXT_MAX_CHARS: 200_000,
-  /** A tool result that is longer than this is cut; the model can read the rest on request. */
+  /** A tool result that is longer than this is cut; the model can read on with the tool `recall`. */
   TOOL_RESULT_MAX_CHARS: 16_000,
   /** The maximum number of rounds of tool calls for one message. After them the model must answer in words. */
   TOOL_ROUNDS_MAX: 25,

@@ -25,7 +25,7 @@ export interface BreakerView {
 
 /** The breaker. A process that runs it also probes for the end of an outage. */
 export interface TelegramBreaker extends BreakerView, Service {
-  /** Stores that Telegram confirmed a message. Best effort; at most once a second, unless calls were in doubt before. */
+  /** Stores that Telegram confirmed a message. Best effort; at most once a second, unless Telegram was in doubt or away. */
   noteConfirmed(): Promise<void>;
   /**
    * Notes that a call ended without Telegram's own answer. One such call proves no outage, so this then probes Telegram, unless

@@ -53,7 +53,7 @@ export function isUnanswered({ kind }: TelegramFailure): boolean {
   return kind === 'unknown' || kind === 'unreached';
 }
 
-/** Whether Telegram itself refused the call, so that a repeat would fail as well. */
+/** Whether Telegram itself refused the call, so that a repeated call would also fail. */
 export function isFinal({ kind }: TelegramFailure): boolean {
   return kind === 'gone' || kind === 'rejected';
 }
