@@ -50,7 +50,7 @@ function flowKeys(tag: string) {
     gone: `${tag}:gone`,
     /** The last reply of `admit.lua` to a caller, or the entry that a call of `cancel-chat.lua` added, for repeated calls. */
     admitted: (caller: string) => `${tag}:admitted:${caller}`,
-    /** Locks by which one process at a time does the work of the reconciler, and one that of the blob keeper. */
+    /** Locks, so that one process does each round of the reconciler for all processes, and one that of the blob keeper. */
     ...{ pass: `${tag}:pass`, blobPass: `${tag}:blob-pass` },
     /** Sorted set of the messages that may have killed their processes, by age. */
     poisonCandidates: `${tag}:poison-candidates`,
