@@ -3,16 +3,16 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { HOME } from './project.ts';
 
-/** The place of the bytes of files and archives: a folder, a bucket of an S3-compatible store, or Redis itself. */
+/** The place that stores the bytes of files and archives: a folder, a bucket of an S3-compatible store, or Redis itself. */
 export type BlobPlace = { readonly kind: 'files'; readonly folder: string } | BucketPlace | { readonly kind: 'redis' };
 
-/** A part of a bucket, without credentials: the client reads those from the environment. */
+/** A bucket and a prefix in it, without credentials, because the S3 client reads the credentials from the environment. */
 export interface BucketPlace {
   readonly kind: 's3';
   readonly bucket: string;
-  /** The prefix of our objects' names: empty, or with a slash at its end. */
+  /** The beginning of the names of our objects: empty, or a path with a slash at its end. */
   readonly prefix: string;
-  /** `undefined` for Amazon S3 itself. */
+  /** The URL of the server; `undefined` for Amazon S3 itself. */
   readonly endpoint: string | undefined;
   readonly region: string;
 }
@@ -24,10 +24,10 @@ const EXPECTED_S3 =
 const NO_KEYS = 'the keys of s3:// belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY';
 const BUCKET = /^[a-z\d][a-z\d.-]{1,61}[a-z\d]$/;
 const PREFIX = /^(?:[\w.-]+\/)*$/;
-/** The region to state to a server that has only one. */
+/** The region for a server other than Amazon S3 if the setting names none, because the client needs a region. */
 const ANY_REGION = 'us-east-1';
 
-/** The form of `BLOB_URL`. A relative folder is relative to `HOME`. */
+/** The form of `BLOB_URL`. The relative path of a folder starts at `HOME`. */
 export const blobPlace = z.string().transform((text, context): BlobPlace => {
   const place = placeOf(text.trim());
   if (typeof place !== 'string') return place;
@@ -35,7 +35,7 @@ export const blobPlace = z.string().transform((text, context): BlobPlace => {
   return z.NEVER;
 });
 
-/** Parses a place. Returns the text of the problem with a malformed one. */
+/** Parses a place. If the text is malformed, returns the text of the problem. */
 function placeOf(text: string): BlobPlace | string {
   if (/^redis:(?:\/\/)?$/.test(text)) return { kind: 'redis' };
   if (text.startsWith('s3:')) return URL.canParse(text) ? bucketOf(new URL(text)) : EXPECTED_S3;
@@ -63,7 +63,7 @@ function bucketOf({ username, password, host, pathname, searchParams, hash }: UR
   return { kind: 's3', bucket: host, prefix, endpoint, region: region ?? ANY_REGION };
 }
 
-/** Whether a text is an http or https URL without credentials, because operators see this URL. */
+/** Whether a text is an http or https URL without user, password and query, because operators see this URL. */
 function isHttp(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search } = new URL(text);

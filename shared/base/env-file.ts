@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 /** The contents of a settings file. */
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
-  /** Each names the file, and the line if there is one. None quotes a line, because a line may hold a secret. */
+  /** Each problem names the file and, if one line is at fault, its number. None quotes a line, because a line may be secret. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -12,17 +12,17 @@ export interface EnvFile {
 const IGNORED = /^\s*(?:#|$)/;
 const NAMED = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)$/;
 const EXPECTED = 'expected NAME=value, or a comment that begins with #';
-/** A quoted value, and perhaps a comment. Backticks are no quotes here, because a shell would run their content. */
+/** A quoted value, perhaps followed by a comment. Backticks do not count as quotes, because a shell runs the text in them. */
 const QUOTED = /^(["'])(?:(?!\1).)*\1\s*(?:#.*)?$/;
-/** A # without a space before it: a part of the value for shells and Compose, the beginning of a comment for Node. */
+/** A value whose first # follows a non-space. Shells and Compose take this # as a part of the value, Node as a comment. */
 const INNER_HASH = /^[^#]*[^\s#]#/;
-/** Whether a setting's name marks its value as a secret. Pure. */
+/** Whether the value of a setting is a secret, judged by the end of the setting's name. Pure. */
 export const isSecretName = (name: string): boolean => /(?:TOKEN|KEY|SECRET|PASSWORD)$/.test(name);
 const READABLE_BY_ALL = 0o004;
 
 /**
- * Parses lines of the form `NAME=value`, with an optional `export`, quotes and comments. The last line of a repeated name
- * counts. A line that shells, Compose and Node read differently is a problem. Pure.
+ * Parses lines of the form `NAME=value`, with an optional `export`, quotes and comments. If a name repeats, its last line
+ * counts. A malformed line, and one that shells, Compose and Node read differently, becomes a problem and sets nothing. Pure.
  */
 export function parseEnvFile(text: string, file: string): Pick<EnvFile, 'values' | 'problems'> {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
@@ -32,7 +32,7 @@ export function parseEnvFile(text: string, file: string): Pick<EnvFile, 'values'
   return { values: { ...parseEnv(sound.join('\n')) } as Record<string, string>, problems };
 }
 
-/** Reads a settings file; `undefined` if there is none. An unreadable file is a problem. Never throws. */
+/** Reads a settings file; `undefined` if it does not exist. If it cannot be read, the result is a problem. Never throws. */
 export function readEnvFile(file: string): EnvFile | undefined {
   try {
     const text = readFileSync(file, 'utf8');
@@ -58,7 +58,7 @@ function faultOf(line: string): string | undefined {
   return INNER_HASH.test(value) ? 'expected quotes around a value that holds a #' : undefined;
 }
 
-/** Warns of names on several lines, because a change to the first line has no effect. */
+/** Warns of names that are set on several lines, because a change to any but the last of these lines has no effect. */
 function repeatWarnings(text: string, file: string): string[] {
   const linesByName = new Map<string, number[]>();
   for (const [at, line] of text.split(/\r?\n/).entries()) {
@@ -69,7 +69,7 @@ function repeatWarnings(text: string, file: string): string[] {
   return repeats.map(([name, lines]) => `${file}: ${name} is in lines ${lines.join(' and ')}; the last one counts`);
 }
 
-/** Whether other users of the machine can read the secrets of a file. Windows has no such permission bits. */
+/** Whether a file holds secrets and every user of this machine can read it. False on Windows, which has no such permissions. */
 function isExposed(file: string, values: Readonly<Record<string, string>>): boolean {
   const hasSecrets = Object.entries(values).some(([name, value]) => value !== '' && isSecretName(name));
   return hasSecrets && process.platform !== 'win32' && (statSync(file).mode & READABLE_BY_ALL) !== 0;

@@ -10,8 +10,8 @@ import { IDS, registerIdTracer } from './trace-ids.ts';
 export type Exporter = ReturnType<typeof startExporter>;
 
 /**
- * Starts the OpenTelemetry SDK for this process, which reads the standard `OTEL_*` variables. Logs a failed export, unless it
- * repeats the last failure of the same signal within five minutes.
+ * Starts the OpenTelemetry SDK for this process. The SDK reads the standard `OTEL_*` variables. Logs each failed export, unless
+ * the last failure of the same signal has the same text and is less than five minutes old.
  */
 export function startExporter(serviceName: string, signals: Signals, log: Pick<Logger, 'warn'>) {
   const sdk = new NodeSDK({
@@ -31,11 +31,11 @@ export function startExporter(serviceName: string, signals: Signals, log: Pick<L
   sdk.start();
   if (signals.traces === undefined) registerIdTracer();
   return {
-    /** Exports the rest. Contract: may reject, and may take as long as the collector does. */
+    /** Exports the remaining spans and metrics, and stops. Contract: may reject; takes as long as the collector needs. */
     shutdown: () => sdk.shutdown(),
-    /** The failures of exports in the last five minutes; empty if there are none. */
+    /** The last failed export of each signal, if it is less than five minutes old; an empty text if there is none. */
     trouble: () => failures.recent(),
-    /** Exports the current spans and metrics. Contract: never rejects; may take as long as the collector does. */
+    /** Exports the spans and metrics so far; notes failures. Contract: never rejects; takes as long as the collector needs. */
     async flush(): Promise<void> {
       const tracers = trace.getTracerProvider();
       const sender = tracers instanceof ProxyTracerProvider ? tracers.getDelegate() : tracers;
@@ -47,7 +47,7 @@ export function startExporter(serviceName: string, signals: Signals, log: Pick<L
   };
 }
 
-/** Exports one span and one metric of a service as a test. Returns the failures; empty if there are none. */
+/** Exports one span and one metric as a test. Returns the failures or the timeout in words; an empty text if all went well. */
 export async function tryExport(serviceName: string, signals: Signals, deadlineMs: number): Promise<string> {
   const { flush, trouble } = startExporter(serviceName, signals, { warn: () => {} });
   trace.getTracer(serviceName).startSpan('check').end();
@@ -59,7 +59,7 @@ export async function tryExport(serviceName: string, signals: Signals, deadlineM
   return isOver ? trouble() : `no answer of ${Object.values(signals).join(', ')} in ${deadlineMs} ms`;
 }
 
-/** The time for which a failure is recent: several intervals of the SDK's exports of metrics, by default a minute each. */
+/** A failure counts as recent for this long. By default the SDK exports metrics every minute, so this spans several exports. */
 const RECENT_MS = 300_000;
 const WHY_CHARS = 200;
 const METRICS_FAILED = /^PeriodicExportingMetricReader: /;
@@ -76,7 +76,7 @@ class ExportFailures {
     this.#log = log;
   }
 
-  /** Notes an error of the SDK. An error of metrics has a prefix; any other counts as one of spans. */
+  /** Notes an error that the SDK reports. A text that matches `METRICS_FAILED` is about metrics, any other text about spans. */
   note({ message, code }: { message?: unknown; code?: unknown }): void {
     const text = typeof message === 'string' ? message : 'no reason is known';
     const isOfMetrics = METRICS_FAILED.test(text);

@@ -33,12 +33,12 @@ export type Failpoint =
   | 'settled'
   | 'next added';
 
-/** Called when the process reaches a step. Does nothing in production. */
+/** The hook that the process calls when it reaches a step. Does nothing in production. */
 export type ReachFailpoint = (step: Failpoint) => void;
 
 /**
- * Creates the hook of a process. `spec` is `name:nth` (`SPILLWAY_FAIL_AT`): the process kills itself by SIGKILL when it
- * reaches that step for the nth time, so that no cleanup runs, as in a real crash.
+ * Creates the hook of a process; without `spec` it does nothing. `spec` has the form `name:nth` (`SPILLWAY_FAIL_AT`): the
+ * process kills itself by SIGKILL when it reaches that step for the nth time, so that no cleanup runs, as in a real crash.
  */
 export function createFailpoints(spec: string | undefined): ReachFailpoint {
   if (spec === undefined) return () => {};

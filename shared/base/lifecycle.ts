@@ -1,12 +1,12 @@
 import type { Logger } from './log.ts';
 
-/** A component that runs until `stop`. Contract: `stop` may be called twice, and before the start has finished. */
+/** A component that runs until `stop`. Contract: `stop` may be called twice, and before the component has fully started. */
 export interface Service {
   readonly name: string;
   stop(): Promise<void>;
 }
 
-/** Stops services one by one, in reverse order. Logs a service that fails to stop, and stops the others all the same. */
+/** Stops services one by one, the last one first. Logs a service that fails to stop, and stops the others all the same. */
 export async function stopAll(services: readonly Service[], log: Logger): Promise<void> {
   for (const service of services.toReversed()) {
     try {
@@ -30,8 +30,8 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * Waits for `work`, and returns `undefined` if `maxMs` pass or `signal` aborts first. The work then goes on, and a later error
- * of it is ignored.
+ * Waits for `work` and returns its value. If `maxMs` pass or `signal` aborts first, returns `undefined`; the work then goes on,
+ * and its later errors are ignored. Rejects if the work fails before that.
  */
 export async function within<T>(work: Promise<T>, maxMs: number, signal?: AbortSignal): Promise<T | undefined> {
   const ended = new AbortController();

@@ -1,22 +1,22 @@
 type Path = readonly PropertyKey[];
 
-/** A JSON document with the lines of its values, or the line where it stops being JSON. */
+/** A JSON document with the line numbers of its values, or the number of the line at which the text stops being JSON. */
 export type LocatedJson =
   | {
       ok: true;
       value: unknown;
-      /** The line of a value, by its path from the root. The line of a missing value is that of the nearest container. */
+      /** The line of the value at a path from the root. For a missing value, the line of the nearest container on its path. */
       lineOf(path: Path): number;
-      /** The paths of keys that repeat within one object. The last value counts, which the author may not expect. */
+      /** The paths of keys that repeat within one object. `value` has the last one's value, which may surprise the author. */
       twice: readonly Path[];
     }
   | { ok: false; line: number };
 
-/** Deeper JSON is refused. No real settings file nests so deep. */
+/** JSON that nests deeper than this counts as malformed. No real settings file nests so deep. */
 const DEPTH_MAX = 32;
 const TOKEN = /\n|[{}[\],:]|"(?:[^"\\\n]|\\.)*"|[^\s{}[\],:"]+|\S/g;
 
-/** Parses JSON and the lines of its values, for error messages that name a line. Pure; never throws. */
+/** Parses JSON and finds the lines of its values, for error messages that name a line. Pure; never throws. */
 export function readLocatedJson(json: string): LocatedJson {
   const tokens = tokensOf(json);
   const lines = new Map<string, number>();

@@ -5,9 +5,9 @@ import { redact } from './redact.ts';
 export type { Logger };
 
 /**
- * Creates a JSON logger on standard error that redacts credentials in every line. Each line of a turn has its trace, chat and
- * entry. An error in any field becomes its name, message and stack, because its own fields may hold a user's text, such as the
- * arguments of a Redis command.
+ * Creates a logger that writes JSON, by default to standard error, and redacts credentials in every line. Lines that are logged
+ * during a turn also have the turn's trace, chat and entry. An error in a field becomes its name, message and stack, because
+ * its other properties may hold a user's text, such as the arguments of a Redis command.
  */
 export function createLogger(
   level: string,
@@ -32,7 +32,7 @@ function describeErrors(fields: Record<string, unknown>): Record<string, unknown
   return Object.fromEntries(entries.map((entry) => (isError(entry) ? [entry[0], describeError(entry[1])] : entry)));
 }
 
-/** Reduces an error to its name, message and stack, for logs: without credentials or response bodies. */
+/** Reduces an error to its name, message and stack, for logs: shortened, and with credentials redacted. */
 export function describeError(error: unknown): { name: string; message: string; stack?: string } {
   if (!(error instanceof Error)) return { name: 'NonError', message: redact(String(error)).slice(0, 500) };
   return {
@@ -44,12 +44,12 @@ export function describeError(error: unknown): { name: string; message: string; 
 
 const LOG_FIELDS = createContextKey('spillway log fields');
 
-/** Adds fields to every log line within `work`, also after an await. */
+/** Adds fields to every line logged during `work`, also after an await. Replaces the fields of an outer `withLogFields`. */
 export function withLogFields<T>(fields: Readonly<Record<string, unknown>>, work: () => Promise<T>): Promise<T> {
   return context.with(context.active().setValue(LOG_FIELDS, fields), work);
 }
 
-/** The fields for a log line of the current context: its trace id and the fields of `withLogFields`. */
+/** The fields for a log line of the current context: its trace id, if any, and the fields of `withLogFields`. */
 function fieldsNow(): Record<string, unknown> {
   const active = context.active();
   const traceId = trace.getSpanContext(active)?.traceId;
@@ -59,9 +59,9 @@ function fieldsNow(): Record<string, unknown> {
 const REPEAT_MS = 60_000;
 
 /**
- * Creates a function that logs a warning at most once a minute, with the number of calls and the details of the last one. For
- * events that strangers on the network can cause, so that they cannot fill the log. When the process ends, the warnings of the
- * last minute may be missing.
+ * Creates a function that logs a warning at most once a minute, with the number of calls since the last warning and the details
+ * of the newest call. It is for events that strangers on the network can cause, so that strangers cannot fill the log. Calls of
+ * the last minute before the process ends may be missing from the log.
  */
 export function rareWarning(log: Pick<Logger, 'warn'>, message: string): (details?: object) => void {
   let count = 0;

@@ -4,21 +4,22 @@ import { pause, type Service } from './lifecycle.ts';
 export interface Rounds {
   name: string;
   /**
-   * Runs one round. Returns the wait before the next one, in ms. `stop` aborts `signal` and then waits for the round, so
-   * every wait inside the round must end on `signal`. Contract: may throw; then the loop runs a round again after `retryMs`.
+   * Runs one round. Returns the wait before the next round, in ms. `stop` aborts `signal` and waits for the end of the round,
+   * so every wait inside the round must end when `signal` aborts. Contract: may throw; then the next round follows after
+   * `retryMs`.
    */
   round(signal: AbortSignal): Promise<number>;
   /** The wait after a failed round, in ms. */
   retryMs: number;
-  /** Logs a failed round. Called once for each kind of error until a round succeeds. Contract: never throws. */
+  /** Logs a failed round. Called for the first error of each kind since the last successful round. Contract: never throws. */
   onError(error: unknown): void;
-  /** The wait before the first round, in ms; none when absent. */
+  /** The wait before the first round, in ms; 0 if absent. */
   firstAfterMs?: number;
 }
 
 /**
- * Runs rounds, one at a time, until `stop`; no error ends the loop. `stop` ends a wait between rounds at once, or waits for the
- * current round and ignores its error. `stop` never rejects and may be called twice.
+ * Runs rounds, one at a time, until `stop`; no error ends the loop. `stop` ends a wait between rounds at once; if a round runs,
+ * `stop` waits for the end of the round and ignores its error. `stop` never rejects and may be called twice.
  */
 export function runLoop(rounds: Rounds): Service {
   const stopping = new AbortController();
@@ -51,7 +52,7 @@ async function run({ round, retryMs, onError, firstAfterMs = 0 }: Rounds, signal
   }
 }
 
-/** The kind of an error: its text without its numbers, such as ports, line numbers or counts. */
+/** The kind of an error: its text without its numbers, because ports, line numbers or counts do not make another kind. */
 function kindOf(error: unknown): string {
   return String(error).replaceAll(/\d+/g, '0');
 }

@@ -8,10 +8,10 @@ export type Unit = 's' | 'By' | '{token}';
 export interface Metric<Name extends string = string> {
   name: Name;
   kind: 'counter' | 'gauge' | 'histogram';
-  /** One sentence for a reader of the metric, with the names of its attributes. */
+  /** A description for people who read the metric. It names the metric's attributes. */
   help: string;
   unit?: Unit | undefined;
-  /** Upper bounds of a histogram's buckets, in its unit. */
+  /** The upper bounds of a histogram's buckets, in its unit; empty for other kinds. */
   buckets: number[];
 }
 
@@ -25,7 +25,7 @@ export const counter = definer('counter');
 export const gauge = definer('gauge');
 export const histogram = definer('histogram');
 
-/** The value of a gauge now. */
+/** The present value of a metric that is read on demand: a gauge, or a counter that another part of the program keeps. */
 export interface GaugeReading {
   metric: MetricName;
   value: number;
@@ -35,26 +35,26 @@ export interface GaugeReading {
 /** Reads gauges for an export. Contract: may reject; the gauges then keep their last values. */
 type ReadGauges = () => Promise<readonly GaugeReading[]>;
 
-/** The suffixes of names in Prometheus. An OpenTelemetry collector adds each unit, except one in braces. */
+/** The words for units at the end of names in Prometheus, as a collector adds them; it adds none for a unit in braces. */
 const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 'bytes' };
 
-/** Our metrics, with one meter for each exporter. Without an exporter nothing is computed. */
+/** The gateway's metrics, with one meter for each exporter. Without an exporter nothing is computed. */
 export type Meters = ReturnType<typeof createMeters>;
 export type Instruments = Omit<Meters, 'attach'>;
 
-/** A source of gauges, with a function for each meter that unregisters the source. */
+/** A function that reads some gauges, and for each meter a function that unregisters it there. */
 interface Source {
   gauges: readonly MetricName[];
   read: ReadGauges;
   removals: (() => void)[];
 }
 
-/** Creates our metrics, without a meter yet. */
+/** Creates the gateway's metrics, at first without any meter. */
 export function createMeters(metrics: ReadonlyMap<string, Metric>) {
   const all: Instruments[] = [];
   const sources = new Set<Source>();
   return {
-    /** Adds the meter of an exporter, which gets all metrics from now on, on request with the units in their names. */
+    /** Adds the meter of an exporter, which gets all metrics from now on. With `naming`, units are part of the names. */
     attach(meter: Meter, naming?: 'units in names'): void {
       const instruments = instrumentsOn(meter, metrics, naming === 'units in names');
       all.push(instruments);
@@ -105,7 +105,7 @@ function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUn
   };
 }
 
-/** The name and the options of an instrument. `hasUnitInName`: the exporter does not add the unit to the name by itself. */
+/** The name and the options of an instrument. `hasUnitInName`: the exporter does not add the unit, so the name has it. */
 function nameOf({ name, unit, help: description }: Metric, hasUnitInName: boolean): [string, MetricOptions] {
   const word = unit && UNIT_WORDS[unit];
   if (hasUnitInName && word !== undefined) return [`${name}.${word}`, { description }];

@@ -7,7 +7,7 @@ import type { METRIC } from './telemetry.ts';
 /** An attempt that runs in this process. */
 interface RunningTurn {
   startedMs: number;
-  /** The names of its open spans, the innermost last. */
+  /** The names of the attempt's open spans, the innermost last. */
   steps: string[];
 }
 
@@ -20,17 +20,17 @@ const MS_PER_S = 1_000;
 /** Creates the list of running attempts, which is empty at first. */
 export function createRunningTurns() {
   const running = new Set<RunningTurn>();
-  /** All steps so far. Each stays in the readings, as 0, because a missing gauge would show its last value for minutes. */
+  /** All steps so far. A step without attempts counts as 0, because a missing gauge would show its last value for minutes. */
   const steps = new Set<string>();
   return {
-    /** Begins an attempt. Returns its context and a function that ends it. */
+    /** Begins an attempt. Returns the attempt's context, and a function that ends the attempt. */
     begin(ctx: Context, name: string) {
       const turn: RunningTurn = { startedMs: performance.now(), steps: [name] };
       running.add(turn);
       steps.add(name);
       return { ctx: ctx.setValue(RUNNING, turn), end: () => void running.delete(turn) };
     },
-    /** Begins a step of the context's attempt, if there is one. Returns a function that ends the step. */
+    /** Begins a step of the context's attempt, if the context has one. Returns a function that ends the step. */
     enter(ctx: Context, step: string): () => void {
       const turn = ctx.getValue(RUNNING) as RunningTurn | undefined;
       if (turn === undefined) return () => {};
@@ -57,7 +57,7 @@ export function createRunningTurns() {
 const NS_PER_S = 1e9;
 const US_PER_S = 1e6;
 
-/** Registers the gauges of Node itself. Delays and garbage collections are measured from the first reading on. */
+/** Registers the gauges of this Node process. Delays and garbage collections are measured from the first reading on. */
 export function observeRuntime(meters: Meters, names: typeof METRIC): void {
   const { loopDelay, loopUse, heapUsed, heapLimit, gcTime, cpuTime, memory } = names;
   let read: (() => GaugeReading[]) | undefined;

@@ -7,7 +7,7 @@ export const PROJECT_ROOT = join(import.meta.dirname, '..', '..');
 /** Whether these files come from `npm run build`, as in a package. */
 export const IS_BUILT = !existsSync(join(PROJECT_ROOT, 'shared', 'base', 'project.ts'));
 
-/** The folder of settings and data: the clone, or the working directory of a built package, which lies in `node_modules`. */
+/** The folder of settings and data: the project's folder, or for a built package the folder in which the process started. */
 export const HOME = IS_BUILT ? process.cwd() : PROJECT_ROOT;
 
 /** Prints every problem on standard error, and sets the exit code for a wrong configuration. */

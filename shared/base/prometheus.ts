@@ -2,9 +2,9 @@ import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporte
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import type { Meters } from './meters.ts';
 
-/** Collects metrics from now on. Returns a function that writes them as Prometheus text, under a collector's names for them. */
+/** Starts to collect metrics. Returns a function that writes them as Prometheus text, named as a collector would do. */
 export function createScraper(meters: Meters, scope: string): () => Promise<string> {
-  // It needs no server, because the gateway's own port serves the text.
+  // The exporter needs no server of its own, because the gateway's port serves the text.
   const reader = new PrometheusExporter({ preventServerStart: true });
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true);
   meters.attach(new MeterProvider({ readers: [reader] }).getMeter(scope), 'units in names');

@@ -2,15 +2,15 @@ import http, { type ProxyEnv } from 'node:http';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Hosts that need no proxy, whatever `NO_PROXY` says. */
+/** The names of this machine itself, which need no proxy, even if `NO_PROXY` does not list them. */
 const LOOPBACK = ['localhost', '127.0.0.1', '::1', '[::1]'];
 const TOO_OLD =
   'HTTPS_PROXY: this Node cannot use it; take a newer one, or set NODE_USE_ENV_PROXY=0 to do without the proxy';
 let isSet = false;
 
 /**
- * Reads the proxy from `HTTPS_PROXY` and `HTTP_PROXY`; none if `NODE_USE_ENV_PROXY` is 0. A lower-case name wins, as in Node.
- * Pure.
+ * Reads the proxies from `HTTP_PROXY` and `HTTPS_PROXY`, and the exceptions from `NO_PROXY`. `undefined` if neither proxy is
+ * set, or if `NODE_USE_ENV_PROXY` is 0. A lower-case name wins over its upper-case form, as in Node. Pure.
  */
 export function proxyOf(env: Environment): ProxyEnv | undefined {
   const value = (name: string): string | undefined => env[name.toLowerCase()]?.trim() || env[name]?.trim() || undefined;
@@ -21,8 +21,8 @@ export function proxyOf(env: Environment): ProxyEnv | undefined {
 }
 
 /**
- * Makes `fetch` and Node's agents use the proxy of an environment from now on. Node itself reads these variables only at its
- * start, before we read the settings file. Returns the problems with an unusable proxy.
+ * Makes `fetch` and Node's agents use the proxy of an environment, if any, from now on; a second proxy is ignored. Node itself
+ * reads these variables only at its start, before we read the settings file. Returns the problems of an unusable proxy.
  */
 export function useProxy(env: Environment): string[] {
   const proxy = proxyOf(env);
@@ -40,7 +40,7 @@ export function useProxy(env: Environment): string[] {
   return [];
 }
 
-/** The hosts of a proxy for operators, without its user and password. Pure. */
+/** The hosts of the proxies in words for operators, without users and passwords. Pure. */
 export function proxyInWords({ HTTP_PROXY: plain, HTTPS_PROXY: https }: ProxyEnv): string {
   const hostOf = (url: string | undefined): string => URL.parse(url ?? '')?.host ?? '';
   return [https && `https by ${hostOf(https)}`, plain && `http by ${hostOf(plain)}`].filter(Boolean).join(', ');

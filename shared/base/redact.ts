@@ -1,6 +1,6 @@
 /**
- * Credentials as people paste them. Each pattern is linear: no two start positions scan the same characters to their end. Each
- * is bounded, because a match of millions of characters exhausts the stack of the regular expression, which then throws.
+ * The forms of credentials that people may paste. Each pattern takes time linear in the length of the text. Each repetition is
+ * bounded, because a match of millions of characters would exhaust the stack of the regular expression, which then throws.
  */
 const CREDENTIALS = [
   /\bsk-[A-Za-z0-9_-]{8,9999}/g,
@@ -18,11 +18,11 @@ const CREDENTIALS = [
   /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,100}:[^\s/@]{1,200}@/gi,
   /\bbearer\s{1,8}[A-Za-z0-9._~+/-]{20,9999}/gi,
 ];
-/** An assignment: a name, a separator whose quotes may be escaped, and a value, which ends before a quote. */
+/** A secret with its name: the name, a separator whose quotes may be escaped, and the value, which ends before a quote. */
 const ASSIGNED =
   /(password|passwd|passphrase|secret(?:[_-]?key)?|token|(?:api|access|private)[_-]?key|authorization)(\\?["']?\s{0,3}[:=]>?\s{0,3}\\?["']?)(?:(?:bearer|basic)\s{1,8})?(?:[^\s"',;\\]|\\(?!["'])){4,200}/gi;
 
-/** Replaces everything that looks like a credential. Pure, linear. */
+/** Replaces everything that looks like a credential by `[secret]`. Pure, in linear time. */
 export function redact(text: string): string {
   const plain = CREDENTIALS.reduce((rest, pattern) => rest.replace(pattern, '[secret]'), text);
   return plain.replace(ASSIGNED, '$1$2[secret]');

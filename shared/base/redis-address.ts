@@ -3,13 +3,13 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import type { Settings } from './settings.ts';
 
-/** The URLs of some sentinels, any of which may be unreachable, and a URL with the master's name as its host. */
+/** The URLs of some sentinels, and a URL whose host is the name of their master. Some sentinels may be unreachable. */
 export interface SentinelAddress {
   readonly sentinels: readonly string[];
   readonly master: string;
 }
 
-/** The longest path of a socket on any system: Linux accepts 107 bytes, others 103. */
+/** The longest path of a socket that all systems accept, in bytes. Linux accepts 107 bytes, other systems only 103. */
 const SOCKET_BYTES_MAX = 103;
 
 const SERVER_EXPECTED = 'expected redis://…, rediss://… or unix:///the/path/of/a/socket';
@@ -38,8 +38,8 @@ export function socketUrl(path: string): string {
 }
 
 /**
- * The path by which this process opens the socket of a `unix:` URL: relative to the working directory if the absolute path is
- * too long. Throws if both are too long.
+ * The path by which this process opens the socket of a `unix:` URL: the absolute path or, if that is too long, the path from
+ * the working directory. Throws if both paths are too long.
  */
 export function socketPath(url: string): string {
   const absolutePath = socketFile(url);
@@ -52,8 +52,8 @@ export function socketPath(url: string): string {
 }
 
 /**
- * The address of Redis: the URL of a server or of its socket, the URLs of some nodes of a cluster (any of which may be
- * unreachable), or a master that sentinels watch.
+ * The address of Redis: the URL of a server or of its socket; the URLs of some nodes of a cluster, some of which may be
+ * unreachable; or a master that sentinels watch.
  */
 export type RedisAddress = string | readonly string[] | SentinelAddress;
 
@@ -61,7 +61,7 @@ const REDIS_NODE = /^rediss?:\/\/(?:[^@/?#]*@)?(?:\[[\da-f:.]+\]|[\w.-]+):[1-9]\
 const NODES_EXPECTED =
   'expected nodes of a cluster, comma separated, each host:port or redis(s)://user:password@host:port';
 const SENTINELS_EXPECTED = 'expected sentinels, comma separated, each host:port or redis(s)://user:password@host:port';
-/** A URL with the master's name as its host. */
+/** A URL whose host is the master's name. */
 const MASTER_NAME = /^rediss?:\/\/(?:[^@/?#]*@)?[\w.-]+\/?$/i;
 
 /** The form of `REDIS_CLUSTER_NODES`. */
@@ -79,7 +79,7 @@ export const sentinelMaster = z
     'expected the name that the sentinels know, or redis(s)://user:password@name with what its servers ask for',
   );
 
-/** The address of Redis in the settings; `undefined` if they name none, which stands for the private Redis. */
+/** The address of Redis in the settings; `undefined` if the settings name none, so that the gateway uses its private Redis. */
 export function redisAddressOf(settings: Settings): RedisAddress | undefined {
   const { REDIS_SENTINELS: sentinels, REDIS_SENTINEL_MASTER: master } = settings;
   if (sentinels !== undefined && master !== undefined) return { sentinels, master };
@@ -94,7 +94,7 @@ function serverList(expected: string) {
     .refine((nodes) => new Set(nodes.map(accessOf)).size <= 1, 'all must have the same scheme, user and password');
 }
 
-/** Whether a URL has a port, and a percent-encoding that the client can decode before it sends the password. */
+/** Whether a text is the URL of a server with a port, and the client can decode its percent-encoded user and password. */
 function isNode(url: string): boolean {
   return REDIS_NODE.test(url) && URL.canParse(url) && canBeDecoded(url);
 }
@@ -107,7 +107,7 @@ function withScheme(address: string): string {
   return address.includes('://') ? address : `redis://${address}`;
 }
 
-/** The part of a node's URL that applies to every node, including those that the cluster announces. */
+/** The scheme, user and password of a node's URL. They apply to every node, including nodes that only the cluster announces. */
 function accessOf(url: string): string {
   const { protocol, username, password } = new URL(url);
   return JSON.stringify([protocol, username, password]);

@@ -1,4 +1,4 @@
-/** The risks of a Redis that an operator can accept by `REDIS_ACCEPT`. */
+/** The risks that an operator can accept with `REDIS_ACCEPT`: data that is not on disk, and no limit on the memory. */
 export const REDIS_RISKS = ['volatile', 'unlimited'] as const;
 export type RedisRisk = (typeof REDIS_RISKS)[number];
 
@@ -10,13 +10,13 @@ interface RedisSetting {
   isMet(value: string): boolean;
   /** The servers that need the setting: all, those with replicas, or the nodes of a cluster. */
   of: 'all' | 'replicated' | 'cluster';
-  /** The consequence of another value. */
+  /** The consequence if the server has another value. */
   risk: string;
 }
 
 /**
- * The recommended settings of Redis. The compose file and the private Redis have them, `cli check` compares them, and the table
- * in the operations page lists them.
+ * The recommended settings of Redis. The compose file and the private Redis use them, `cli check` compares a server's settings
+ * with them, and a table in the operations page lists them.
  */
 export const REDIS_SETTINGS: readonly RedisSetting[] = [
   exactSetting('maxmemory-policy', 'noeviction', 'all', 'a full Redis throws messages and sessions away'),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { REDIS_RISKS } from './redis-settings.ts';
 import type { AllowedIds } from './settings.ts';
 
-/** The longest timer of Node. A longer one fires at once. */
+/** The longest delay of a Node timer. A timer with a longer delay fires at once. */
 const TIMER_MS_MAX = 2_147_483_647;
 
 /** A positive integer. */
@@ -15,7 +15,7 @@ export const positive = z
 /** A positive integer up to a limit. */
 export const upTo = (most: number) => positive.refine((value) => value <= most, `expected at most ${most}`);
 
-/** A duration that a timer can wait. */
+/** A duration in milliseconds, at most the longest that a timer can wait. */
 export const milliseconds = positive.refine(
   (value) => value <= TIMER_MS_MAX,
   `expected milliseconds, a positive integer of at most ${TIMER_MS_MAX}`,
@@ -24,7 +24,7 @@ export const milliseconds = positive.refine(
 /** An API key of another service, in characters that an HTTP header allows. */
 export const apiKey = z.string().regex(/^[\x21-\x7e]+$/, 'expected a key without spaces');
 
-/** A port to listen at; 0 means any free port. */
+/** A port to listen on; 0 means any free port. */
 export const port = z
   .string()
   .regex(/^\d{1,5}$/, 'expected a port number, 0 to 65535')
@@ -40,27 +40,27 @@ export const dollars = z
 /** An http or https URL. */
 export const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL', abort: true });
 
-/** The base URL of a model endpoint. Many providers document it with `/v1`, which the client adds by itself. */
+/** The base URL of a model endpoint. Many providers document it with `/v1` at its end, which the client itself adds. */
 export const modelsUrl = httpUrl.transform((url) => url.replace(/\/v1\/?$/, ''));
 
 const DIFFERENT_MIN = 8;
 
-/** Whether a secret has enough different characters. A random secret has them practically always. */
+/** Whether a secret has at least `DIFFERENT_MIN` different characters. A random secret practically always has them. */
 export const isVaried = (secret: string): boolean => new Set(secret).size >= DIFFERENT_MIN;
 
-/** A URL that we call by `fetch`, which refuses a URL with a user name. */
+/** A URL that we call with `fetch`, which refuses a URL with a user name. */
 export const pingUrl = httpUrl.refine(
   (url) => URL.parse(url)?.username === '',
   'expected an http or https URL without a user name',
 );
 
-/** The URL of a page that shows one trace, with `{traceId}` in place of its id. */
+/** The URL of a page that shows one trace, with `{traceId}` in place of the trace's id. */
 export const traceUrl = httpUrl.refine(
   (url) => url.includes('{traceId}') || url.includes('%7BtraceId%7D'),
   'expected an http or https URL with {traceId} in it',
 );
 
-/** The health server uses these paths on the same port. */
+/** The paths of the health server, which listens on the same port as the webhook. */
 const OWN_PATHS = new Set(['/healthz', '/readyz', '/metrics']);
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
@@ -75,7 +75,7 @@ export const webhookUrl = httpUrl
     'expected another path than /healthz, /readyz and /metrics',
   )
   .refine((url) => URL.parse(url)?.username === '', 'expected a URL without a user name')
-  // Telegram reports the URL as it got it, so a normalized URL can be compared with that report.
+  // Telegram reports a webhook's URL exactly as it was set, so only a normalized URL can be compared with its report.
   .transform((url) => new URL(url).href);
 
 const numericId = /^-?\d{1,16}$/;
@@ -90,14 +90,14 @@ export const allowedIds = z
   )
   .transform((ids): AllowedIds => (ids.includes('*') ? 'everyone' : new Set(ids.map(Number))));
 
-/** Ids of people, comma separated; `off` means nobody. There is no word for everybody. */
+/** Ids of people, comma separated; `off` means nobody. No word stands for everybody. */
 export const personIds = z
   .string()
   .transform((text) => (text === 'off' ? [] : text.split(',').map((id) => id.trim())))
   .refine((ids) => ids.every((id) => /^[1-9]\d{0,15}$/.test(id)), 'expected ids of people, comma separated, or off')
   .transform((ids): ReadonlySet<number> => new Set(ids.map(Number)));
 
-/** A chat id; `none` becomes undefined. */
+/** A chat id; `none` becomes `undefined`. */
 export const alertChat = z
   .string()
   .refine((id) => id === 'none' || numericId.test(id), 'expected a numeric chat id, or none')
@@ -127,7 +127,7 @@ export const processes = z
   )
   .transform((text) => (text === 'auto' ? availableParallelism() : Number(text)));
 
-/** Names, comma separated. */
+/** Names, comma separated. Empty names are dropped. */
 export const names = z
   .string()
   .transform((text) => text.split(',').map((name) => name.trim()))

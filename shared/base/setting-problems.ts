@@ -11,7 +11,7 @@ const REQUIRED: Record<Role, readonly string[]> = {
 /** Required together: without the URL Telegram delivers nothing, and without the secret anybody could forge a delivery. */
 const WEBHOOK = ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'] as const;
 const SENTINEL = ['REDIS_SENTINELS', 'REDIS_SENTINEL_MASTER'] as const;
-/** Required together. The API key is optional, because some endpoints need none. */
+/** Required together. `TRANSCRIPTION_API_KEY` is optional, because some endpoints need no key. */
 const TRANSCRIPTION = ['TRANSCRIPTION_BASE_URL', 'TRANSCRIPTION_MODEL'] as const;
 const WHAT_FOR: Readonly<Record<string, string>> = {
   TELEGRAM_BOT_TOKEN: 'the token that BotFather gave you',
@@ -26,7 +26,7 @@ const WHAT_FOR: Readonly<Record<string, string>> = {
   TRANSCRIPTION_MODEL: 'the name of the model behind TRANSCRIPTION_BASE_URL',
 };
 const RECEIVING: readonly Role[] = ['gateway', 'producer'];
-/** The roles that answer messages, and so transcribe recordings. */
+/** The roles that answer messages, and therefore transcribe recordings. */
 const ANSWERING: readonly Role[] = ['gateway', 'worker'];
 
 /** Reports the unset settings that a role requires, each with its purpose. */
@@ -38,7 +38,7 @@ export function missingSettings(set: Readonly<Record<string, unknown>>, role: Ro
 
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 
-/** Reports several places for the data. Pure. */
+/** Reports a problem if the settings name more than one place for the data. Pure. */
 export function twoPlaces(set: Record<string, unknown>): string[] {
   const places = PLACES.filter((name) => set[name] !== undefined);
   return places.length < 2 ? [] : [`${places.join(' and ')} are set: only one of them can hold the data`];
@@ -46,13 +46,13 @@ export function twoPlaces(set: Record<string, unknown>): string[] {
 
 type Limits = Pick<Settings, 'TURN_MAX_MS' | 'TURN_TIMEOUT_MS'>;
 
-/** Reports a configured `TURN_MAX_MS` below `TURN_TIMEOUT_MS`. The default is raised to that instead. Pure. */
+/** Reports a `TURN_MAX_MS` that is set below `TURN_TIMEOUT_MS`. An unset one is raised to `TURN_TIMEOUT_MS` instead. Pure. */
 export function tooShort({ TURN_MAX_MS, TURN_TIMEOUT_MS }: Limits, set: Readonly<Record<string, unknown>>): string[] {
   const isShort = set.TURN_MAX_MS !== undefined && TURN_MAX_MS < TURN_TIMEOUT_MS;
   return isShort ? ['TURN_MAX_MS is too short: expected at least TURN_TIMEOUT_MS'] : [];
 }
 
-/** The settings that are required because of other settings. */
+/** The settings that are required because other settings are set. */
 function pairsOf(set: Readonly<Record<string, unknown>>, role: Role): readonly string[] {
   const pairs: (readonly string[])[] = RECEIVING.includes(role) ? [WEBHOOK, SENTINEL] : [SENTINEL];
   const required = pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();
@@ -63,7 +63,7 @@ function pairsOf(set: Readonly<Record<string, unknown>>, role: Role): readonly s
 const ONE_SHARD =
   'SHARDS is 1, so all data lies on one node of the Redis Cluster; set it before there is data, it cannot be changed later';
 
-/** Warns of settings without the effect that their author may expect. `set` has no empty values. Pure. */
+/** Warns of settings that do not have the effect that their author may expect. `set`: all settings that are not empty. Pure. */
 export function withoutEffect(settings: Settings, set: Readonly<Record<string, unknown>>): string[] {
   return [
     ...(settings.REDIS_CLUSTER_NODES !== undefined && settings.SHARDS === 1 ? [ONE_SHARD] : []),
@@ -75,7 +75,7 @@ export function withoutEffect(settings: Settings, set: Readonly<Record<string, u
 const READ_BY_OTHERS =
   /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
 
-/** Reports names in a settings file that nothing reads, with the name that the author probably meant. Pure. */
+/** Reports names in a settings file that nothing reads, each with the most similar valid name, if any is similar. Pure. */
 export function unreadNames(names: readonly string[], validNames: readonly string[]): string[] {
   const unread = names.filter((name) => !validNames.includes(name) && !READ_BY_OTHERS.test(name));
   return unread.map((name) => {
@@ -84,10 +84,10 @@ export function unreadNames(names: readonly string[], validNames: readonly strin
   });
 }
 
-/** The largest share of wrong letters in a misspelt name. */
+/** The largest share of wrong letters in a name that counts as a misspelling of another name. */
 const WRONG_SHARE = 1 / 3;
 
-/** The valid name that a misspelt one probably means; `undefined` if none is similar enough. Pure. */
+/** The valid name that a misspelt name probably means; `undefined` if none is similar enough. Pure. */
 export function nearName(misspelt: string, validNames: readonly string[]): string | undefined {
   const candidates = validNames.map((name) => ({ name, edits: editsBetween(misspelt, name) }));
   const [best] = candidates.toSorted((one, other) => one.edits - other.edits);

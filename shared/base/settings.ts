@@ -32,7 +32,7 @@ import {
 } from './setting-forms.ts';
 import { missingSettings, tooShort, twoPlaces, unreadNames, withoutEffect } from './setting-problems.ts';
 
-/** The role of the process that reads the environment. Each role requires other settings. */
+/** The role of the process that reads the environment. The roles differ in the settings that they require. */
 export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 
 const environment = z.object({
@@ -96,9 +96,9 @@ const environment = z.object({
   REDIS_CLUSTER_NODES: clusterNodes.optional(),
   REDIS_ACCEPT: acceptedRisks.default([]),
   WORKERS: processes.default(1),
-  // Each shard has its own connections and services.
+  // Limited, because each shard has its own connections and services.
   SHARDS: upTo(256).default(1),
-  // Each running turn holds a request in memory.
+  // Limited, because each running turn holds a request in memory.
   WORKER_CONCURRENCY: upTo(1_000).default(16),
   TURN_TIMEOUT_MS: milliseconds.default(300_000),
   TURN_MAX_MS: milliseconds.default(1_800_000),
@@ -144,52 +144,52 @@ const environment = z.object({
     .optional(),
 });
 
-/** Ids that may talk to the bot; `everyone` only when the operator wrote `*`. */
+/** The ids of people and groups that may talk to the bot; `everyone` only if the operator wrote `*`. */
 export type AllowedIds = ReadonlySet<number> | 'everyone';
 
-/** Settings without a variable, because one value is right everywhere. `Settings` has them, so that tests can change them. */
+/** Settings that no environment variable changes: one value suits every installation. Tests can change them in `Settings`. */
 export const CONSTANTS = {
-  /** A longer message or text file is cut. */
+  /** A message or text file that is longer than this is cut. */
   INBOUND_TEXT_MAX_CHARS: 200_000,
-  /** A longer tool result is cut; the model can read on in the rest. */
+  /** A tool result that is longer than this is cut; the model can read on with the tool `recall`. */
   TOOL_RESULT_MAX_CHARS: 16_000,
-  /** Tool rounds for one message; after them the model must answer in words. */
+  /** The maximum number of rounds of tool calls for one message. After them the model must answer in words. */
   TOOL_ROUNDS_MAX: 25,
-  /** The share of the window at which a session is compacted after a reply. */
+  /** The share of the model's window that a session may fill at most. A fuller session is compacted after a reply. */
   COMPACT_AT: 0.7,
-  /** The memory in which a worker process caches the decoded windows of sessions. */
+  /** The megabytes of memory in which a worker process caches the decoded windows of sessions. */
   PROCESS_CACHE_MB: 64,
-  /** Attempts at a message, if something other than the endpoint fails. */
+  /** The maximum number of attempts at a message. One that ends in a wait for the endpoint or for Telegram does not count. */
   MAX_ATTEMPTS: 5,
-  /** The most messages in the lane of a chat. A further one is refused. */
+  /** The maximum number of messages in a lane. A full lane refuses most further messages, but takes e.g. reminders. */
   LANE_MAX_MESSAGES: 50,
-  /** Dead letters that a shard keeps. */
+  /** The maximum number of dead letters that a shard keeps. */
   DEAD_LETTERS_MAX: 10_000,
-  /** The time for the recovery of a message, in addition to that of its turn. It includes summaries. */
+  /** The time limit for the recovery of a message, summaries included, in addition to the time limit of its turn. */
   RECOVERY_TIMEOUT_MS: 600_000,
-  /** How long a finished answer waits while Telegram is away. */
+  /** The longest time that a finished answer waits for Telegram to accept messages again. */
   TELEGRAM_PATIENCE_MS: 86_400_000,
-  /** A user whose message waits longer gets one notice. */
+  /** A user whose message waits for the model's endpoint for longer than this gets one notice. */
   WAITING_NOTICE_MS: 60_000,
-  /** The wait after the first failure of a kind. Later waits are longer. */
+  /** The wait after the first of several failures. The waits after further failures are longer. */
   RETRY_MS: 2_000,
   /**
    * The wait before a refused request is sent a second time, to confirm the refusal: long enough for a proxy to choose
    * another server, short enough for a person who waits.
    */
   DOUBT_WAIT_MS: 2_000,
-  /** A message in several pieces is complete once none has arrived for so long, because nothing marks the last piece. */
+  /** An album or a split text arrives as several messages, and nothing marks the last one: wait this long for a further one. */
   GATHER_WAIT_MS: 1_000,
-  /** The time for a summary, retries included. A message can be answered without one. */
+  /** The time limit for a summary, retries included. A message can be answered without a summary. */
   SUMMARY_TIME_MS: 60_000,
 };
 
 type Environment = z.infer<typeof environment>;
 
-/** The checked and typed environment, with `CONSTANTS`. Every other name is the variable of the same name. */
+/** The checked and typed environment variables, under their own names, with `CONSTANTS`. */
 export type Settings = Readonly<Environment & typeof CONSTANTS & { COMPACTION_MODEL: string }>;
 
-/** The operators: `TELEGRAM_OPERATOR_IDS`, or else the people on the allow list; nobody if that is `*`. Pure. */
+/** The operators: `TELEGRAM_OPERATOR_IDS`, or else the people on the allow list, where `*` stands for nobody. Pure. */
 export function operatorsOf(settings: Settings): ReadonlySet<number> {
   const { TELEGRAM_ALLOWED_IDS } = settings;
   const people = TELEGRAM_ALLOWED_IDS === 'everyone' ? [] : [...TELEGRAM_ALLOWED_IDS].filter((id) => id > 0);
@@ -199,12 +199,12 @@ export function operatorsOf(settings: Settings): ReadonlySet<number> {
 /** The result of reading the environment: the settings and warnings, or all problems at once. */
 export type SettingsReading =
   | { ok: true; settings: Settings; warnings: string[] }
-  /** `rest`: the settings without the malformed ones, for checks that do not need those. */
+  /** `rest`: the settings without the malformed ones, for checks that need only well-formed settings. */
   | { ok: false; problems: string[]; rest?: Settings };
 
 /**
- * Reads the environment for a role. Pure; an empty value counts as unset. Reports all problems at once, each with the name of
- * the variable and the expected form. A problem never quotes a value, because it may be a secret.
+ * Reads the environment for a role. Pure; an empty value counts as unset. Reports all problems at once, each with the names of
+ * its variables and with their expected form or their purpose. A problem never quotes a value, because a value may be a secret.
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>>, role: Role): SettingsReading {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()));
@@ -242,8 +242,8 @@ function restOf(set: Record<string, unknown>, malformed: readonly string[]): { r
 }
 
 /**
- * Adds the settings file to the environment of this process, and reads that. A variable of the environment wins. Changes
- * `process.env`, because the OpenTelemetry SDK reads it too.
+ * Adds the variables of the settings file to `process.env`, from which the OpenTelemetry SDK reads too, and reads the settings
+ * from there. A variable that the environment already has wins over the file. Also applies the proxy of the environment.
  */
 export function readOwnSettings(role: Role): SettingsReading {
   const { values, problems: fileProblems, warnings: fileWarnings } = readSettingsFile();
@@ -254,7 +254,7 @@ export function readOwnSettings(role: Role): SettingsReading {
   const warnings = [...fileWarnings, ...unreadNames(Object.keys(values), validNames)];
   const problems = [...fileProblems, ...useProxy(process.env)];
   if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...warnings, ...reading.warnings] } : reading;
-  // If the file is unreadable, the other problems would only list the settings that it may contain.
+  // If the file gave no values, the other problems would only list the settings that the file may contain.
   const others = reading.ok || Object.keys(values).length === 0 ? [] : reading.problems;
   return { ok: false, problems: [...problems, ...others], ...(!reading.ok && reading.rest && { rest: reading.rest }) };
 }
@@ -264,13 +264,13 @@ export function ownEnvironment(): Readonly<Record<string, string | undefined>> {
   return process.env;
 }
 
-/** The path of the settings file: `SPILLWAY_ENV_FILE`, or `.env` in `HOME`; `undefined` for `none`. */
+/** The path of the settings file: `SPILLWAY_ENV_FILE`, or `.env` in `HOME`; `undefined` if `SPILLWAY_ENV_FILE` is `none`. */
 export function settingsFile(): string | undefined {
   const path = process.env.SPILLWAY_ENV_FILE?.trim();
   return path === 'none' ? undefined : resolve(HOME, path || '.env');
 }
 
-/** Reads the settings file. It may be missing, unless `SPILLWAY_ENV_FILE` names it. */
+/** Reads the settings file. A missing file is a problem only if `SPILLWAY_ENV_FILE` names it. */
 function readSettingsFile(): EnvFile {
   const file = settingsFile();
   if (file === undefined) return { values: {}, problems: [], warnings: [] };
@@ -284,7 +284,7 @@ function readSettingsFile(): EnvFile {
   };
 }
 
-/** The PATH of this process, to find programs. */
+/** The `PATH` of this process, in which programs are looked up. */
 export function programPath(): string {
   return process.env.PATH ?? '';
 }

@@ -15,8 +15,8 @@ const LOGS = /^OTEL_(?:EXPORTER_OTLP_LOGS_|LOGS_EXPORTER$|BLRP_)/;
 const EXPORTER = /^OTEL_(?:EXPORTER_OTLP_|TRACES_EXPORTER$|METRICS_EXPORTER$)/;
 
 /**
- * The address for each signal: its own endpoint, or else the common one. None if its `OTEL_…_EXPORTER` is `none` or
- * `OTEL_SDK_DISABLED` is true. `env` has the settings that the OpenTelemetry SDK reads by itself. Pure.
+ * The address for each signal: its own endpoint, or else the common one. A signal has no address if both are unset, if its
+ * `OTEL_…_EXPORTER` is `none`, or if `OTEL_SDK_DISABLED` is true: `env` has these variables of the OpenTelemetry SDK. Pure.
  */
 export function signalsOf(settings: Addresses, env: Readonly<Record<string, string | undefined>>): Signals {
   const both = settings.OTEL_EXPORTER_OTLP_ENDPOINT;
@@ -30,7 +30,7 @@ export function signalsOf(settings: Addresses, env: Readonly<Record<string, stri
   };
 }
 
-/** Warns of exporter settings without effect. `set` has no empty values. Pure. */
+/** Warns of settings of exporters that have no effect. `set`: all settings that are not empty. Pure. */
 export function unusedExporterSettings(set: Readonly<Record<string, unknown>>): string[] {
   const names = Object.keys(set).filter((name) => EXPORTER.test(name));
   const hasEndpoint = names.some((name) => /^OTEL_EXPORTER_OTLP_(?:TRACES_|METRICS_)?ENDPOINT$/.test(name));

@@ -18,16 +18,16 @@ import { startWithId } from './trace-ids.ts';
 
 export interface SpanOptions {
   kind?: SpanKind;
-  /** W3C traceparent of the parent; by default the active span. */
+  /** The W3C traceparent of the parent span. Without it, the active span is the parent. */
   parent?: string | undefined;
   root?: boolean;
-  /** A UUID from which the span's id follows, so that others can refer to the span even if it is never exported. */
+  /** A UUID from which the span's id is derived, so that other spans can refer to this span even if it is never exported. */
   token?: string | undefined;
-  /** The token of an earlier span of the same trace, to which this one links. */
+  /** The token of an earlier span of the same trace, to which this span links. */
   after?: string | undefined;
 }
 
-/** Runs `work` in a span; an error marks the span as failed and is rethrown. */
+/** Runs `work` in a span. An error of `work` marks the span as failed and is rethrown. */
 export type RunInSpan = <T>(
   name: string,
   attributes: Attributes,
@@ -36,8 +36,8 @@ export type RunInSpan = <T>(
 ) => Promise<T>;
 
 /**
- * Creates spans of one scope. A span inside the span of a turn becomes the turn's current step. If nothing is exported, only
- * the first span of a message gets ids, and the others run in that span.
+ * Returns a function that runs work in spans. A span inside the span of a turn becomes the turn's current step. If no spans are
+ * exported, work inside another span of this process runs in that span, which has ids, unless it asks for a root span.
  */
 export function createSpans(
   scope: string,
@@ -80,13 +80,13 @@ function linksTo(token: string | undefined, ctx: Context): Link[] {
   return token === undefined || here === undefined ? [] : [{ context: { ...here, spanId: idOf(token) } }];
 }
 
-/** The times and the trace of a span that has already ended. */
+/** The times, the parent and the token of a span that has already ended. */
 export interface MarkOptions extends Pick<SpanOptions, 'parent' | 'token'> {
   sinceMs?: number;
   untilMs?: number;
 }
 
-/** Creates spans that have already ended. */
+/** Returns a function that records a span that has already ended. */
 export function createMarks(scope: string): (name: string, attributes: Attributes, at?: MarkOptions) => void {
   const tracer = trace.getTracer(scope);
   return (name, attributes, { sinceMs, untilMs, parent, token } = {}) => {
@@ -95,13 +95,13 @@ export function createMarks(scope: string): (name: string, attributes: Attribute
   };
 }
 
-/** The span of a context, unless it is another process's: that process may record it, and this one records nothing. */
+/** The span of a context, if this process created it. Another process's span may be recorded there, but never here. */
 function ownSpan(ctx: Context): Span | undefined {
   const span = trace.getSpan(ctx);
   return span?.spanContext().isRemote === true ? undefined : span;
 }
 
-/** Marks a span as failed, with a short code and never with words that may quote content. */
+/** Marks a span as failed. `why` is a short code, and never a text that may quote content. */
 export function failSpan(span: Span, why: string): void {
   span.setAttribute('error.type', why);
   span.setStatus({ code: SpanStatusCode.ERROR, message: why });
@@ -112,10 +112,10 @@ function parentContext({ parent = '' }: SpanOptions): Context {
   return remote === undefined ? context.active() : trace.setSpanContext(ROOT_CONTEXT, remote);
 }
 
-/** W3C trace context: version, trace id, span id, flags. Later versions may add fields, version ff is forbidden. */
+/** The W3C trace context: version, trace id, span id, flags. Later versions may add fields; the version `ff` is forbidden. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
 
-/** Writes the W3C traceparent of a span; empty without a valid span. */
+/** Writes the W3C traceparent of a span; an empty text without a valid span. */
 export function writeTraceparent(span: SpanContext | undefined): string {
   if (span === undefined || !isSpanContextValid(span)) return '';
   return `00-${span.traceId}-${span.spanId}-${span.traceFlags.toString(16).padStart(2, '0')}`;
@@ -128,15 +128,15 @@ export function readTraceparent(text: string): SpanContext | undefined {
   return isSpanContextValid(span) ? span : undefined;
 }
 
-/** Returns the name of a chat in spans. */
+/** Returns the name of a chat in spans. `chat` is the chat's key. */
 export type NameChat = (chat: string) => string;
 
 const NAME_CHARS = 16;
 const NAMES_MAX = 10_000;
 
 /**
- * Names chats by a keyed hash, so that a reader of traces can follow a chat without knowing whose it is; `plain`: by their ids.
- * The same key gives the same names.
+ * Names chats by a keyed hash, so that a reader of traces can follow a chat without knowing whose chat it is. The same `key`
+ * always gives the same names. With `plain`, chats have their own keys as names.
  */
 export function createChatNames({ key, plain }: { key: string; plain: boolean }): NameChat {
   if (plain) return (chat) => chat;

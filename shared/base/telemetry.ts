@@ -17,30 +17,30 @@ import {
 import { registerTraceIds } from './trace-ids.ts';
 
 /**
- * The spans that we emit: a contract with dashboards and alert rules, held by a test against a real run.
+ * The spans that the gateway emits. Dashboards and alert rules rely on them, and a test finds no other spans in a real run.
  *
- * | name | kind | where | own attributes |
+ * | name | kind | meaning | attributes of its own |
  * |---|---|---|---|
- * | `receive telegram` | client | one accepted update is on the stream: the root of its trace | messaging.*, `spillway.update.id`, `spillway.chat`, `spillway.duplicate` |
- * | `send inbound` | producer | one reminder that is due is on the stream: the root of its trace | messaging.*, `spillway.reminder` |
- * | `lane.wait` | internal | a message waited for its first attempt, 50 ms or more | `spillway.wait.reason`: the longer wait, `lane` (until it was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
+ * | `receive telegram` | client | the stream stores one accepted update, or has it already; the root of its trace | messaging.*, `spillway.update.id`, `spillway.chat`, `spillway.duplicate` |
+ * | `send inbound` | producer | the stream stores one due reminder; the root of its trace | messaging.*, `spillway.reminder` |
+ * | `lane.wait` | internal | a message's wait for its first attempt, of 50 ms or more | `spillway.wait.reason`: the longer part of the wait, `lane` (until the message was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
  * | `retry.wait` | internal | the time since the last attempt | `spillway.reason`: why the last attempt ended |
- * | `turn.started` | internal | an attempt has run for a second; shows a long attempt before it ends | the `spillway.*` ones of `turn` at its start |
+ * | `turn.started` | internal | an attempt has run for a second, so that a long attempt is visible before it ends | the `spillway.*` attributes of `turn` at its start |
  * | `turn` | internal | one attempt at a message, linked to the last attempt; failed if the message failed | `gen_ai.operation.name` (`invoke_agent`), `gen_ai.agent.name`, `gen_ai.conversation.id`, `spillway.chat`, `spillway.session`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
- * | `turn.cut` | internal | an attempt without a verdict, because its process was killed or lost Redis. The next attempt sends this span, with the id of the cut attempt's `turn`; it ends when the next attempt begins | those of `turn` at its start, without the stage |
- * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
+ * | `turn.cut` | internal | an attempt without a verdict, because its process was killed or lost Redis. The next attempt sends this span, with the id of the cut attempt's `turn`; the span ends when the next attempt begins | the attributes of `turn` at its start, without the stage |
+ * | `session.open` | internal | the message is recorded and the window loaded | `spillway.window.records`, `spillway.window.bytes` |
  * | `execute_tool <tool>` | internal | one call of a tool | `gen_ai.operation.name` (`execute_tool`), `gen_ai.tool.name`, `gen_ai.tool.type`, `error.type` |
  * | `model.call` | internal | one call of a model, around the SDK's own span | `spillway.model`, `spillway.purpose`, `spillway.stop_reason`, `spillway.cost.dollars`, `error.type` |
- * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions: the `chat` | gen_ai.*, with `gen_ai.response.finish_reasons` from us; `server.address`, `server.port` |
- * | `anthropic.models.retrieve`, `anthropic.messages.count_tokens` | client | the SDK's own: the window was asked for, once a day, or a count | |
- * | `reply.deliver` | producer | parts sent to Telegram | messaging.*, `spillway.parts`, `error.type` |
- * | `telegram.call` | client | one call of the Bot API within another span; of drafts and "typing" only one that failed | `spillway.telegram.method`, `error.type` |
- * | `settle inbound` | client | outcome written, entry acknowledged | messaging.*, `spillway.outcome` |
- * | `queue.context_overflow.detected` | internal | an overflow was classified | `spillway.overflow.kind`, `spillway.recovery.stage`, `spillway.overflow.observed_tokens`, `spillway.overflow.limit_tokens` |
+ * | `anthropic.messages.create` | client | the SDK's own span of a call, by the gen_ai conventions (`chat`) | gen_ai.*, of which the gateway adds `gen_ai.response.finish_reasons`; `server.address`, `server.port` |
+ * | `anthropic.models.retrieve`, `anthropic.messages.count_tokens` | client | the SDK's own spans of requests for a model's window, once a day, and for a count of tokens | |
+ * | `reply.deliver` | producer | the parts of a reply are sent to Telegram | messaging.*, `spillway.parts`, `error.type` |
+ * | `telegram.call` | client | one call of the Bot API within another span; of the calls for drafts and "typing" only failed ones | `spillway.telegram.method`, `error.type` |
+ * | `settle inbound` | client | the outcome is stored and the entry acknowledged | messaging.*, `spillway.outcome` |
+ * | `queue.context_overflow.detected` | internal | a context overflow was found and classified | `spillway.overflow.kind`, `error.type`, `spillway.recovery.stage`, `spillway.overflow.observed_tokens`, `spillway.overflow.limit_tokens` |
  * | `queue.context_overflow.compacted` | internal | stage 1 was attempted | `success`, `spillway.tokens.before`, `spillway.tokens.after`, `spillway.compaction.calls` |
- * | `queue.context_overflow.new_session` | internal | stage 2: fresh session bound | `has_summary`, `summary_length`, `spillway.session.entries` |
- * | `queue.context_overflow.recovery_failed` | internal | a stage threw, was refused, or did not hold | `spillway.recovery.stage`, `error.type` |
- * | `daemon.context_overflow.recovery` | internal | seed built and delivered | `has_summary`, `summary_length` |
+ * | `queue.context_overflow.new_session` | internal | stage 2: the chat or a trial got a fresh session | `has_summary`, `summary_length`, `spillway.session.entries` |
+ * | `queue.context_overflow.recovery_failed` | internal | a stage threw, was refused, or did not help | `spillway.recovery.stage`, `error.type` |
+ * | `daemon.context_overflow.recovery` | internal | the seed of a fresh session is built and stored | `has_summary`, `summary_length` |
  */
 export const SPAN = {
   receive: 'receive telegram',
@@ -63,18 +63,18 @@ export const SPAN = {
   overflowRecovery: 'daemon.context_overflow.recovery',
 } as const;
 
-/** Buckets in seconds: a message may wait behind others of its chat, and a turn may last for TURN_MAX_MS, 30 minutes. */
+/** The bounds of buckets, in seconds, up to an hour: a message may wait behind others, and a turn may last half an hour. */
 const LATENCY = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1_800, 3_600];
 
-/** Bounds of buckets for a call, as the gen_ai conventions have them. */
+/** The bounds of buckets for a call: its duration in seconds, and its tokens. They are those of the gen_ai conventions. */
 const SECONDS = Array.from({ length: 14 }, (_, power) => 2 ** power / 100);
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
 /**
- * The metrics that we emit. A scrape has their descriptions as `# HELP`. Gauges "of the installation" are the same in every
- * worker process: take their maximum over processes, never their sum. Times are in seconds, sizes in bytes. In Prometheus the
- * unit ends the name: s is `_seconds`. The gen_ai metrics are those of the gen_ai conventions 0.1, and for one release two of
- * version 1.41.
+ * The metrics that the gateway emits. A scrape has their descriptions as `# HELP`. Every worker process reports the same value
+ * for a gauge "of the installation": take the maximum over processes, never the sum. Times are in seconds, sizes in bytes. In
+ * Prometheus a name ends with its unit: `_seconds` for s. The gen_ai metrics are those of version 0.1 of the gen_ai
+ * conventions; two metrics of version 1.41 remain for one release.
  */
 const TABLE = {
   overflows: counter('spillway.context_overflow', 'Context overflows found, by kind and stage.'),
@@ -153,28 +153,28 @@ export const METRICS: ReadonlyMap<string, Metric> = new Map(Object.values(TABLE)
 
 const SCOPE = 'spillway';
 
-/** Spans and metrics of this process. Every method is safe when nothing is exported. */
+/** The spans and metrics of this process. Every method may be called even if nothing is exported. */
 export interface Telemetry extends Instruments {
-  /** Whether this process exports spans. If not, nobody needs to compute a costly attribute. */
+  /** Whether this process exports spans. If not, callers need not compute a costly attribute. */
   readonly isExporting: boolean;
-  /** Runs `work` in a span; an error marks the span as failed and is rethrown. */
+  /** Runs `work` in a span. An error of `work` marks the span as failed and is rethrown. */
   readonly span: RunInSpan;
-  /** Records a span that has already ended: an event, or a time from `sinceMs` on. */
+  /** Records a span that has already ended: an event, or a period that began at `sinceMs`. */
   mark(name: string, attributes: Attributes, at?: MarkOptions): void;
-  /** The attribute that names a chat by a keyed hash; empty if no spans are exported. */
+  /** The attribute that names a chat, by default by a keyed hash; no attribute if spans are not exported. */
   chat(chat: string): Attributes;
-  /** Returns the metrics as Prometheus text. Without another exporter, counts begin with the first scrape. */
+  /** Returns the metrics as Prometheus text. Counts of events begin with the first call. */
   scrape(): Promise<string>;
-  /** The recent failures of exports; empty if there are none. */
+  /** The last failed export of each signal, if recent; an empty text if there is none. */
   exportTrouble(): string;
-  /** Flushes for at most `deadlineMs`, so that a dead collector does not delay the exit. */
+  /** Exports the rest. Waits at most `deadlineMs`, so that a dead collector does not delay the exit. Never rejects. */
   stop(deadlineMs: number): Promise<void>;
 }
 
 /**
- * Starts OpenTelemetry. Without `signals` it records and sends nothing, but every message still has a trace id, for logs,
- * alerts and the ledger. All other settings are the standard `OTEL_*`. Loads the SDK, which is larger than the gateway, only
- * to export.
+ * Starts OpenTelemetry. Without `signals` it sends nothing, and records metrics only after the first scrape; but every message
+ * has a trace id, for logs, alerts and the ledger. The standard `OTEL_*` variables set everything that is not in `options`. The
+ * SDK is larger than the gateway, so it is loaded only for an export.
  */
 export async function startTelemetry(options: {
   serviceName: string;
@@ -191,7 +191,7 @@ export async function startTelemetry(options: {
   return telemetryOver(exporter, meters, signals.traces === undefined ? undefined : options.nameChat);
 }
 
-/** Starts telemetry that gives messages trace ids and exports nothing. */
+/** Starts telemetry that gives messages trace ids and exports nothing; metrics are available by `scrape`. */
 export function traceIdsOnly(): Telemetry {
   registerTraceIds();
   return telemetryOver({ shutdown: async () => {}, trouble: () => '' }, createMeters(METRICS), undefined);
@@ -223,7 +223,7 @@ function telemetryOver(exporter: Omit<Exporter, 'flush'>, meters: Meters, nameCh
   };
 }
 
-/** The attributes of a span that OpenTelemetry's conventions for messaging name by its operation and destination. */
+/** The attributes by which OpenTelemetry's conventions for messaging describe the operation and the destination of a span. */
 export function messaging(operation: 'receive' | 'send' | 'settle', destination: 'telegram' | 'inbound'): Attributes {
   return {
     'messaging.system': destination === 'inbound' ? 'redis' : 'telegram',
@@ -233,17 +233,17 @@ export function messaging(operation: 'receive' | 'send' | 'settle', destination:
   };
 }
 
-/** The W3C traceparent of the active span; empty without one. */
+/** The W3C traceparent of the active span; an empty text if no span is active. */
 export function traceparent(): string {
   return writeTraceparent(trace.getActiveSpan()?.spanContext());
 }
 
-/** The trace id inside a traceparent; empty when there is none. */
+/** The trace id inside a traceparent; an empty text if there is none. */
 export function traceIdOf(parent: string): string {
   return parent.split('-')[1] ?? '';
 }
 
-/** The telemetry and the log of a program, and the hook at which a test may kill it. */
+/** The telemetry and the log of a program, and the hook by which a test may kill the process. */
 export interface Observability {
   telemetry: Telemetry;
   log: Logger;

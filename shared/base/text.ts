@@ -1,14 +1,14 @@
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-/** Cuts a text to at most `maxChars` UTF-16 units, never inside a grapheme, and marks the cut with an ellipsis. */
+/** Cuts a text that is too long to at most `maxChars` UTF-16 units, an ellipsis at its end included. Keeps graphemes whole. */
 export function clip(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   return maxChars < 1 ? '' : `${graphemePrefix(text, maxChars - 1)}…`;
 }
 
 /**
- * Cuts the middle out of a text, and puts a note with the length of the whole text there: at most `maxChars` UTF-16 units in
- * all. Never cuts inside a grapheme. If the note does not fit, the result is only the head.
+ * Shortens a text that is longer than `maxChars` UTF-16 units to at most this length. Replaces its middle by a note with the
+ * length of the whole text. Never cuts inside a grapheme. If the note does not fit, cuts off the end of the text instead.
  */
 export function clipMiddle(text: string, maxChars: number, how = 'the middle left out'): string {
   if (text.length <= maxChars) return text;
@@ -23,7 +23,7 @@ export function clipMiddle(text: string, maxChars: number, how = 'the middle lef
 /** The longest prefix of whole graphemes that has at most `maxChars` UTF-16 units. */
 export function graphemePrefix(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
-  // The text before the cut and the one character behind it decide whether the cut is a boundary.
+  // Only the text before the cut and the one character after it decide whether the cut is a boundary of graphemes.
   const cut = graphemes.segment(text.slice(0, maxChars + 2)).containing(maxChars);
   return text.slice(0, cut?.index ?? 0);
 }
@@ -35,19 +35,19 @@ function graphemeSuffix(text: string, maxChars: number): string {
   return text.slice(cut === undefined || cut.index === start ? start : cut.index + cut.segment.length);
 }
 
-/** Whether a text is empty or has only characters that JavaScript, Python or Rust count as white space. Pure. */
+/** Whether all characters of a text are control characters or white space for JavaScript, Python or Rust. Pure. */
 export function isBlank(text: string): boolean {
   return /^[\s\p{Cc}]*$/u.test(text);
 }
 
 const THOUSANDS = new Intl.NumberFormat('en-US');
 
-/** A number with its noun, for operators: `1 message`, `2,000 messages`, and with another plural `2 processes`. Pure. */
+/** A number with its noun, for operators: `1 message`, `2,000 messages`, or with the given plural `2 processes`. Pure. */
 export function counted(number: number, noun: string, plural = `${noun}s`): string {
   return `${THOUSANDS.format(number)} ${number === 1 ? noun : plural}`;
 }
 
-/** A duration for operators, rounded to seconds, or from two minutes, hours or days on to that unit. Pure. */
+/** A rounded duration for operators: in seconds below 2 minutes, in minutes below 2 hours, in hours below 2 days. Pure. */
 export function durationInWords(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 120) return counted(seconds, 'second');
@@ -63,14 +63,14 @@ export function toolLabel(name: string): string {
 }
 
 /**
- * An emoji, which may contain joiners and variation selectors, or a run of one invisible character: controls, joiners, marks of
- * direction, variation selectors, fillers, the empty Braille pattern.
+ * An emoji, which may contain joiners and variation selectors, or a run of one invisible character: a control, a joiner, a mark
+ * of direction, a variation selector, a filler or the empty Braille pattern.
  */
 const EMOJI_OR_INVISIBLE = /\p{RGI_Emoji}|([[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]--[\n\t]])\1*/gv;
 
 /**
- * Replaces each invisible character of a text by its code, such as `⟨U+202E⟩`, or `⟨U+200B ×30⟩` for a run. Leaves line breaks,
- * tabs and emoji. Pure.
+ * Replaces each invisible character of a text by its code, such as `⟨U+202E⟩`, or `⟨U+200B ×30⟩` for a run. Keeps emoji, tabs
+ * and line feeds; each `\r\n` becomes a line feed. Pure.
  */
 export function visible(text: string): string {
   return text

@@ -17,21 +17,21 @@ const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
 
 /**
- * Registers a tracer that gives each span its ids and records nothing. The OpenTelemetry SDK does the same if nothing is
- * exported, but takes long to load. A span has the trace of its parent, also after an await. Idempotent; does not replace a
- * registered tracer.
+ * Registers a tracer that gives each span ids and records nothing. A span has the trace id of its parent, also after an await.
+ * The OpenTelemetry SDK could do the same, but takes long to load. Idempotent; does not replace a tracer that is already
+ * registered.
  */
 export function registerTraceIds(): void {
   context.setGlobalContextManager(asyncContext());
   registerIdTracer();
 }
 
-/** Registers only the tracer. For an SDK that exports only metrics, which registers the context but no tracer. */
+/** Registers only the tracer. For an SDK that exports only metrics, and so registers a context manager but no tracer. */
 export function registerIdTracer(): void {
   trace.setGlobalTracerProvider({ getTracer: () => TRACER });
 }
 
-/** Creates a context that persists across awaits. */
+/** Creates a context manager that keeps the active context across awaits. */
 function asyncContext(): ContextManager {
   const storage = new AsyncLocalStorage<Context>();
   const boundTo = (ctx: Context, target: () => void) => storage.run(ctx, () => AsyncLocalStorage.bind(target));
@@ -66,7 +66,7 @@ function startSpan(_name: string, options?: SpanOptions, ctx: Context = context.
   });
 }
 
-/** Random bytes for many ids. A request for each id would take longer than all else that a span needs. */
+/** The number of random bytes to request at once, because a request for each id would be the slowest step of a span. */
 const POOL_BYTES = 4_096;
 let pool = Buffer.alloc(0);
 
@@ -79,13 +79,13 @@ function randomId(bytes: number): string {
 
 let chosenId: string | undefined;
 
-/** The generator of ids for the SDK. The ids are random, except for a span of `startWithId`. */
+/** The generator of ids for the OpenTelemetry SDK. Its ids are random, except for the span of `startWithId`. */
 export const IDS = {
   generateTraceId: () => randomId(TRACE_ID_BYTES),
   generateSpanId: () => chosenId ?? randomId(SPAN_ID_BYTES),
 };
 
-/** Starts one span with a given id, which others can know without the span. */
+/** Starts one span with a given id, which others can know without the span. Without the SDK the span has a random id. */
 export function startWithId(id: string, start: () => Span): Span {
   chosenId = id;
   try {

@@ -1,9 +1,7 @@
-/** Longer than any change of the clocks, and than any offset from UTC. */
+/** A day: longer than any clock change, such as to summer time, and than any offset from UTC. */
 const DAY_MS = 24 * 3_600_000;
 
-/**
- * The wall time of a zone at an instant, as the ms since the epoch at which clocks in UTC show the same time. Pure.
- */
+/** The wall time in a zone at an instant, as the ms since the epoch at which clocks in UTC show the same time. Pure. */
 export function wallOf(atMs: number, timeZone: string): number {
   const parts = formatFor(timeZone).formatToParts(atMs);
   const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts.find((each) => each.type === type)?.value);
@@ -14,7 +12,7 @@ export function wallOf(atMs: number, timeZone: string): number {
 
 /**
  * The instant of a wall time in a zone, in ms since the epoch. For a time that the clocks skip, the first instant after the
- * gap; for a time that they show twice, the first of the two instants. Pure.
+ * gap; for a time that the clocks show twice, the first of the two instants. Pure.
  */
 export function instantOf(wallMs: number, timeZone: string): number {
   const offsetAt = (atMs: number) => wallOf(atMs, timeZone) - atMs;
@@ -30,14 +28,14 @@ export function instantOf(wallMs: number, timeZone: string): number {
   return afterChange;
 }
 
-/** Writes a wall time, such as `2026-11-23 09:00`. Pure. */
+/** Formats a wall time, such as `2026-11-23 09:00`. Pure. */
 export function wallText(wallMs: number): string {
   return new Date(wallMs).toISOString().slice(0, 16).replace('T', ' ');
 }
 
 const WALL = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2}))?$/;
 
-/** Reads a wall time, such as `2026-11-23T09:00`; `undefined` if it is none. Pure. */
+/** Reads a wall time, such as `2026-11-23T09:00`; `undefined` if the text is none. Pure. */
 export function readWall(text: string): number | undefined {
   const match = WALL.exec(text.trim());
   if (match === null) return undefined;

@@ -3,7 +3,7 @@ import { traceIdOf } from '../base/telemetry.ts';
 import { counted } from '../base/text.ts';
 import type { ChatKey, EntryId } from '../redis/keys.ts';
 
-/** The cause of an alert. The table of causes has a row for each, with its remedy and its end. */
+/** The cause of an alert. The table of causes says how to remedy each cause and when its incident ends. */
 export type Cause =
   | 'fresh-session'
   | 'history-refused'
@@ -43,33 +43,33 @@ export type Cause =
   | 'alert-channel'
   /** The clock of a process differs from that of Redis. */
   | 'clock'
-  /** A part of the watch fails. */
+  /** A part of the gateway's watch over itself fails. */
   | 'watcher'
-  /** A cause that another version wrote, and this one does not know. */
+  /** Stands for an alert of another version that this version cannot read or whose cause it does not know. */
   | 'other-version';
 
-/** One occurrence of an incident: it opens the incident, adds to its count, or ends it. */
+/** One occurrence of an incident: it opens the incident, adds to its count, or ends the incident. */
 export interface Alert {
   cause: Cause;
-  /** Distinguishes open incidents of one cause, e.g. the name of a tool; absent if a cause has at most one. */
+  /** Distinguishes open incidents of one cause, e.g. by the name of a tool; absent if a cause has one at most. */
   key?: string;
-  /** Plain text: the event, the chat id, numbers as digits, the trace id. */
+  /** A plain text for operators: the event, the ids of its chat and trace if it has any, and numbers as digits. */
   text: string;
   /** The text in a few words, for lists; absent if the text is short. */
   line?: string;
   chat?: ChatKey;
   entry?: EntryId;
   traceId?: string;
-  /** The current kind of trouble, if a cause has several. A change of the level is reported. */
+  /** The current kind of trouble, if the cause has several kinds. A change of the kind is reported to operators. */
   level?: string;
-  /** Whether the incident is over. */
+  /** Set if the incident is over. */
   isOver?: true;
 }
 
-/** `page`: people get no answers now. `attention`: some messages failed, or will. `info`: no need to act at once. */
+/** `page`: people get no answers now. `attention`: some messages failed, or will fail. `info`: no need to act at once. */
 export type Severity = 'page' | 'attention' | 'info';
 
-/** The message that an alert is about. */
+/** The message that an alert is about, with its chat. */
 export type Place = Required<Pick<Alert, 'chat' | 'entry'>>;
 
 /** The fields of an alert that identify its message. */
@@ -80,7 +80,7 @@ export function whereOf({ chat, entry, traceparent }: Place & { traceparent: str
 const WORDS = ['key', 'line', 'chat', 'entry', 'traceId', 'level'] as const;
 
 /**
- * Reads a queued alert of any version. Keeps a cause that this version does not know, and drops fields that it cannot use.
+ * Reads a queued alert of any version. Passes on a cause that this version does not know, and drops fields that it cannot use.
  * Returns `undefined` for an alert without a text or a cause.
  */
 export function readAlert(json: string | undefined): Alert | undefined {
@@ -92,7 +92,7 @@ export function readAlert(json: string | undefined): Alert | undefined {
   return { ...Object.fromEntries(words), cause: cause as Cause, text, ...(fields.isOver === true && { isOver: true }) };
 }
 
-/** The alert that the ledger's counts went back. They only grow, so Redis lost data. `counts` is their Redis key. */
+/** The alert that the count of accepted messages, in the Redis key `counts`, fell. It only grows, so Redis has lost data. */
 export function lostDataAlert(counts: string, previous: number, now: number): Alert {
   return {
     cause: 'lost-data',

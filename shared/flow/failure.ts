@@ -1,7 +1,7 @@
-/** A stable code for spans, logs and alerts. It explains a failure; the failure's `kind` decides the reaction. */
+/** The reason for a failure, as a stable code for spans, logs and alerts. Reactions depend on the failure's `kind` instead. */
 export type FailureReason =
   | 'prompt_too_long'
-  /** A rate limit that is smaller than the request: waiting cannot help, and the limit is not the model's window. */
+  /** The request is larger than a rate limit, so waiting cannot help. The model's window is not the limit here. */
   | 'rate_below_size'
   | 'silent_overflow'
   /** Our own count of tokens or bytes exceeded the limit before the call. */
@@ -28,9 +28,9 @@ export type FailureReason =
   | 'authentication'
   | 'permission'
   | 'billing'
-  /** The endpoint does not know the model, or no longer. */
+  /** The endpoint does not know the model, or does not offer it any longer. */
   | 'not_found'
-  /** The endpoint knows the model, and does not let this account use it, or not together with tools. */
+  /** The endpoint knows the model, but does not let this account use it, or cannot use it together with tools. */
   | 'model_unusable'
   | 'refused'
   | 'bad_request'

@@ -3,15 +3,15 @@ import { jsonValue } from '../base/fields.ts';
 import { chatKey, commandLaneOf, deskLaneOf, type EntryId, type LaneKey, summonsKey } from '../redis/keys.ts';
 import { commandOf, laneOfCommand } from '../telegram/commands.ts';
 
-/** The end of a message. Every accepted message gets exactly one outcome, and the user or the operator gets a notice. */
+/** The way in which a message ended. Every accepted message gets exactly one outcome. */
 export type Outcome = 'answered' | 'command' | 'merged' | 'refused' | 'cancelled' | 'failed' | 'undeliverable';
 
 const sender = z.object({
   id: z.int(),
   name: z.string().optional(),
-  /** The author of a summons, or a member of an allowed group whose own id is not on the allow list. */
+  /** Set for the author of a summons, and for a member of an allowed group whose own id is not on the allow list. */
   isGuest: z.literal(true).optional(),
-  /** An operator who wrote a command for operators in the chat of alerts. */
+  /** Set for an operator who gave a command for operators in the chat of alerts. */
   isOperator: z.literal(true).optional(),
   /** The language of the person's app, as an IETF tag. */
   language: z.string().optional(),
@@ -34,7 +34,7 @@ const repeat = z.union([z.object({ cron: z.string() }), z.object({ everyMinutes:
 
 /** A recording on Telegram's servers that may contain speech. */
 const sound = z.object({
-  /** `voice`, `audio` or `video_note`; absent if the message's content states it. */
+  /** `voice`, `audio` or `video_note`; absent if the content of the message states the kind. */
   kind: z.string().optional(),
   fileId: z.string().min(1),
   name: z.string().optional(),
@@ -43,11 +43,11 @@ const sound = z.object({
   seconds: z.int().positive().optional(),
 });
 
-/** The query ids of Telegram are far shorter. */
+/** The longest query id of a summons that is accepted. Telegram's ids are far shorter. */
 const QUERY_ID_CHARS_MAX = 256;
-/** The newest version. A worker skips messages of a later version, for a worker that knows that version. */
+/** The newest version of messages. A worker leaves a message of a later version to a worker that knows that version. */
 const VERSION = 3;
-/** The version of messages that older workers cannot read and therefore skip. */
+/** The version of reminders, which workers of version 1 cannot read and therefore leave to newer workers. */
 const VERSION_OF_REMINDERS = 2;
 export const VERSION_OF_SUMMONS = 3;
 
@@ -65,7 +65,7 @@ const schema = z
     sentAtMs: z.int(),
     /** The id of the album. Telegram sends the files of an album as separate messages. */
     album: z.string().min(1).optional(),
-    /** The message that this one replies to: its author, its text or the quoted part of its text, and its picture or file. */
+    /** The message to which this one replies: its author, its text or a quoted part of the text, and its picture or file. */
     answers: z
       .object({
         by: z.string().optional(),
@@ -75,13 +75,13 @@ const schema = z
         file: file.optional(),
       })
       .optional(),
-    /** Earlier messages of the group that did not address the bot; oldest first. */
+    /** Earlier messages of the group that were not for the bot, oldest first. */
     overheard: z.array(z.object({ by: z.string(), text: z.string() })).optional(),
     /** The id of the bot's message whose button gave this command. */
     pressed: z.int().optional(),
     /**
-     * Set for a summons: a call of the bot in another chat (Telegram's guest mode), which gets one answer there.
-     * `summons.chatId` is that chat. The message's `chatId` is the person's private chat; all other fields are of that chat.
+     * Set for a summons: a call of the bot in another chat (Telegram's guest mode), where it gets one answer. `summons.chatId`
+     * is the other chat, and `chatId` is the person's private chat. All other fields describe the message in the other chat.
      */
     summons: z.object({ chatId: z.int(), queryId: z.string().min(1).max(QUERY_ID_CHARS_MAX) }).optional(),
     /** The original author of a forwarded message. */
@@ -98,7 +98,7 @@ const schema = z
       z.object({ kind: z.literal('file'), text: z.string(), file, sound: sound.optional() }),
       /**
        * A message of a kind that the gateway cannot read, e.g. `story`. The turn notifies the user, or transcribes `sound` if
-       * there is an endpoint for that.
+       * an endpoint for transcription is set.
        */
       z.object({
         kind: z.literal('unsupported'),
@@ -106,17 +106,17 @@ const schema = z
         text: z.string().optional(),
         sound: sound.optional(),
       }),
-      /** A due reminder. The model set it while it answered the message `messageId` of `from`. */
+      /** A due reminder. The model set the reminder while it answered message `messageId` of `from`. */
       z.object({
         kind: z.literal('reminder'),
         id: z.string().min(1),
         text: z.string().min(1),
         dueAtMs: z.int(),
-        /** The beginning of that message. */
+        /** The beginning of the message `messageId`. */
         answering: z.string().optional(),
         /** Whether the reminder became a message well after its due time. */
         isLate: z.literal(true).optional(),
-        /** Absent for a reminder with one due time, and in messages of earlier versions. */
+        /** Absent for a reminder that is due only once, and in messages of earlier versions. */
         repeats: z.object({ firstMs: z.int(), timeZone: z.string(), repeat }).optional(),
       }),
     ]),
@@ -124,7 +124,7 @@ const schema = z
   .refine(({ v, content }) => content.kind !== 'reminder' || v === VERSION_OF_REMINDERS, 'a reminder of version 1')
   .refine(({ v, summons }) => (v === VERSION_OF_SUMMONS) === (summons !== undefined), 'a summons of another version');
 
-/** An accepted update in a normal form. Readers refuse a version that they do not know. */
+/** An accepted update or a due reminder, in a normal form. Readers refuse a version that they do not know. */
 export type InboundMessage = Readonly<z.infer<typeof schema>>;
 
 /** A due reminder. */
@@ -139,11 +139,12 @@ export type Sound = Readonly<z.infer<typeof sound>>;
 /** The result of decoding. `problem` names the wrong field and its expected form, never the content. */
 export type Decoded<T> =
   | { ok: true; value: T }
-  /** `isNewer`: a newer version wrote it, which may run at the same time as this one. */
+  /** `isNewer`: the message was written by a newer version of the gateway, which may run at the same time as this one. */
   | { ok: false; problem: string; isNewer?: boolean };
 
 /**
- * The command in a message's text or caption. Forwarded messages, summonses and the gateway's own messages have none. Pure.
+ * The command in a message's text or caption. Forwarded messages, summonses and the gateway's own messages have no command.
+ * Pure.
  */
 export function commandIn({
   content,
@@ -155,7 +156,7 @@ export function commandIn({
 }
 
 /**
- * The lane of a message: its chat's lane, or for commands that do not wait for the running turn the command or desk lane.
+ * The lane of a message: its chat's lane, or for a command that need not wait for the running turn the command or desk lane.
  */
 export function laneOf(message: InboundMessage): LaneKey {
   if (message.summons) return summonsKey(message.from.id, message.summons.chatId);
@@ -165,7 +166,7 @@ export function laneOf(message: InboundMessage): LaneKey {
   return { chat, commands: commandLaneOf(chat), desk: deskLaneOf(chat) }[lane];
 }
 
-/** Thrown for a message that readers would refuse. It must not enter the stream, and a retry cannot help. */
+/** Thrown for a message that readers would refuse. Such a message must not enter the stream, and a retry cannot help. */
 export class UnreadableMessageError extends Error {
   override readonly name = 'UnreadableMessageError';
 }
@@ -203,16 +204,16 @@ export function channelOf(message: InboundMessage): string {
 export interface Waiting {
   entry: EntryId;
   message: InboundMessage;
-  /** The message was merged into an earlier one. */
+  /** Set if the message was merged into an earlier one. */
   isMerged?: true;
 }
 
-/** Apps split pasted text at Telegram's limit of 4,096 characters, or a little earlier, at the end of a word. */
+/** Telegram apps split a pasted text at the limit of 4,096 characters, or a little earlier, at the end of a word. */
 const CUT_CHARS_MAX = 4_096;
 const CUT_CHARS_MIN = 3_500;
-/** The most time between pieces of one message. Apps send them at once, and Telegram's dates are full seconds. */
+/** Messages of a split text or a burst of forwards follow within this time, because Telegram's dates are full seconds. */
 const AT_ONCE_MS_MAX = 2_000;
-/** The most messages that an app forwards at once. */
+/** The maximum number of messages that a Telegram app forwards at once. */
 export const BURST_MAX = 100;
 
 /** Whether the gateway itself made the message, from a due reminder. Pure. */
@@ -220,7 +221,7 @@ export function isSelfEntered({ content }: Pick<InboundMessage, 'content'>): boo
   return content.kind === 'reminder';
 }
 
-/** Whether further pieces of this message may follow: of an album, a split long text, or a burst of forwards. Pure. */
+/** Whether further messages may belong to this one: of an album, a split text, or a burst of forwards. Pure. */
 export function mayHavePieces(message: InboundMessage): boolean {
   if (message.summons) return false;
   if (isForward(message)) return true;
@@ -228,13 +229,13 @@ export function mayHavePieces(message: InboundMessage): boolean {
   return album === undefined ? isCut(message) : content.kind === 'file';
 }
 
-/** Whether this message may be the comment that an app sends before forwarded messages. Pure. */
+/** Whether this message may be the comment that a Telegram app sends before forwarded messages. Pure. */
 export function mayBeComment(message: InboundMessage): boolean {
   if (message.summons || message.content.kind !== 'text') return false;
   return !isForward(message) && commandIn(message) === undefined && !isCut(message);
 }
 
-/** The further pieces of a message among the messages behind it, in order. Pure. */
+/** The messages that are answered together with `first`, from those behind it in its lane; at most `BURST_MAX`. Pure. */
 export function piecesOf(first: InboundMessage, followers: readonly Waiting[]): Waiting[] {
   if (first.summons) return [];
   if (isSelfEntered(first)) return remindersOf(first, followers);
@@ -248,7 +249,7 @@ export function piecesOf(first: InboundMessage, followers: readonly Waiting[]): 
   return pieces.slice(0, BURST_MAX);
 }
 
-/** Further reminders with the same rights, because a guest's reminder must not use tools that guests may not use. */
+/** The reminders with the same rights as this one: a guest's reminder must not use tools that guests may not use. */
 function remindersOf({ from, content }: InboundMessage, followers: readonly Waiting[]): Waiting[] {
   return followers
     .filter(({ message }) => message.content.kind === content.kind && message.from.isGuest === from.isGuest)
@@ -260,7 +261,7 @@ export function isForward({ forwardedFrom }: InboundMessage): boolean {
   return forwardedFrom !== undefined;
 }
 
-/** The followers up to the first that does not continue the message before it. */
+/** The followers before the first one that does not continue its predecessor, or was sent too long after it. */
 function run(
   first: InboundMessage,
   followers: readonly Waiting[],

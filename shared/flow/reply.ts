@@ -1,23 +1,23 @@
 /** The alignment of a table's column. */
 export type Align = 'left' | 'center' | 'right';
 
-/** Marks around other inlines. */
+/** A format around other inlines. */
 export type Emphasis = 'bold' | 'italic' | 'strike' | 'spoiler';
 
-/** A piece of a line. The whole tree is plain JSON, because the conclusion stores it until the reply is delivered. */
+/** An element of a line. The whole tree is plain JSON, because the conclusion stores it until the reply is delivered. */
 export type Inline =
   | { readonly type: 'text' | 'code' | 'formula'; readonly text: string }
-  /** A moment. Telegram shows it in the reader's own time zone; old apps show the text. */
+  /** A moment. Telegram apps show it in the reader's own time zone; old apps show `text`. */
   | { readonly type: 'time'; readonly text: string; readonly atMs: number }
   | { readonly type: Emphasis; readonly inlines: readonly Inline[] }
-  /** Telegram accepts `url` as a link. The text may be the URL itself. */
+  /** A link, whose `url` Telegram accepts. Its inlines may repeat the URL. */
   | { readonly type: 'link'; readonly url: string; readonly inlines: readonly Inline[] };
 
 export type Cell = readonly Inline[];
 
 export interface Item {
   readonly blocks: readonly Block[];
-  /** Whether a task is done; absent for an item that is no task. */
+  /** Whether a task is done; absent for an item that is not a task. */
   readonly checked?: boolean;
 }
 
@@ -29,10 +29,10 @@ export interface Code {
 
 export interface List {
   readonly type: 'list';
-  /** The number of the first item; a list without it has bullets. */
+  /** The number of the first item; absent for a list with bullets. */
   readonly start?: number;
   readonly items: readonly Item[];
-  /** The list holds the footnotes of the answer. */
+  /** Set if the list holds the footnotes of the answer. */
   readonly isNotes?: true;
 }
 
@@ -42,7 +42,7 @@ export interface Table {
   readonly align: readonly Align[];
   /** Each row has as many cells as the header. */
   readonly rows: readonly (readonly Cell[])[];
-  /** For a piece of a split table: the column widths of the whole table, so that all pieces look alike. */
+  /** If a table was split: the column widths of the whole table, so that all its pieces look alike. */
   readonly widths?: readonly number[];
 }
 
@@ -61,7 +61,7 @@ export type Prose =
   | { readonly type: 'paragraph'; readonly inlines: readonly Inline[] }
   | { readonly type: 'heading'; readonly level: 1 | 2 | 3 | 4 | 5 | 6; readonly inlines: readonly Inline[] };
 
-/** A block of a reply. Renderers draw blocks, and replies are split between blocks. */
+/** A block of a reply. Renderers draw blocks one by one, and a long reply is split between blocks if possible. */
 export type Block =
   | Prose
   | Code
@@ -72,12 +72,12 @@ export type Block =
   | { readonly type: 'rule' }
   | { readonly type: 'formula'; readonly text: string };
 
-/** The text of inlines without their marks. */
+/** The text of inlines, without formats. */
 export function lettersOf(inlines: readonly Inline[]): string {
   return inlines.map((inline) => ('text' in inline ? inline.text : lettersOf(inline.inlines))).join('');
 }
 
-/** The inlines between two offsets of their text. A mark that contains an offset continues on both sides of it. */
+/** The inlines between two offsets of their text. A format that spans an offset also applies to the inlines returned. */
 export function sliceInlines(inlines: readonly Inline[], from: number, to: number): Inline[] {
   const slices: Inline[] = [];
   let offset = 0;
@@ -98,7 +98,7 @@ function sliceInline(inline: Inline, from: number, to: number, length: number): 
   return { ...inline, inlines: sliceInlines(inline.inlines, from, to) };
 }
 
-/** Inlines without white space at either end. */
+/** Removes white space from plain text at both ends of the inlines. Formatted text stays as it is. */
 export function trimmed(inlines: readonly Inline[]): Inline[] {
   const [first, ...others] = inlines;
   if (first?.type === 'text' && first.text !== first.text.trimStart()) {
@@ -119,7 +119,7 @@ export function plain(text: string): Inline {
   return { type: 'text', text };
 }
 
-/** Whether Telegram would refuse a text as empty, because it has no visible character. */
+/** Whether Telegram would refuse a text as empty, because the text has no visible character. */
 export function isBlank(text: string): boolean {
   return !/[^\s\p{Cc}\p{Cf}\u2800\u115f\u1160\u3164\uffa0\ufffc]/u.test(text);
 }
@@ -133,7 +133,7 @@ export interface Part {
   readonly blocks: readonly Block[];
 }
 
-/** A file of a reply, sent in order with the other parts. Plain JSON, stored with the conclusion. */
+/** A file of a reply, sent in its place among the parts. Plain JSON, stored with the conclusion. */
 export interface FilePart {
   readonly path: 'file';
   readonly name: string;

@@ -4,7 +4,7 @@ import { pause, within } from '../base/lifecycle.ts';
 import { type RedisAddress, type SentinelAddress, socketPath } from '../base/redis-address.ts';
 import { noteRefusal, PrimaryConnector, reconnectOn } from './failover.ts';
 
-/** A connection to a server, or to all servers of a cluster. Each command, script or transaction addresses one shard. */
+/** A connection to a server, or to all servers of a cluster. Each command, script or transaction uses keys of one shard. */
 export type RedisClient = Redis | Cluster;
 
 /** The behaviour of commands while Redis is unreachable. */
@@ -14,7 +14,7 @@ export type ConnectionUse =
   /** Commands fail at once. For producers, which must not confirm an update that Redis did not store. */
   | 'impatient';
 
-/** The longest wait of a blocking read. Shorter than the socket timeout, so that an idle stream is no dead socket. */
+/** The longest wait of a blocking read. Shorter than the socket timeout, so that an idle stream's socket does not look dead. */
 export const BLOCK_MS = 5_000;
 
 const SOCKET_TIMEOUT_MS = 8_000;
@@ -23,26 +23,26 @@ const IMPATIENT_TIMEOUT_MS = 3_000;
 const RECONNECT_MAX_MS = 2_000;
 /** The pause between checks of whether a server has loaded its data. */
 const LOADING_LOOK_MS = 500;
-/** The most tries of a command for an unreachable node. Long enough for a failover; also ends a loop of redirections. */
+/** How often a patient command on a cluster may be redirected or repeated: often enough for a failover, but not for ever. */
 const TRIES_MAX = 1_500;
 const TRY_AGAIN_MS = 200;
 const MOVED_MS = 50;
 const IMPATIENT_TRIES_MAX = 16;
-/** A connection refreshes its view of the cluster this often, even if no reply announces a change. */
+/** The interval at which a connection refreshes its view of the cluster, even if no reply announces a change. */
 const LOOK_MS = 15_000;
 const LOOK_TIMEOUT_MS = 3_000;
-/** Short, so that a silent sentinel delays the query of the next one only a little. */
+/** Short, so that a silent sentinel delays the query of the next sentinel only a little. */
 const SENTINEL_TIMEOUT_MS = 1_500;
 
 /**
- * Opens a connection. It reconnects for ever, with a limited backoff. It replaces a half-open socket: one without bytes for
- * 8 s, or 3 s on an impatient connection, while a command waits. ioredis may send a command again after a lost reply; this
- * is safe because all writes of the gateway are idempotent.
+ * Opens a connection, which reconnects for ever, with a limited backoff. It replaces a half-open socket: one without bytes for
+ * 8 s (3 s if impatient) while a command waits. ioredis may send a command again after a lost reply; this is safe because the
+ * gateway's writes are idempotent.
  *
- * The connection counts as ready only to a primary that has loaded its data, and is replaced when its server becomes a
- * replica. So it follows a failover behind one address, and a failover that Sentinel announces. On a cluster it follows
- * redirections: a patient command waits for the end of a failover, up to some minutes; an impatient command fails if its own
- * node is unreachable, whatever the state of the other nodes.
+ * The connection to a single server, or to a master that sentinels watch, becomes ready only once the server is a primary that
+ * has loaded its data, and reconnects when the server becomes a replica. So it follows failovers. On a cluster, commands follow
+ * redirections: a patient command waits for the end of a failover, up to some minutes; an impatient command fails if the node
+ * of its key is unreachable, whatever the state of the other nodes.
  */
 export function connectRedis(address: string, use: ConnectionUse): Redis;
 export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisClient;
@@ -87,7 +87,7 @@ function serverOptions(use: ConnectionUse) {
   };
 }
 
-/** Connects to the primary that the sentinels name. Closes the connection when the sentinels replace that primary. */
+/** Connects to the primary that the sentinels name. Closes the connection when the sentinels name another, and reconnects. */
 function connectByName({ sentinels, master }: SentinelAddress, use: ConnectionUse): Redis {
   const { username, password, tls } = accessOf(sentinels[0] ?? '');
   const access = accessOf(master);
@@ -114,7 +114,7 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
     clusterRetryStrategy: backoffMs,
     enableOfflineQueue: isPatient,
     // With the ready check, the promise of a connect to a cluster that is down would never settle, and BullMQ awaits it.
-    // Without it, the commands wait.
+    // Without the check, commands wait or fail instead.
     enableReadyCheck: false,
     maxRedirections: isPatient ? TRIES_MAX : IMPATIENT_TRIES_MAX,
     retryDelayOnFailover: isPatient ? TRY_AGAIN_MS : 0,
@@ -123,7 +123,7 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
     retryDelayOnMoved: MOVED_MS,
     slotsRefreshInterval: LOOK_MS,
     slotsRefreshTimeout: LOOK_TIMEOUT_MS,
-    // Pass on names instead of addresses: each connect resolves the name, and TLS checks the certificate against it.
+    // Pass on names instead of addresses: each connect resolves the name, and TLS checks the certificate against the name.
     dnsLookup: (host, done) => done(null, host),
     redisOptions: {
       ...SOCKET,
@@ -133,7 +133,7 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
       reconnectOnError: noteRefusal,
     },
   });
-  // Otherwise a node connects on its first command, and impatient commands during that connect would fail.
+  // Connect each new node at once: otherwise it connects on its first command, and impatient commands fail meanwhile.
   if (!isPatient) cluster.on('+node', (node: Redis) => void node.connect().catch(() => {}));
   return cluster;
 }
@@ -143,7 +143,7 @@ function nodeOf(url: string): { host: string; port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
 }
 
-/** The credentials of an address, for every node, also for nodes that only the cluster announces. */
+/** The credentials and encryption of an address. They apply to every node, also to those that only the cluster announces. */
 function accessOf(url: string) {
   const { protocol, username, password } = new URL(url);
   return {
@@ -153,7 +153,7 @@ function accessOf(url: string) {
   };
 }
 
-/** Waits until a connection is ready. Rejects after `deadlineMs` with a sentence for the operator. */
+/** Waits until commands can be sent. Rejects after `deadlineMs` with a sentence for the operator. */
 export async function untilReady(redis: RedisClient, deadlineMs: number): Promise<void> {
   const deadline = new AbortController();
   try {
@@ -167,7 +167,7 @@ export async function untilReady(redis: RedisClient, deadlineMs: number): Promis
 async function untilServed(redis: RedisClient, signal: AbortSignal): Promise<void> {
   if (redis.status !== 'ready') await nextReady(redis, signal);
   if (!(redis instanceof Cluster)) return;
-  // Nodes of a cluster that is down answer too, and impatient commands fail until their node is connected.
+  // A node may be connected although its cluster is down, and impatient commands fail until their node is connected.
   while (!signal.aborted && !((await isWhole(redis)) && isConnected(redis))) await pause(TRY_AGAIN_MS, signal);
 }
 
@@ -179,7 +179,7 @@ export function nextReady(redis: RedisClient, signal: AbortSignal): Promise<void
   return promise;
 }
 
-/** Whether each master accepts commands: it is connected, or will connect on its first command. */
+/** Whether each master of a cluster is connected, or will connect on its first command. */
 function isConnected(cluster: Cluster): boolean {
   return cluster.nodes('master').every(({ status }) => status === 'ready' || status === 'wait');
 }
@@ -198,12 +198,12 @@ function problemOf(redis: RedisClient): string {
   return `The Redis Cluster did not answer, or it is down. Check REDIS_CLUSTER_NODES, its password included, and that all slots are served; ${look}.`;
 }
 
-/** The server, or each master of a cluster. For requests that address a server and not a key. */
+/** The connection to the server, or to each master of a cluster. For requests that are about a server and not about a key. */
 export function serversOf(redis: RedisClient): readonly Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
 }
 
-/** The connection to the server that holds a key; undefined while a cluster's slots are unknown. Sends no request. */
+/** The connection to the server that holds a key; `undefined` while that server is unknown. Sends no request. */
 function serverOf(redis: RedisClient, key: string): Redis | undefined {
   if (!(redis instanceof Cluster)) return redis;
   const name = redis.slots[new Command('get', [key]).getSlot() ?? -1]?.[0];
@@ -228,7 +228,7 @@ function corkEachSocket(redis: Redis): void {
   redis.on('connect', () => cork((redis as unknown as { stream: Duplex }).stream));
 }
 
-/** Corks the socket at a tick's first write, and uncorks it at the end of the tick. */
+/** Corks the socket at the first write of a tick, and uncorks it at the end of the tick. */
 function cork(socket: Duplex): void {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
   const release = (): void => {
@@ -248,7 +248,7 @@ function cork(socket: Duplex): void {
 
 const SCAN_COUNT = 1_000;
 
-/** Yields all servers' keys with a prefix, without the prefix. Scans in small steps. Rejects as Redis does. */
+/** Yields the keys with a prefix on all servers, without the prefix. A key may repeat. Rejects when Redis cannot be reached. */
 export async function* keysBehind(redis: RedisClient, prefix: string): AsyncGenerator<string> {
   for (const server of serversOf(redis)) {
     let cursor = '0';

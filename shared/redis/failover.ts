@@ -3,33 +3,33 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { AbstractConnector, type Cluster, Redis, type RedisOptions } from 'ioredis';
 
 /**
- * The errors of a server that does not accept writes now, while a new connection may reach one that does: a replica, also a
- * former primary whose sockets stayed open; a server that loads its data or copies them from its primary. Script errors of
- * older servers have text around these words. NOREPLICAS (a primary with too few replicas) is not listed, because a new
- * connection reaches the same server.
+ * The errors of a server that accepts no writes at present, although a new connection may reach one that does: a replica, also
+ * a former primary whose sockets stayed open, and a server that loads its data or copies it from its primary. In errors of
+ * scripts, older servers put other text around these words. NOREPLICAS (a primary with too few replicas) is not listed, because
+ * a new connection would reach the same server.
  */
 const WRONG_SERVER = /(?:^|[\s-])(?:READONLY|MASTERDOWN|LOADING|UNBLOCKED) /;
 /**
- * Commands that ioredis may send again: scripts, and blocking reads. A plain command may be part of a transaction whose other
- * commands failed, which is not visible here, so its caller must retry.
+ * Commands that ioredis may send again: scripts, and blocking reads. Any other command may be part of a transaction, whose
+ * other commands have then failed; this is not visible here, so the caller must retry.
  */
 const REPEATABLE = new Set(['eval', 'evalsha', 'bzpopmin', 'xread', 'xreadgroup']);
 
 /** Errors of Redis 6 to 8 about a missing permission for a command, a key, or a command of a script. */
 const NO_PERMISSION = /^NOPERM |ACL failure in script|The user executing the script can't/;
-/** Commands that the gateway can do without; it then reports less. */
+/** Commands without which the gateway still answers messages; only reports and maintenance lack something. */
 const OPTIONAL = new Set(['acl', 'bgrewriteaof', 'client', 'cluster', 'config']);
 let onRefusal: ((problem: string) => void) | undefined;
 
 /**
- * Calls the listener once if the Redis user lacks the permission for a command that the gateway needs, because no retry can
- * succeed then. A process has one listener.
+ * Sets the listener of this process, which is called once if the Redis user lacks the permission for a command that the gateway
+ * needs, because no retry can succeed then.
  */
 export function whenRefused(listener: (problem: string) => void): void {
   onRefusal = listener;
 }
 
-/** Calls the listener of `whenRefused` if an error is a missing permission. Returns false: the connection stays open. */
+/** Calls the listener of `whenRefused` if a needed permission is missing. Always returns false: the connection stays open. */
 export function noteRefusal(error: Error): false {
   const { command, message } = error as Error & { command?: { name: string } };
   const name = command?.name.toLowerCase() ?? '';
@@ -45,8 +45,8 @@ function refusalOf(command: string, message: string): string {
 }
 
 /**
- * The `reconnectOnError` of ioredis: `1` replaces the connection and fails the command, `2` replaces the connection and sends
- * the command again, `false` keeps the connection.
+ * The function `reconnectOnError` for ioredis. It returns `1` to replace the connection and fail the command, `2` to replace
+ * the connection and send the command again, or `false` to continue with the connection.
  */
 export function reconnectOn(use: 'patient' | 'impatient'): (error: Error) => 1 | 2 | false {
   return (error) => {
@@ -57,8 +57,8 @@ export function reconnectOn(use: 'patient' | 'impatient'): (error: Error) => 1 |
 }
 
 /**
- * Opens sockets to one server and accepts the connection only if the server is not a replica. Otherwise ioredis reconnects
- * with its usual backoff, and commands wait or fail as their connection is patient or impatient.
+ * Opens sockets to one server, and accepts a connection only if the server is not a replica. Otherwise ioredis reconnects with
+ * its usual backoff; meanwhile commands wait on a patient connection and fail on an impatient one.
  */
 export class PrimaryConnector extends AbstractConnector {
   readonly #options: RedisOptions;
@@ -76,7 +76,7 @@ export class PrimaryConnector extends AbstractConnector {
   override async connect() {
     const { host, port, path, family, tls } = this.#options;
     this.connecting = true;
-    // Gives the caller a chance to cancel first.
+    // Let the caller cancel the connection first.
     await Promise.resolve();
     if (!this.connecting) throw new Error('Connection is closed.');
     const where = (path ? { path } : { host, port, family }) as NetConnectOpts;
@@ -92,9 +92,9 @@ export class PrimaryConnector extends AbstractConnector {
 const DISCONNECT_MS = 2_000;
 
 /**
- * Waits until a stream has an entry after `newest`, at most `blockMs`. A replica answers reads too, so after a wait without a
- * new entry this checks the server's role, and disconnects from a server that has become a replica. Rejects when Redis cannot
- * be reached.
+ * Waits at most `blockMs` for an entry of a stream after `newest`. A replica answers reads, too. So after a wait without a new
+ * entry, this checks the server's role, and reconnects if the server has become a replica. Rejects when Redis cannot be
+ * reached.
  */
 export async function untilNews(
   redis: Redis | Cluster,

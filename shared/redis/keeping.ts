@@ -3,17 +3,17 @@ import { type RedisClient, serversOf } from './connection.ts';
 import { keysOf } from './keys.ts';
 import { readServer } from './server-state.ts';
 
-/** The durability of the data in an installation's Redis servers. */
+/** The dangers to the data in an installation's Redis servers. */
 export interface Keeping {
-  /** The problem of a Redis that would lose messages even without a failure. The gateway does not start on it. */
+  /** Set if a Redis would lose messages even without a failure: the problem and its remedy. The gateway then does not start. */
   refusal?: string;
-  /** The risks that the operator has not accepted. */
+  /** The risks that these servers have and that the operator has not accepted. */
   risks: RedisRisk[];
 }
 
 /**
- * Reads from every server how durable its data is, with commands that managed servers also allow. Skips a server that does
- * not answer. A server that does not tell whether it writes to disk counts as one that does not.
+ * Reads from every server how it endangers data, with commands that managed servers also allow. Skips a server that does not
+ * answer. A server that does not tell whether it writes to disk counts as one that does not.
  */
 export async function readKeeping(redis: RedisClient, accepted: readonly RedisRisk[] = []): Promise<Keeping> {
   const results = await Promise.allSettled(serversOf(redis).map(readServer));
@@ -50,11 +50,8 @@ export function evictionInWords(policy: string): string {
 }
 
 /**
- * Stores the number of shards in Redis, unless there is one. Returns a sentence about the problem if the stored number
- * differs: the gateway would then look for chats in the wrong shards.
- *
- * Contract: if several processes start at once, the first number wins, and processes with another number get the problem.
- * Rejects when Redis cannot be reached.
+ * Stores the number of shards in Redis, unless Redis has a number already. Returns a sentence about the problem if that number
+ * differs from `shards`, because the gateway would then look for chats in the wrong shards.
  */
 export async function noteShards(redis: RedisClient, shards: number): Promise<string | undefined> {
   // A full Redis refuses SETNX even for an existing key, and the gateway must start on a full Redis.
@@ -62,7 +59,7 @@ export async function noteShards(redis: RedisClient, shards: number): Promise<st
   return shardsProblem(redis, shards);
 }
 
-/** The same check without a write. Data without a number fits any. */
+/** The check of `noteShards` without its write. `undefined` also if Redis has no number. */
 export async function shardsProblem(redis: RedisClient, shards: number): Promise<string | undefined> {
   const stored = await redis.get(keysOf(0).shards);
   if (stored === null || stored === String(shards)) return undefined;

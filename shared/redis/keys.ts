@@ -1,14 +1,14 @@
-/** The Redis keys of one shard. All of them carry the shard's hash tag, so that every script is atomic on a cluster. */
+/** The Redis keys of one shard. Its hash tag places them on one node; the keys for spending have the tag of shard 0. */
 export type Keys = Readonly<ReturnType<typeof keysOf>>;
 
-/** The keys of one shard. */
+/** Returns the keys of a shard. */
 export function keysOf(shard: number) {
   const keys = cachedKeys[shard] ?? buildKeys(shard);
   cachedKeys[shard] = keys;
   return keys;
 }
 
-/** By shard. */
+/** The keys built so far, by shard. */
 const cachedKeys: ReturnType<typeof buildKeys>[] = [];
 
 /** Builds the keys of one shard. No other code spells Redis keys. */
@@ -31,39 +31,39 @@ function buildKeys(shard: number) {
 /** Keys of the flow of messages. */
 function flowKeys(tag: string) {
   return {
-    /** Prefix for BullMQ, which builds `<prefix>:<queue>:…` from it. */
+    /** The prefix of BullMQ's keys: `<prefix>:<queue>:…`. */
     queuePrefix: tag,
     ...{ inbound: `${tag}:inbound`, outcomes: `${tag}:outcomes`, events: `${tag}:events`, dead: `${tag}:dead` },
-    /** Stream: alerts that are not in the book of incidents yet. */
+    /** Stream: alerts that wait to be counted as occurrences of incidents. */
     alerts: `${tag}:alerts`,
     /** Hash: the counts of messages ever accepted and settled. */
     counts: `${tag}:counts`,
     /** Set of the lanes that hold at least one unanswered message. */
     lanes: `${tag}:lanes`,
-    /** Hash: the chats that the operator has paused, and `*` for all of them. */
+    /** Hash: the chats that operators have paused, and `*` while all chats are paused. */
     paused: `${tag}:paused`,
-    /** Hash: the time at which the last pause of a chat, or of all of them, ended. */
+    /** Hash: when the last pause of each chat ended, and under `*` the last pause of all chats. */
     resumed: `${tag}:resumed`,
-    /** The number of sends of all processes to a group in the present window; expires with the window. */
+    /** How often all processes together have sent to a group in the present window of time; expires with the window. */
     paced: (chatId: number) => `${tag}:paced:${chatId}`,
-    /** Sorted set of the chats that the bot cannot write to, by time; see `notePresence` in `state/chat/chat.ts`. */
+    /** Sorted set of the chats that the bot has left or come back to, by the time of the change, which is odd for a return. */
     gone: `${tag}:gone`,
-    /** The last reply to a caller of `admit.lua` or `cancel-chat.lua`, for a request that is sent again. */
+    /** The last reply of `admit.lua` to a caller, or the entry that a call of `cancel-chat.lua` added, for repeated calls. */
     admitted: (caller: string) => `${tag}:admitted:${caller}`,
-    /** Locks of the passes of the reconciler and of the blob keeper; see `createPasses`. */
+    /** Locks, so that one process does each round of the reconciler for all processes, and one that of the blob keeper. */
     ...{ pass: `${tag}:pass`, blobPass: `${tag}:blob-pass` },
-    /** Sorted set of the poison candidates, by age. */
+    /** Sorted set of the messages that may have killed their processes, by age. */
     poisonCandidates: `${tag}:poison-candidates`,
     ...{ lanePrefix: `${tag}:lane:`, turnPrefix: `${tag}:turn:` },
     lane: (lane: LaneKey) => `${tag}:lane:${lane}`,
     turn: (entry: EntryId) => `${tag}:turn:${entry}`,
-    /** Hash: the entries of neighbouring updates, by `fieldOfUpdate`. */
+    /** Hash: the entries of accepted updates with neighbouring ids, by `fieldOfUpdate`. */
     updates: (botId: number, updateId: number) =>
       `${tag}:updates:${botId}:${Math.floor(updateId / UPDATES_OF_A_BUCKET)}`,
-    /** The entry of an accepted message, by its id in its chat; `edited:<entry>` if an edit of it was accepted first. */
+    /** The entry of a message, by the message's id in its chat; `edited:<entry>` if an edit was accepted before the message. */
     written: (botId: number, chat: number | ChatKey, messageId: number) =>
       `${tag}:written:${botId}:${chat}:${messageId}`,
-    /** Hash: the marks of messages that may follow a sender's addressed message in a group; see `Expected` in `inbox.ts`. */
+    /** Hash: how to recognise the rest of a sender's last message to the bot in a group, e.g. by the id of its album. */
     follows: (botId: number, chatId: number, senderId: number) => `${tag}:follows:${botId}:${chatId}:${senderId}`,
   };
 }
@@ -71,29 +71,29 @@ function flowKeys(tag: string) {
 /** Keys of chats and their conversations. */
 function chatKeys(tag: string) {
   return {
-    /** Set of the sessions with records that may be archived. */
+    /** Set of the sessions that may have records to archive. */
     archivable: `${tag}:archivable`,
     /** Sorted set of the pending reminders, `<chat>:<id>`, by their due time in ms. */
     reminders: `${tag}:reminders`,
     ...{ chatPrefix: `${tag}:chat:`, remindersPrefix: `${tag}:reminders:` },
     chat: (chat: ChatKey) => `${tag}:chat:${chat}`,
-    /** Set of random ids, one for each erasure since the last rewrite of Redis' files. */
+    /** Set of random ids, one for each erasure of a chat since the last rewrite of Redis' files. */
     erasures: `${tag}:erasures`,
     /** Hash: the reminders of a chat, by id. */
     remindersOf: (chat: ChatKey) => `${tag}:reminders:${chat}`,
-    /** Hashes: the lines of a chat's memory, and the changes of them that can be undone, both by id. */
+    /** Hashes: the lines of a chat's memory, and the changes to these lines that can be undone, both by id. */
     memory: (chat: ChatKey) => `${tag}:memory:${chat}`,
     memoryChanges: (chat: ChatKey) => `${tag}:memory-changes:${chat}`,
     session: (id: SessionId) => `${tag}:session:${id}`,
     log: (id: SessionId) => `${tag}:log:${id}`,
     archive: (id: SessionId) => `${tag}:archive:${id}`,
-    /** The pointer to the bytes of a chat's file in the blob store, by their hash. */
+    /** The pointer to the bytes of a chat's file in the blob store, by the hash of the bytes. */
     blob: (sha256: string, chat: ChatKey) => `${tag}:blob:${chat}:${sha256}`,
-    /** The bytes of a file, without a blob store or from before it was set. */
+    /** The bytes of a chat's file if Redis stores them: without a blob store, or from before it was set. */
     media: (sha256: string, chat: ChatKey) => `${tag}:media:${chat}:${sha256}`,
-    /** Hash: the sums of the calls for a chat on a day, `2026-11-22`. */
+    /** Hash: the sums over a chat's model calls on a day, such as `2026-11-22`. */
     usage: (day: string, chat: ChatKey) => `${tag}:usage:${day}:${chat}`,
-    /** The mark of a booked call. */
+    /** Exists for a while after a model call was added to the sums, so that a repeated request does not add it again. */
     booked: (call: string) => `${tag}:booked:${call}`,
   };
 }
@@ -107,47 +107,47 @@ function installationKeys(tag: string) {
     allowed: `${tag}:allowed`,
     /** Hash: the former group of each supergroup, by the supergroup's id. */
     movedGroups: `${tag}:moved-groups`,
-    /** Hash: the receiver's last events; and the lease of the one process that polls for a bot. */
+    /** Hash: the times of the receiver's last events; and the lease of the one process that polls for a bot. */
     ...{ poll: `${tag}:poll`, poller: (botId: number) => `${tag}:poller:${botId}` },
-    /** Hash: the state of Telegram's breaker. */
+    /** Hash: the state of the breaker for calls of Telegram. */
     telegram: `${tag}:telegram`,
-    /** Hash: the book of incidents. */
+    /** Hash: the incidents, the state of their delivery, and the last alert that was read from each shard. */
     incidents: `${tag}:incidents`,
-    /** Hash: the state of alert delivery; and the lock of the process that delivers. */
+    /** Hash: the state of the delivery of alerts; and the lock of the process that delivers them. */
     ...{ alerting: `${tag}:alerting`, alertingLock: `${tag}:alerting-lock` },
-    /** Hashes: the results of model calls, with open breakers; and the lifecycle of each model. */
+    /** Hashes: the results of model calls, with the open breakers; and the lifecycle of each model. */
     ...{ provider: `${tag}:provider`, models: `${tag}:models` },
-    /** Lock: the pause between two probes of a failing endpoint. */
+    /** Lock that lasts for the pause between two probes of a failing endpoint. */
     endpointProbe: `${tag}:endpoint-probe`,
-    /** Written and removed to prove that Redis accepts writes. */
+    /** A key that is written and removed to check that Redis accepts writes. */
     checked: `${tag}:checked`,
     /** Sorted set of the worker processes, by the time of their last heartbeat. */
     workers: `${tag}:workers`,
-    /** Hash: the running messages of each worker process, and the place in the code at which one froze. */
+    /** Hash: the messages that each worker process is answering, and the place in the code at which a process froze. */
     running: `${tag}:running`,
-    /** Hash: the cache use of each worker process. */
+    /** Hash: each worker process's use of its cache, and its trouble with the export of telemetry. */
     cached: `${tag}:cached`,
-    /** Exists from the start of a worker until its start has succeeded; see `process.ts`. */
+    /** Exists from the start of a worker until the start has succeeded, or until the time allowed for a start is over. */
     starting: `${tag}:starting`,
     /** The number of shards. */
     shards: `${tag}:shards`,
-    /** Hash: the blob store that the data refers to. */
+    /** Hash: the id of the blob store that the data refers to. */
     blobStore: `${tag}:blob-store`,
   };
 }
 
-/** Keys of the limits on spending. In shard 0 for all shards, so that one script sees all limits of a payer. */
+/** Keys of the limits on spending. They are in shard 0 for all shards, so that one script sees all limits of a payer. */
 const SPENDING = {
-  /** Hash: the amount spent of each limit in a period, `2026-11-22` or `2026-11`. */
+  /** Hash: how much of each limit was spent in a period, a day `2026-11-22` or a month `2026-11`. */
   spent: (period: string) => `{sw:0}:spending:${period}`,
-  /** Sorted set of the reservations of running calls, by expiry; and the mark of a settled reservation. */
+  /** Sorted set of the reservations of running calls, by expiry; and a key that exists once a reservation was settled. */
   reservations: '{sw:0}:reservations',
   settled: (reservation: string) => `{sw:0}:settled:${reservation}`,
 };
 
-/** The name of a lane: the chat's key, `-100123`; with `!` of its command lane, with `!!` of its desk lane. */
+/** The name of a lane: the chat's key, `-100123`; of its command lane that key with `!`, of its desk lane with `!!`. */
 export type LaneKey = string & { readonly lane: unique symbol };
-/** A chat's key: its id, `-100123`; with a topic `-100123.7`; of a summons the person and the other chat, `1001@-100123`. */
+/** A chat's key: its id, `-100123`; with a topic `-100123.7`; for a summons the person and the other chat, `1001@-100123`. */
 export type ChatKey = LaneKey & { readonly chat: unique symbol };
 /** The id of an entry of the inbound stream: `<ms>-<n>`. */
 export type EntryId = string & { readonly entry: unique symbol };
@@ -157,7 +157,7 @@ export type SessionId = string & { readonly session: unique symbol };
 /** The consumer group of the inbound stream. */
 export const INBOUND_GROUP = 'dispatcher';
 
-/** Every version of Redis stores a hash of so many fields compactly, in an eighth of the memory of separate keys. */
+/** The number of updates in one hash. Every version of Redis stores them in an eighth of the memory of separate keys. */
 const UPDATES_OF_A_BUCKET = 128;
 
 /** The name of the BullMQ queue of each shard. */
@@ -168,12 +168,12 @@ export function chatKey(chatId: number, topicId?: number): ChatKey {
   return (topicId === undefined ? `${chatId}` : `${chatId}.${topicId}`) as ChatKey;
 }
 
-/** The key of a person's summonses in a chat that the bot is not part of. Their data belong to the person. */
+/** The key of a person's summonses in a chat without the bot. Their data counts as the person's, e.g. in an erasure. */
 export function summonsKey(personId: number, chatId: number): ChatKey {
   return `${personId}@${chatId}` as ChatKey;
 }
 
-/** The lane of the commands that run while the chat's lane is busy. */
+/** The lane of the commands that may run while the chat's own lane is busy. */
 export function commandLaneOf(chat: ChatKey): LaneKey {
   return `${chat}!` as LaneKey;
 }
@@ -188,7 +188,7 @@ export function lanesOf(chat: ChatKey): LaneKey[] {
   return [chat, commandLaneOf(chat), deskLaneOf(chat)];
 }
 
-/** Whether a lane is a desk lane: see `deskLaneOf`. */
+/** Whether a lane is the desk lane of a chat: the lane of operators' commands. */
 export function isDeskLane(lane: LaneKey): boolean {
   return lane.endsWith('!!');
 }
@@ -198,7 +198,7 @@ export function chatOf(lane: LaneKey): ChatKey {
   return lane.replace(/!{1,2}$/, '') as ChatKey;
 }
 
-/** The field of an update in its bucket; see `Keys.updates`. */
+/** The field of an update in the hash that it shares with neighbouring updates, `Keys.updates`. */
 export function fieldOfUpdate(updateId: number): number {
   return updateId % UPDATES_OF_A_BUCKET;
 }
@@ -206,10 +206,10 @@ export function fieldOfUpdate(updateId: number): number {
 /** The parts of a chat key. */
 interface ParsedChatKey {
   chat: ChatKey;
-  /** The chat that owns the data; of a summons, the person's private chat. */
+  /** The id of the chat that owns the data: for a summons, the person's private chat. */
   chatId: number;
   topicId?: number;
-  /** The other chat of a summons. */
+  /** The id of the other chat; set for a summons only. */
   summonedTo?: number;
 }
 
@@ -224,17 +224,17 @@ export function parseChatKey(text: string): ParsedChatKey | undefined {
   return { chat: chatKey(chatId, topicId), chatId, ...(topicId !== undefined && { topicId }) };
 }
 
-/** The id of the BullMQ job of an entry. BullMQ refuses ids with a `:` and integers. */
+/** The id of the BullMQ job of an entry. BullMQ refuses ids that contain a `:` or are integers. */
 export function jobIdOf(entry: EntryId): string {
   return `m-${entry}`;
 }
 
-/** The entry of a job. */
+/** The entry of a job, from the job's id. */
 export function entryOfJob(id: string): EntryId {
   return id.slice('m-'.length) as EntryId;
 }
 
-/** The shard of a chat and all of its topics. The hash function must never change. */
+/** The shard of a chat and all of its topics. The hash function must never change, because stored data would not be found. */
 export function shardOf(chatId: number, shards: number): number {
   let hash = 0x811c9dc5;
   for (const digit of String(chatId)) hash = Math.imul(hash ^ digit.charCodeAt(0), 0x01000193);

@@ -5,20 +5,21 @@ import type { RedisClient } from './connection.ts';
 /** Runs a Lua script on its connection. Redis gets the arguments as strings. */
 export type RunScript<Reply> = (keys: string[], args: (string | number)[]) => Promise<Reply>;
 
-/** The folder of the Lua pieces that several scripts include. */
+/** The folder of the pieces: Lua files that several scripts include. */
 export const PIECES_FOLDER = join(import.meta.dirname, 'lua');
 
-/** The most keys and arguments. Lua's `unpack` takes about 8,000 values. */
+/** The maximum number of keys and arguments of a call. Lua's `unpack` takes about 8,000 values. */
 const WORDS_MAX = 7_500;
 const INCLUDE = /^-- include: (.+)$/gm;
 
 /**
- * Binds a Lua file to a connection. ioredis runs it by its hash, and sends its text only to a server that does not know it,
- * so a call costs one round trip. Contract: the promise rejects when Redis cannot be reached or the script fails.
+ * Binds a Lua file to a connection. ioredis runs it by its hash, and sends its text only to a server that does not know the
+ * hash, so most calls cost one round trip. Contract: a call rejects if it has too many arguments, Redis is away, or the script
+ * fails.
  */
 export function bindScript<Reply>(redis: RedisClient, file: string): RunScript<Reply> {
   const name = `spillway:${basename(file, '.lua')}`;
-  // Bind a script only once for each connection.
+  // A connection needs each script only once.
   if (!(name in redis)) redis.defineCommand(name, { lua: readScript(file) });
   const run = (redis as unknown as Record<string, (...args: unknown[]) => Promise<Reply>>)[name];
   if (!run) throw new Error(`ioredis did not bind ${name}`);
@@ -34,8 +35,8 @@ export function bindScript<Reply>(redis: RedisClient, file: string): RunScript<R
 const texts = new Map<string, string>();
 
 /**
- * The text of a Lua file for Redis. The texts of pieces replace the line `-- include: one, other`. A process reads each file
- * once. Throws an error that names the script and the piece if a piece is missing.
+ * The text of a Lua file for Redis, in which the texts of pieces replace the line `-- include: one, other`. A process reads
+ * each file once. If a piece is missing, throws an error that names the script and the piece.
  */
 export function readScript(file: string): string {
   const text = texts.get(file) ?? assemble(file);

@@ -1,22 +1,22 @@
 import type { Redis } from 'ioredis';
 import { type RedisClient, serversOf } from './connection.ts';
 
-/** The state of a Redis server, or for several servers the worst values of all. */
+/** The state of a Redis server; for several servers, the role and sizes of the fullest one and the problems of any of them. */
 export interface RedisState {
-  /** As Redis calls it: `master` or `slave`. */
+  /** The role as Redis calls it: `master` or `slave`. */
   role: string;
   usedBytes: number;
-  /** 0 without a limit. */
+  /** The memory limit; 0 if there is none. */
   maxBytes: number;
-  /** The field of `INFO` for a file that Redis could not write; absent if it wrote all files. */
+  /** The field of `INFO` that reports a failed write of a file; absent if no write failed. */
   unwritten?: string;
-  /** The policy by which a full server removes data; absent if it removes none. */
+  /** The policy by which the server removes data once it is full; absent if it never does. */
   evicts?: string;
   /** Whether the server writes its data to disk, with an append-only file or snapshots; `unknown` if it does not tell. */
   isOnDisk: boolean | 'unknown';
 }
 
-/** Reads the states of all servers, with the sizes of the fullest. Rejects when a server cannot be reached. */
+/** Reads the states of all servers and combines them into one. Rejects when a server cannot be reached. */
 export async function readServers(redis: RedisClient): Promise<RedisState> {
   const all = await Promise.all(serversOf(redis).map(readServer));
   const fullest = all.reduce((worst, each) => (shareOf(each) > shareOf(worst) ? each : worst));
@@ -58,7 +58,7 @@ function stateOf(info: string, isOnDisk: RedisState['isOnDisk']): RedisState {
   return { ...state, ...evicts, ...(unwritten !== undefined && { unwritten }) };
 }
 
-/** The errors of a server that refuses every write at the moment, with words for operators. */
+/** The errors of a server that refuses every write at the moment, with words that follow "Redis", for operators. */
 const REFUSALS: readonly (readonly [reply: RegExp, state: string])[] = [
   [/\bREADONLY\b/, 'is a read-only replica'],
   [/\bOOM\b/, 'is full (maxmemory)'],
@@ -71,8 +71,8 @@ const REFUSALS: readonly (readonly [reply: RegExp, state: string])[] = [
 ];
 
 /**
- * The reason why Redis refuses every write, in words that follow "Redis"; `undefined` for any other error. A script's error
- * may have text around Redis' own words. The message in progress did not cause the refusal, so it waits.
+ * The reason why Redis refuses every write, in words that follow "Redis"; `undefined` for any other error. A script's error may
+ * have text around Redis' own words. No single message causes such a refusal, so callers let the message wait.
  */
 export function refusalOf(error: unknown): string | undefined {
   return error instanceof Error ? REFUSALS.find(([reply]) => reply.test(error.message))?.[1] : undefined;

@@ -7,27 +7,27 @@ export function fieldsOf(flat: readonly string[]): Map<string, string> {
   return fields;
 }
 
-/** The creation time of a stream entry, in ms since the epoch by the clock of Redis: its id is `<ms>-<n>`. Pure. */
+/** The creation time of a stream entry, in ms since the epoch by the clock of Redis. The id `<ms>-<n>` contains it. Pure. */
 export function msOf(id: string): number {
   return Number(id.split('-')[0]);
 }
 
-/** Compares two ids by age, older first. The order of texts would put `5-10` before `5-9`. Pure. */
+/** Compares the ids of two stream entries, the older one first. As texts, `5-10` would precede `5-9`. Pure. */
 export function compareStreamIds(one: string, other: string): number {
   return msOf(one) - msOf(other) || Number(sequenceOf(one) - sequenceOf(other));
 }
 
-/** The smallest id after another one. Pure. */
+/** The smallest id of a stream entry that is greater than `id`. Pure. */
 export function idAfter(id: string): string {
   return `${id.split('-')[0]}-${sequenceOf(id) + 1n}`;
 }
 
-/** The number that distinguishes entries of the same ms; it has 64 bits. */
+/** The number that distinguishes stream entries of the same ms. It has 64 bits. */
 function sequenceOf(id: string): bigint {
   return BigInt(id.split('-')[1] ?? 0);
 }
 
-/** Whether a text is the id of an entry. Pure. */
+/** Whether a text is the id of a stream entry. Pure. */
 export function isStreamId(text: string): boolean {
   return /^\d+-\d+$/.test(text);
 }
@@ -40,12 +40,12 @@ export function* inSlices<T>(list: readonly T[], length: number): Generator<read
 /** An entry of a stream, with its fields as a flat list. */
 export type StreamEntry = [id: string, fields: string[]];
 
-/** The first field with a name. A dead letter's own fields come first; later ones may repeat their names. Pure. */
+/** The value of the first field with a name, if any. In a dead letter, its own fields precede those of its message. Pure. */
 export function fieldIn(fields: readonly string[], name: string): string | undefined {
   return fields.find((_, at) => at % 2 === 1 && fields[at - 1] === name);
 }
 
-/** The entries of a stream from an id on. Reads pages on demand. Rejects when Redis cannot be reached. */
+/** Yields the entries from an id on, or back from it with `isBackwards`, page by page. Rejects when Redis cannot be reached. */
 export async function* entriesFrom(
   redis: RedisClient,
   stream: string,

@@ -13,31 +13,31 @@ import { isUnanswered, type TelegramFailure, type TelegramResult } from './failu
  */
 export interface BreakerView {
   /**
-   * The time for which nothing may be sent, in ms; 0 while Telegram answers. Reads the state, unless this process read within
-   * `freshMs` that Telegram answers; the default is a tenth of a second.
+   * The time for which nothing may be sent, in ms; 0 while Telegram answers. Reads the state from Redis, unless this process
+   * read less than `freshMs` ago (100 ms by default) that Telegram answers.
    */
   awayMs(freshMs?: number): Promise<number>;
-  /** `awayMs` by the last state that this process read. A process reads it once a second. */
+  /** `awayMs` as of the state that this process read last. A process reads the state once a second. */
   seenAwayMs(): number;
-  /** Whether Telegram has answered within the last second. Probes Telegram if that is unknown. */
+  /** Whether Telegram answers: no while the breaker is open, yes within a second of an answer, else as a probe finds. */
   answersNow(): Promise<boolean>;
 }
 
 /** The breaker. A process that runs it also probes for the end of an outage. */
 export interface TelegramBreaker extends BreakerView, Service {
-  /** Notes that Telegram confirmed a message. Best effort, at most once a second unless a call was in doubt. */
+  /** Stores that Telegram confirmed a message. Best effort; at most once a second, unless Telegram was in doubt or away. */
   noteConfirmed(): Promise<void>;
   /**
-   * Notes that a call ended without Telegram's own answer. Before this resolves, one process at a time probes Telegram, because
-   * one call proves no outage. `isSend`: the call should have shown something in a chat.
+   * Notes that a call ended without Telegram's own answer. One such call proves no outage, so this then probes Telegram, unless
+   * Telegram is known to be away or another process probes. `isSend`: the call should have shown something in a chat.
    */
   noteDoubt(failure: TelegramFailure, isSend: boolean): Promise<void>;
 }
 
 const FRESH_MS = 1_000;
-/** Sends at the same time share one read of the state. */
+/** Sends within this time share one read of the state while Telegram answers. */
 const LOOK_FRESH_MS = 100;
-/** As in `telegram.lua`: the rest of a pause at which the probe is due. */
+/** A probe is due once no more than this remains of the pause. The same as `PROBE_SOON_MS` in `telegram.lua`. */
 const PROBE_DUE_MS = 250;
 const OTHER_PROBE_MS = 100;
 const WHY_CHARS = 200;
@@ -62,8 +62,8 @@ export const BREAKER_LIMITS: BreakerLimits = {
 type Probe = () => Promise<'answered' | 'silent' | 'taken'>;
 
 /**
- * Starts the breaker of this process. All processes of the installation share its state in Redis. `state` needs a connection
- * that fails at once; `stop` closes it.
+ * Starts the breaker of this process. All processes of the installation share its state in Redis. `state` needs a connection on
+ * which commands fail at once; `stop` closes that connection.
  */
 export function startTelegramBreaker(
   telegram: Pick<Telegram, 'getMe'>,
@@ -97,7 +97,7 @@ export function startTelegramBreaker(
   };
 }
 
-/** Probes a Telegram that is away when a probe is due, one process at a time. Returns the wait for the next round, in ms. */
+/** Probes Telegram if it is away and a probe is due, unless another process does. Returns the wait before the next round. */
 async function probeIfDue(state: TelegramState, probe: Probe, everyMs: number): Promise<number> {
   const { awayMs } = await state.look();
   if (awayMs === 0) return everyMs;
@@ -118,7 +118,7 @@ async function answersNow(state: TelegramState, probe: Probe, probeMs: number): 
   return false;
 }
 
-/** Notes how calls end. */
+/** The methods of the breaker that note how calls ended. */
 function createNotes(state: TelegramState, probe: Probe): Pick<TelegramBreaker, 'noteConfirmed' | 'noteDoubt'> {
   let isInDoubt = false;
   let notedAtMs = Number.NEGATIVE_INFINITY;

@@ -12,33 +12,34 @@ import { CALL_TIMEOUT_MS, type CallMethod, ofOptional, type Unchecked, unlessMis
 import { type ObserveCall, UNOBSERVED } from './observe.ts';
 import { connectionError, upload } from './upload.ts';
 
-/** The bot's profile. Some servers omit whether it is in privacy mode, in which it gets no mentions in groups. */
+/** The bot's profile. Some servers omit whether the bot is in privacy mode, in which it gets no mentions in groups. */
 export type BotProfile = Pick<UserFromGetMe, 'id' | 'username'> &
   Partial<Pick<UserFromGetMe, 'can_read_all_group_messages' | 'supports_guest_queries'>>;
 
 /** The state of a bot's webhook at Telegram. */
 export interface WebhookInfo {
-  /** Empty when none is set. */
+  /** Empty if no webhook is set. */
   url: string;
   /** The number of updates that wait for delivery. */
   pending: number;
-  /** The last failed delivery: its time in seconds since the epoch, and the reason in Telegram's words. */
+  /** The last failed delivery, if any: its time in seconds since the epoch, and the reason in Telegram's words. */
   lastError?: { atS: number; description: string };
 }
 
 /**
  * The Bot API, as far as we use it.
  *
- * Contract: no method throws; a failure is a value. The sends of messages are not idempotent, because Telegram has no key for
- * that; a summons can be answered once; all else is idempotent. An aborted call fails as `aborted`, and may have taken effect.
+ * Contract: no method throws; a failure is a value. Sends of messages are not idempotent, because Telegram has no idempotency
+ * keys. A summons can be answered only once. All other methods are idempotent. An aborted call fails as `aborted`, and may have
+ * taken effect.
  */
 export interface Telegram extends Messages {
   readonly botId: number;
-  /** Returns the bot's profile. Waits `timeoutMs` at most, by default as long as any call. */
+  /** Returns the bot's profile. Waits at most `timeoutMs`, by default as long as most other calls. */
   getMe(timeoutMs?: number): Promise<TelegramResult<BotProfile>>;
   /**
-   * Long-polls, or fetches pending updates without a wait (`at once`). The call confirms every update below `offset`,
-   * which then never comes again.
+   * Long-polls, or fetches pending updates without a wait (`at once`). The call confirms every update below `offset`: Telegram
+   * never delivers such an update again.
    */
   getUpdates(
     offset: number | undefined,
@@ -46,14 +47,14 @@ export interface Telegram extends Messages {
     when?: 'at once' | undefined,
   ): Promise<TelegramResult<unknown[]>>;
   /**
-   * Makes Telegram deliver updates to `url`, with `secret` in a header. Keeps pending updates; a repeat changes nothing.
+   * Makes Telegram deliver updates to `url`, with `secret` in a header. Keeps pending updates. A repeated call changes nothing.
    */
   setWebhook(url: string, secret: string, signal: AbortSignal): Promise<TelegramResult<void>>;
   /** Ends the deliveries, so that polls are possible again. Keeps pending updates. */
   deleteWebhook(signal: AbortSignal): Promise<TelegramResult<void>>;
   /** Returns the state of the webhook. May fail as `not_offered`. */
   getWebhookInfo(signal: AbortSignal): Promise<TelegramResult<WebhookInfo>>;
-  /** Registers the commands that apps offer in some chats and one language. May fail as `not_offered`. */
+  /** Registers the commands that Telegram apps offer in some chats and one language. May fail as `not_offered`. */
   setCommands(menu: Menu): Promise<TelegramResult<void>>;
   /** Downloads a file that a user sent. Fails as `too_large` when its stated or actual size exceeds `bytesMax`. */
   downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
@@ -63,7 +64,7 @@ const POLL_SECONDS = 50;
 const POLL_GRACE_MS = 15_000;
 const DOWNLOAD_TIMEOUT_MS = 60_000;
 const UPDATES_MAX = 100;
-/** The types of updates to receive. Telegram remembers them between calls, so every call that can state them does. */
+/** The types of updates to receive. Telegram remembers the last stated types, so every call that can state them does. */
 const UPDATES = [
   'message',
   'edited_message',
@@ -75,7 +76,7 @@ const UPDATES = [
 const OF_GUESTS = [...UPDATES, 'guest_message'] as const satisfies readonly (keyof Update)[];
 
 const TOO_BIG = /file is too big/i;
-/** A path on the server's own disk. */
+/** An absolute path, which is on the server's own disk. */
 const ABSOLUTE_PATH = /^(?:[/\\]|[a-z]:)/i;
 const LOCAL_MODE =
   'the Bot API server names a file on its own disk instead of one to download: run the Bot API server without --local';
@@ -85,7 +86,7 @@ interface TelegramClientOptions {
   token: string;
   apiRoot: string;
   downloadTimeoutMs?: number;
-  /** The longest wait for the answer to a call, polls, uploads and downloads excepted. By default each method has its own. */
+  /** The longest wait for an answer, except to polls, uploads and downloads. By default each method has a limit of its own. */
   callTimeoutMs?: number;
   /** Whether Telegram may make previews of links; by default it may not. */
   linkPreviews?: boolean;
@@ -95,8 +96,8 @@ interface TelegramClientOptions {
 }
 
 /**
- * Creates a client over Telegraf's; `apiRoot` may be any Bot API server. Opens no connection yet. A download may take
- * `downloadTimeoutMs`, by default a minute.
+ * Creates a client on top of Telegraf's client; `apiRoot` is the URL of any Bot API server. Opens no connection yet. A download
+ * may take `downloadTimeoutMs`, by default a minute.
  */
 export function createTelegram(options: TelegramClientOptions): Telegram {
   const { observe = UNOBSERVED } = options;
@@ -178,7 +179,7 @@ async function callApi(
   const deadline = AbortSignal.timeout(timeoutMs);
   const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
   try {
-    // Telegraf's types stop at Bot API 7.1 and know only its own AbortSignal; both work at run time.
+    // Telegraf's types know only Bot API 7.1 and an AbortSignal of Telegraf's own. Newer methods and Node's signal work anyway.
     const value = await client.callApi(method as 'getMe', payload as never, { signal: either as never });
     return { ok: true, value };
   } catch (error) {
@@ -186,7 +187,7 @@ async function callApi(
   }
 }
 
-/** Downloads at most `bytesMax`. Counts the bytes as they arrive, because a stated size may be wrong or missing. */
+/** Downloads a file of at most `bytesMax`. Counts the bytes as they arrive, because a stated size may be wrong or missing. */
 async function download(
   url: URL,
   bytesMax: number,
@@ -212,7 +213,7 @@ async function download(
   }
 }
 
-/** The failure of a refused download. A 404 means a missing file, and not a rejected token as for other calls. */
+/** The failure of a refused download. A 404 means a missing file here, and not a rejected token as for other calls. */
 function refusalOf({ status, headers }: Response): TelegramFailure {
   const description = `the download of a file was answered with status ${status}`;
   if (status === 404) return { kind: 'rejected', description };

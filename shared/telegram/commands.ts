@@ -4,16 +4,16 @@ import { DEFAULT_LANGUAGE, LANGUAGES, type Language, TEXTS } from '../texts/lang
 /** The rules for a bot command. Its handler is in `worker/command/` or in the folder of a feature. */
 interface CommandRule {
   /**
-   * The people who may give the command in a group. `listed`: people on the allow list, for a command that erases, costs,
-   * decides for all or shows the past. `listed with words`: as `listed`, but everybody may give the bare command.
+   * The people who may give the command. `listed`: people on the allow list, for a command that erases, costs money, decides
+   * for all or shows the past. `listed with words`: as `listed`, but everybody may give the command without an argument.
    * `operators`: only operators, in the chat of alerts.
    */
   who: 'everybody' | 'listed' | 'listed with words' | 'operators';
-  /** The lane in which it waits: the chat's, behind earlier messages, the chat's lane of commands, or that of operators. */
+  /** The lane in which the command waits: the chat's, behind earlier messages; its command lane; or that of operators. */
   lane: 'chat' | 'commands' | 'desk';
-  /** The menus of apps that offer it. All people of a group see its menu. `help`: only `/help` names the command. */
+  /** The menus of Telegram apps that offer the command. Everybody in a group sees its menu. `help`: only `/help` names it. */
   menu: 'everywhere' | 'private' | 'help' | 'nowhere';
-  /** When the command cancels the chat's unanswered earlier messages: always, or only with the argument `CONFIRMED`. */
+  /** When the command cancels the chat's earlier unanswered messages: always, or only with the argument `CONFIRMED`. */
   cancels?: 'always' | 'confirmed';
 }
 
@@ -38,15 +38,15 @@ const COMMANDS = {
   help: { who: 'everybody', lane: 'commands', menu: 'everywhere' },
   start: { who: 'everybody', lane: 'commands', menu: 'nowhere' },
   whoami: { who: 'everybody', lane: 'commands', menu: 'help' },
-  /** The buttons under a question send it. */
+  /** The buttons under a question send this command. */
   decide: { who: 'listed', lane: 'commands', menu: 'nowhere' },
-  /** Operators send it in the chat of alerts: see `producer/accept/desk.ts`. */
+  /** The producer turns an operator's command or press of a button in the chat of alerts into this command. */
   desk: { who: 'operators', lane: 'desk', menu: 'nowhere' },
 } as const satisfies Record<string, CommandRule>;
 
 export type CommandName = keyof typeof COMMANDS;
 
-/** The operators' commands in the chat of alerts, and their descriptions. Each is a first word of the command `desk`. */
+/** The operators' commands in the chat of alerts, with descriptions. Each is the first word of an argument of `desk`. */
 export const DESK_MENU = {
   status: 'the state of everything',
   incidents: 'what is wrong, or recently was',
@@ -70,17 +70,17 @@ type MenuName = {
 /** A bot command in a message. */
 export interface BotCommand {
   name: CommandName;
-  /** The words behind the name, trimmed; often empty. */
+  /** The text after the name, trimmed; empty if there is none. */
   argument: string;
 }
 
-/** The argument with which `/forget` erases the chat. Without it the command only asks. */
+/** The argument with which `/forget` erases the chat. Without this argument the command only asks. */
 export const CONFIRMED = 'yes';
 
-/** A command in any case, also with the wide slash of a Chinese keyboard. */
+/** A command in upper or lower case, after a slash or the wide slash of a Chinese keyboard. */
 const COMMAND = /^[/／]([a-z]{1,32})(?:@\w{1,64})?(?=\s|$)/i;
 
-/** Splits a text that begins with a slash into a name, in lower case, and the words behind it, trimmed. Pure. */
+/** Splits a text that begins with a command into the lower-case name and the trimmed text after it; else `undefined`. Pure. */
 export function slashed(text: string): { name: string; words: string } | undefined {
   const match = COMMAND.exec(text);
   return match === null
@@ -88,13 +88,13 @@ export function slashed(text: string): { name: string; words: string } | undefin
     : { name: String(match[1]).toLowerCase(), words: text.slice(match[0].length).trim() };
 }
 
-/** Reads a bot command; any other text, unknown commands included, is a message for the model. Pure. */
+/** Reads a bot command; `undefined` for any other text, even an unknown command, because such texts are for the model. Pure. */
 export function commandOf(text: string): BotCommand | undefined {
   const { name = '', words: argument = '' } = slashed(text) ?? {};
   return Object.hasOwn(COMMANDS, name) ? { name: name as CommandName, argument } : undefined;
 }
 
-/** The command that a text of one misspelt command probably means, one typing error away. Pure. */
+/** The command that a misspelt command without an argument probably means, one typing error away; else `undefined`. Pure. */
 export function meantCommand(text: string): MenuName | undefined {
   const [, word = ''] = /^[/／]([a-z]{3,32})$/i.exec(text.trim()) ?? [];
   return commandOf(text) ? undefined : HELP_NAMES.find((name) => isMisspelt(word.toLowerCase(), name));
@@ -143,12 +143,12 @@ export function isCommand(text: string): boolean {
 
 const ADDRESSED = /^[/／]\w{1,64}@(\w{1,64})(?:\s|$)/;
 
-/** The name of the bot that a command addresses; undefined when the text names none. Pure. */
+/** The name of the bot that a command addresses; `undefined` if the text names none. Pure. */
 export function addresseeOf(text: string): string | undefined {
   return ADDRESSED.exec(text)?.[1];
 }
 
-/** The commands that apps offer in some chats and one language, or without `language` in all other languages. */
+/** The commands that Telegram apps offer in some chats and one language; without `language`, in languages without a menu. */
 export interface Menu {
   /** A number is the id of one chat. */
   scope: 'all_private_chats' | 'all_group_chats' | number;
@@ -159,18 +159,18 @@ export interface Menu {
 
 /** The commands that a private chat offers, in their order. */
 const MENU_NAMES = namesIn('everywhere', 'private');
-/** All commands that somebody can type. */
+/** The commands that `/help` names. */
 export const HELP_NAMES = namesIn('everywhere', 'private', 'help');
 
-/** All menus but the operators'. An app takes the menus of the narrowest scope, and of those the one in its language. */
+/** All menus but those of the chat of alerts. Telegram apps take the narrowest scope, and in it the menu in their language. */
 export const MENUS: readonly Menu[] = LANGUAGES.flatMap((code) => [
   menuOf('all_private_chats', code, MENU_NAMES),
   menuOf('all_group_chats', code, namesIn('everywhere')),
 ]);
 
 /**
- * The menus of the chat of alerts, which replace the others there: the operators' commands and, if the chat is a conversation
- * as well, the commands of its people. Pure.
+ * The menus of the chat of alerts, which replace the other menus there: the operators' commands and, if people also converse
+ * with the bot there, their commands with other names. Pure.
  */
 export function deskMenus(chatId: number, isConversation: boolean): readonly Menu[] {
   const names = chatId > 0 ? MENU_NAMES : namesIn('everywhere');

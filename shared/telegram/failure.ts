@@ -1,14 +1,14 @@
 import { redact } from '../base/redact.ts';
 
-/** The failure of a call. The caller of a failed call may do different things next for each kind. */
+/** The failure of a call. Callers treat each kind differently. */
 export interface TelegramFailure {
   kind: /** Refused by Telegram; nothing was sent. */
     | 'rejected'
     /** The file has more bytes than may be downloaded. */
     | 'too_large'
-    /** Too many requests; nothing was sent; wait `retryAfterMs`. */
+    /** Too many requests; nothing was sent. Wait `retryAfterMs`, if set. */
     | 'throttled'
-    /** The chat can no longer be reached: blocked, deleted, kicked, unknown. */
+    /** The chat cannot be reached any longer: it blocked or removed the bot, was deleted, or is unknown. */
     | 'gone'
     /** The group became a supergroup: it continues under the id `migratedTo`. */
     | 'migrated'
@@ -28,13 +28,13 @@ export interface TelegramFailure {
     | 'unknown'
     /** Not called, because Telegram is away: certainly nothing was sent; retry after `retryAfterMs`. */
     | 'away'
-    /** Our own signal aborted the call. */
+    /** Our own signal aborted the call, which may have taken effect. */
     | 'aborted';
   /** Telegram's words with credentials removed: for logs and operators, never for a chat. */
   description: string;
   retryAfterMs?: number;
   migratedTo?: number;
-  /** For `unknown`: a server or a proxy answered that it failed. Most likely nothing was sent. */
+  /** For `unknown`: a server or a proxy answered, with an error or a page. Most likely nothing was sent. */
   isAnswered?: true;
 }
 
@@ -44,7 +44,7 @@ export type TelegramResult<T> = { ok: true; value: T } | { ok: false; failure: T
 export const DESCRIPTION_CHARS = 300;
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
-/** The type of Telegraf's error for an answer that is not JSON, such as a page. */
+/** The type of Telegraf's error for an answer that is not JSON, such as a proxy's page. */
 const NOT_JSON = 'invalid-json';
 const WEBHOOK_SET = /while webhook is active/i;
 
@@ -53,7 +53,7 @@ export function isUnanswered({ kind }: TelegramFailure): boolean {
   return kind === 'unknown' || kind === 'unreached';
 }
 
-/** Whether Telegram itself refused the call, so that a repeat would fail as well. */
+/** Whether Telegram itself refused the call, so that a repeated call would also fail. */
 export function isFinal({ kind }: TelegramFailure): boolean {
   return kind === 'gone' || kind === 'rejected';
 }
@@ -63,12 +63,12 @@ export function failed(kind: TelegramFailure['kind'], description: string): Tele
   return { ok: false, failure: { kind, description } };
 }
 
-/** The failure for an answer that is not Telegram's. */
+/** The failure for an answer with a server error, or in another format than Telegram's. */
 export function unknownAnswer(description: string): TelegramFailure {
   return { kind: 'unknown', description, isAnswered: true };
 }
 
-/** The failure for an error of a call: Telegram's refusal, or a broken connection. `signal` is our own. */
+/** The failure for an error of a call: Telegram's refusal, or a broken connection. `signal` is the caller's. */
 export function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFailure {
   const { code, type, description, message, parameters } = (error ?? {}) as {
     code?: number | string;

@@ -3,9 +3,9 @@ import type { Telegram } from './client.ts';
 import { isUnanswered, type TelegramResult } from './failure.ts';
 
 /**
- * Fails calls as `away`, without a request, while Telegram is away. A send reads the breaker's state first and notes its result
- * there. A call that matters less uses the last state that this process read. `getMe`, by which the breaker probes, and the
- * calls that receive updates always go through.
+ * Fails calls as `away`, without a request, while Telegram is away. A send or an edit of a text first reads the breaker's
+ * state, and notes its result there. Calls that matter less, such as drafts, use the state that this process read last. Other
+ * calls always go through: `getMe`, by which the breaker probes, and those about updates and menus.
  */
 export function holdBack(telegram: Telegram, breaker: TelegramBreaker): Telegram {
   const guardSend = async <T>(call: () => Promise<TelegramResult<T>>): Promise<TelegramResult<T>> => {

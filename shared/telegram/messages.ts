@@ -28,25 +28,25 @@ export interface Destination {
   topicId?: number;
 }
 
-/** A button under a message. A press arrives as the command that it names, of 1 to 64 bytes. */
+/** A button under a message. A press of the button arrives as `command`, a bot command of 1 to 64 bytes. */
 export interface Button {
   text: string;
   command: string;
-  /** The button deletes or declines something, so apps show it in red. Servers before Bot API 9.4 ignore this. */
+  /** The button deletes or declines something, so Telegram apps show it in red. Servers before Bot API 9.4 ignore this. */
   destroys?: true;
 }
 
 /** A button that opens a page. */
 export type Link = Readonly<{ text: string; url: string }>;
 
-/** The methods that send a file, by its kind, which is also the field of the form that holds it. */
+/** The methods that send a file, by the file's kind, which is also the name of the form's field for the file. */
 const FILE_METHODS = { photo: 'sendPhoto', audio: 'sendAudio', document: 'sendDocument' } as const;
-/** How apps show a file: as a picture, with a player, or by its name. */
+/** The form in which Telegram apps show a file: as a picture, with a player, or by its name. */
 export type FileKind = keyof typeof FILE_METHODS;
 
 /** A file to send. */
 export interface OutboundFile {
-  /** Apps do not show the name of a photo. */
+  /** Telegram apps do not show the name of a photo. */
   name: string;
   bytes: Buffer;
   /** By default a document. */
@@ -55,29 +55,29 @@ export interface OutboundFile {
   caption: string;
 }
 
-/** How a message is sent. */
+/** The options of a message. */
 export interface SendOptions extends Timing {
   /** The message arrives without a sound. */
   isSilent?: boolean;
-  /** The formats of parts of the text, by offsets in UTF-16 units. */
+  /** The formatting of the text, by offsets in UTF-16 units. */
   entities?: MessageEntity[];
-  /** The message that this one answers. If the user has deleted that message, this one goes out all the same. */
+  /** The id of the message to which this one replies. If that message was deleted, this one is sent all the same. */
   replyTo?: number | undefined;
   /** Rows of buttons under the message. */
   buttons?: readonly (readonly (Button | Link)[])[] | undefined;
 }
 
-/** The part of the Bot API that shows something in a chat. Contract: as `Telegram`. */
+/** The methods of the Bot API that show or change something in a chat. Contract: as `Telegram`. */
 export interface Messages {
   /** Sends a text of 1 to 4096 UTF-16 units. */
   sendMessage(to: Destination, text: string, options?: SendOptions): Promise<TelegramResult<{ messageId: number }>>;
-  /** Sends a rich message. Fails as `not_offered` on servers before Bot API 10.2, and then without a call for a day. */
+  /** Sends a rich message. On servers before Bot API 10.2 fails as `not_offered`, and then for a day also without a request. */
   sendRichMessage(
     to: Destination,
     blocks: InputRichBlock<never>[],
     options?: Omit<SendOptions, 'entities'>,
   ): Promise<TelegramResult<{ messageId: number }>>;
-  /** Sends a file, of 1 byte to 50 MB. Fails as `rejected` if Telegram cannot show it as its kind. */
+  /** Sends a file of 1 byte to 50 MB. Fails as `rejected` if Telegram cannot show the file as its kind. */
   sendFile(
     to: Destination,
     file: OutboundFile,
@@ -97,8 +97,8 @@ export interface Messages {
     options?: Pick<SendOptions, 'entities' | 'buttons'> & Timing,
   ): Promise<TelegramResult<void>>;
   /**
-   * Answers a summons by a text in a chat that the bot is not part of. Waits `timeoutMs` at most. Returns the id for edits.
-   * Fails as `rejected` if the summons is too old or has an answer, possibly from an earlier try whose result was lost.
+   * Answers a summons by a text in a chat that the bot is not part of. Waits at most `timeoutMs`. Returns the id for edits.
+   * Fails as `rejected` if the summons is too old or has an answer, perhaps from an earlier call whose result was lost.
    */
   answerSummons(queryId: string, text: string, timeoutMs?: number): Promise<TelegramResult<{ inlineId: string }>>;
   /** Replaces the text of `answerSummons`. An identical text is no failure. */
@@ -107,14 +107,17 @@ export interface Messages {
   removeButtons(to: Destination, messageId: number): Promise<TelegramResult<void>>;
   /** Deletes a message of ours. A message that is gone is no failure. */
   deleteMessage(to: Destination, messageId: number): Promise<TelegramResult<void>>;
-  /** Ends the app's wait after a press. Only that person sees `words`, at most 200 characters. An old press is no failure. */
+  /**
+   * Ends the wait of the Telegram app after a press of a button. Shows `words`, of at most 200 characters, to that person only.
+   * A press that is too old for an answer is no failure.
+   */
   answerPress(pressId: string, words?: string): Promise<TelegramResult<void>>;
   /**
-   * Shows 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft of that id (never 0). The
-   * draft vanishes after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
+   * Shows a text of 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft with the same id (never
+   * 0). The draft vanishes after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
    */
   sendDraft(to: Destination, draftId: number, text: string, entities?: MessageEntity[]): Promise<TelegramResult<void>>;
-  /** Shows a typing indicator for 5 seconds. Fails like a message would, and leaves nothing in the chat. */
+  /** Shows a typing indicator for 5 seconds. Fails as a message would fail, and leaves nothing in the chat. */
   sendTyping(to: Destination): Promise<TelegramResult<void>>;
 }
 
@@ -125,7 +128,7 @@ const SAME_TEXT = /message is not modified/i;
 const MESSAGE_GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
 const ALREADY_DELETED = /message to delete not found|MESSAGE_ID_INVALID/i;
 const PRESS_TOO_OLD = /query is too old|query ID is invalid/i;
-/** Longer than for a text, because a file may have 50 MB and the line be slow. */
+/** Longer than for a text, because a file may have 50 MB and the connection may be slow. */
 const UPLOAD_TIMEOUT_MS = 300_000;
 const DONE: TelegramResult<void> = { ok: true, value: undefined };
 
@@ -138,8 +141,8 @@ type UploadFiles = <Name extends (typeof FILE_METHODS)[FileKind] | 'sendMediaGro
 ) => Promise<TelegramResult<unknown>>;
 
 /**
- * Implements `Messages` by calls of the Bot API. Without `linkPreviews` each text forbids previews: Telegram's servers fetch a
- * previewed page at once, so an address that a model made up could carry words out before anybody reads it.
+ * Implements `Messages` by calls of the Bot API. Without `linkPreviews`, texts forbid previews: Telegram's servers fetch the
+ * page of a preview at once, so a URL made up by the model could carry words of the chat to a stranger before anybody reads it.
  */
 export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews: boolean): Messages {
   const previews: Previews = linkPreviews ? {} : { link_preview_options: { is_disabled: true } };
@@ -151,7 +154,7 @@ export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews
     },
     async sendRichMessage(to, blocks, options = {}) {
       if (Date.now() < richMissingUntilMs) return failed('not_offered', 'the server has no rich messages');
-      // Otherwise Telegram turns amounts, paths and numbers into links.
+      // Without `skip_entity_detection`, Telegram turns amounts, paths and numbers into links.
       const payload = { rich_message: { blocks, skip_entity_detection: true }, ...previews, ...sendFields(options) };
       const result = await inTopic(to, (place) => call('sendRichMessage', { ...place, ...payload }, CALL_TIMEOUT_MS));
       const isMissing = !result.ok && METHOD_MISSING.test(result.failure.description);
@@ -190,7 +193,8 @@ export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews
       return !result.ok && PRESS_TOO_OLD.test(result.failure.description) ? DONE : withoutValue(result);
     },
     async sendDraft(to, draftId, text, entities = []) {
-      // A draft locks the composer of some apps, so its button is the only way to stop. We then send the text as a message.
+      // A draft locks the input field of some Telegram apps, so its button is the only way to stop the answer. After that, the
+      // gateway sends the text so far as a message.
       const stopOptions = { can_stop: true, keep_on_stop: true };
       const content = { text, ...previews, ...textFields({ entities }) };
       const payload = { ...address(to), draft_id: draftId, ...content, ...stopOptions };
@@ -225,7 +229,7 @@ function inForeignChats(call: CallMethod, previews: Previews): Pick<Messages, 'a
   };
 }
 
-/** Sends to a topic. If the topic is gone, Telegram has sent nothing, so the message goes to the chat itself. */
+/** Sends to a chat or a topic. If the topic is gone or closed, Telegram has sent nothing, so this sends to the chat itself. */
 async function inTopic(
   to: Destination,
   send: (place: ReturnType<typeof address>) => Promise<TelegramResult<unknown>>,
@@ -245,7 +249,7 @@ function albumOf(photos: readonly Omit<OutboundFile, 'kind'>[]) {
   };
 }
 
-/** The first of the `count` messages of an album; no value if the answer does not name all of them. */
+/** The first message of an album of `count` messages; no value if the answer does not name all of them. Passes on a failure. */
 function firstOf(result: TelegramResult<unknown>, count: number): TelegramResult<unknown> {
   if (!result.ok) return result;
   const messages = Array.isArray(result.value) ? (result.value as unknown[]) : [];
@@ -283,7 +287,10 @@ function sendFields({ isSilent, replyTo, buttons }: SendOptions) {
   };
 }
 
-/** The result of an edit of a message of ours. An edit that changes nothing succeeds. */
+/**
+ * The result of an edit of a message of ours. An edit that changes nothing succeeds. If the message no longer exists, the
+ * failure is `message_gone`.
+ */
 function editResult(result: TelegramResult<unknown>): TelegramResult<void> {
   if (result.ok || SAME_TEXT.test(result.failure.description)) return DONE;
   const isGone = MESSAGE_GONE.test(result.failure.description);

@@ -3,16 +3,16 @@ import { failed, type TelegramResult } from './failure.ts';
 
 /** The timing of a call that shows something in a chat. */
 export interface Timing {
-  /** If it aborts while the call waits for its pace, the call fails as `throttled` without a request. */
+  /** If this signal aborts while pacing delays the call, the call fails as `throttled` without a request. */
   stopSignal?: AbortSignal | undefined;
-  /** The call only shows that an answer is coming. It fails as `throttled` if it, or others behind it, would have to wait. */
+  /** The call only shows that an answer is coming. It fails as `throttled` if it, or a later call, would have to wait. */
   isOptional?: true;
 }
 
 /** A method of the Bot API. */
 export type Method = keyof Opts<never>;
 
-/** Not documented for rich messages and drafts. We send it with those too, in case a server makes previews of them. */
+/** Not documented for rich messages and drafts. We send this with both, in case a server makes previews of their links. */
 interface Undocumented {
   link_preview_options?: LinkPreviewOptions;
 }
@@ -39,19 +39,22 @@ export type CallMethod = <Name extends Method, Payload extends Arguments<Name>>(
 ) => Promise<TelegramResult<unknown>>;
 
 export const CALL_TIMEOUT_MS = 30_000;
-/** The Bot API server's own words. A bare 404 may come from a proxy, and does not prove that the method is missing. */
+/** The words of a Bot API server without a method. A 404 without these words may come from a proxy and proves nothing. */
 export const METHOD_MISSING = /method not found/i;
-/** The time for which we do not call a method again that the server lacks. */
+/** How long we do not call a method again after an answer that the server lacks the method. */
 export const MISSING_MS = 24 * 3_600_000;
 const NOT_OFFERED = /^not found(?:: method not found)?$/i;
 
-/** Turns the answer for a missing method, which has the status of a rejected token, into `not_offered`. */
+/**
+ * Telegram answers 404 both for a missing method and for a rejected token. Turns the failure into `not_offered` if its text is
+ * that of a missing method.
+ */
 export function unlessMissing<T>(result: TelegramResult<T>): TelegramResult<T> {
   if (result.ok || !NOT_OFFERED.test(result.failure.description)) return result;
   return failed('not_offered', result.failure.description);
 }
 
-/** Turns `unauthorized` into `not_offered`, for a method that a server may lack. All other calls report a rejected token. */
+/** Turns `unauthorized` into `not_offered`, for a method that a server may lack. Other calls report a rejected token. */
 export function ofOptional(result: TelegramResult<unknown>): TelegramResult<void> {
   const isMissing = !result.ok && result.failure.kind === 'unauthorized';
   return isMissing ? failed('not_offered', result.failure.description) : withoutValue(result);

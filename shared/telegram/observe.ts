@@ -12,7 +12,7 @@ export const UNOBSERVED: ObserveCall = (_method, call) => call();
 /** Methods that only show that an answer is coming. Each turn has many of these calls, so only failed ones become spans. */
 const SPANS_ON_FAILURE: ReadonlySet<string> = new Set(['sendChatAction', 'sendMessageDraft', 'sendRichMessageDraft']);
 
-/** Counts each call, and records a span for it only within another span: a poll alone would be a trace of its own. */
+/** Counts each call. Records a span only inside another span, because otherwise every poll would be a trace of its own. */
 export function observeCalls({ isExporting, span, count, mark }: Telemetry): ObserveCall {
   const countCall: ObserveCall = async (method, call) => {
     const result = await call();

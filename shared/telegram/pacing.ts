@@ -8,11 +8,11 @@ import type { Timing } from './method.ts';
 /** At most `limit` calls in any `interval`. A burst of `limit` calls goes through at once. */
 export interface Allowance {
   limit: number;
-  /** In ms. */
+  /** The length of the interval in ms. */
   interval: number;
 }
 
-/** Resolves when a call may be made, in the order of the calls. Once the signal is aborted, a call takes no place. */
+/** Resolves when a call may be made, in the order of the calls. A call whose signal has aborted takes no place. */
 type Gate = (stopSignal?: AbortSignal) => Promise<void>;
 
 /** The pace of one chat. */
@@ -25,23 +25,27 @@ interface ChatPace {
 }
 
 /**
- * Takes a place for one call in the allowance of a group that all processes share. Returns 0, or the ms until there are new
+ * Takes a place for one call in a group's allowance, which all processes share. Returns 0, or the ms until there are new
  * places.
  *
- * Contract: never rejects, and takes some seconds at most. Returns 0 if Redis does not answer; the process has its own limits.
+ * Contract: never rejects; takes some seconds at most. Also returns 0 if Redis does not answer, because each process has limits
+ * of its own.
  */
 export type AskPlace = (chatId: number) => Promise<number>;
 
-/** The allowances: of a process for all chats, a chat and a group; and of all processes together for a group. */
+/**
+ * The allowances. `all`: for all chats together, divided among the processes. `chat` and `group`: of one process, for each chat
+ * and each group. `groupOfAll`: of all processes together, for each group.
+ */
 export type Pace = Readonly<Record<'all' | 'chat' | 'group' | 'groupOfAll', Allowance>>;
 
 /**
- * Telegram allows 30 messages a second in all, one a second in a chat, with bursts, and 20 a minute in a group (Bots FAQ). A
- * call that is delayed by others or by the network comes closer to the next call of its chat, so each allowance is smaller.
+ * Telegram allows 30 messages a second in all, one a second in a chat, with bursts, and 20 a minute in a group (Bots FAQ). The
+ * network may delay a call, so that it arrives closer to the next call of its chat; so each allowance is smaller.
  *
- * All processes together count a group's calls in windows that begin with their first call. In any 63 seconds at most nine
- * windows of seven seconds begin, and the window before them has at most one call left: 9 * 2 + 1 = 19. No other whole numbers
- * allow as many calls in the long run, and three at once are few enough for a chat.
+ * `groupOfAll` counts the calls of all processes into a group in windows of seven seconds, which begin with their first call.
+ * In any 63 seconds at most nine windows begin, and one call of an earlier window may remain: 9 * 2 + 1 = 19 calls. No other
+ * whole numbers allow as many calls in the long run. Three calls at the border of two windows are few enough for a chat.
  */
 export const PACE: Pace = {
   all: { limit: 25, interval: 1_000 },
@@ -49,27 +53,27 @@ export const PACE: Pace = {
   group: { limit: 19, interval: 61_000 },
   groupOfAll: { limit: 2, interval: 7_000 },
 };
-/** The time from the end of a window until a call that was refused once asks again; after n refusals, an nth of that. */
+/** After the end of a window, a call waits for this time, divided by the number of its refusals, before it asks again. */
 const AGAIN_MS = 500;
-/** The longest delay of a Node timer. No call waits for longer. */
+/** The longest delay of a Node timer. No call waits for longer than this. */
 const WAIT_MS_MAX = 2 ** 31 - 1;
 const NEVER = Number.NEGATIVE_INFINITY;
-/** The most chats whose recent calls a process remembers. It forgets the chat first that was idle for longest. */
+/** The maximum number of chats whose recent calls a process remembers. It first forgets the chat that was idle for longest. */
 const CHATS_MAX = 10_000;
 
 /**
- * Delays calls that show something in a chat, so that they stay within Telegram's limits. Waiting calls go out in their order,
- * and each chat makes one call at a time, so that a busy chat does not delay the others. Drafts, "typing…" and polls do not
- * count. An optional call takes at most half of a chat's allowance, and never a place for which another call waits.
+ * Delays sends and edits of messages, so that they stay within Telegram's limits. Waiting calls of a chat go out in their order
+ * and one at a time, so that a busy chat does not delay the others. Drafts, "typing…" and polls do not count. An optional call
+ * takes at most half of a chat's allowance, and never a place for which another call of the chat waits.
  *
  * `processes` returns the number of processes that send for this bot. Each has its share of the allowance for all chats. If
- * there are several, a call into a group also needs a place in the allowance that they share.
+ * there are several, a call into a group also needs a place in the group's allowance that they share.
  */
 export function paceTelegram(telegram: Telegram, processes: () => number, askPlace: AskPlace, pace = PACE): Telegram {
   const passAll = shareOf(pace.all, processes);
   const chats = new BoundedMap<number, ChatPace>(CHATS_MAX);
   const paceOf = (chatId: number): ChatPace => {
-    // A call waits for its chat first, so that other chats can use the allowance of all meanwhile.
+    // A call waits for its chat's gates first, so that calls of other chats can use the allowance for all chats meanwhile.
     const chat = chats.get(chatId) ?? { pass: oneByOne(...ownGates(chatId), passAll), waiting: 0, lastMs: NEVER };
     chats.set(chatId, chat);
     return chat;
@@ -91,7 +95,7 @@ export function paceTelegram(telegram: Telegram, processes: () => number, askPla
     const chat = paceOf(chatId);
     if (isOptional && !hasRoom(chatId, chat)) return NOT_CALLED;
     chat.waiting += 1;
-    // All places of an album are requested together, so that no other call gets in between.
+    // Request all places of an album together, so that no other call gets in between.
     const places = Promise.all(Array.from({ length: messages }, () => chat.pass(stopSignal)));
     await within(places, WAIT_MS_MAX, stopSignal);
     chat.waiting -= 1;
@@ -136,8 +140,8 @@ function oneByOne(...gates: readonly Gate[]): Gate {
 }
 
 /**
- * The gate for the allowance of a group that all processes share. In the next window the call with the most refusals asks
- * first, so none starves.
+ * The gate for the allowance of a group that all processes share; open if there is one process. In the next window the call
+ * with the most refusals asks first, so that no call waits for ever.
  */
 function amongAll(ask: () => Promise<number>, processes: () => number): Gate {
   return async () => {
@@ -150,8 +154,8 @@ function amongAll(ask: () => Promise<number>, processes: () => number): Gate {
 }
 
 /**
- * The gate for this process's share of an allowance. When the share changes, a new gate takes over, without the calls of the
- * last second.
+ * The gate for this process's share of an allowance. When the share changes, a new gate takes over, which does not count
+ * earlier calls.
  */
 function shareOf(all: Allowance, processes: () => number): Gate {
   let sharers = 1;

@@ -5,9 +5,9 @@ const WAIT_MS = 5_000;
 const WAIT_MS_MAX = 600_000;
 
 /**
- * Stops calls while Telegram rejects the bot's token, because Telegram deletes a bot that hammers. Each refusal doubles the
- * wait, from 5 seconds to 10 minutes; then calls go through again. A call during the wait fails as `unauthorized`, with the
- * remaining wait; certainly nothing was sent.
+ * Stops calls while Telegram rejects the bot's token, because Telegram may delete a bot that goes on calling. The wait after a
+ * rejection is 5 seconds, and doubles with each further rejection up to 10 minutes; then a call goes through again. A call
+ * during the wait fails as `unauthorized` with the remaining wait, and nothing was sent.
  */
 export function guardToken(telegram: Telegram, now: () => number = Date.now): Telegram {
   let refusals = 0;
@@ -17,7 +17,7 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     if (waitMs > 0) return notCalled(waitMs);
     const result = await call();
     if (result.ok) refusals = 0;
-    // Of several calls at the same time, only the first refusal counts.
+    // Of several calls at the same time, only the first rejection counts.
     else if (result.failure.kind === 'unauthorized' && now() >= closedUntilMs) {
       refusals += 1;
       closedUntilMs = now() + Math.min(WAIT_MS * 2 ** (refusals - 1), WAIT_MS_MAX);

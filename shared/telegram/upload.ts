@@ -10,7 +10,7 @@ export interface FormFile {
 
 /**
  * Calls a method of the Bot API with files, as a form. Sends values other than texts as JSON, as the API expects. Does not use
- * Telegraf, whose forms never end on current versions of Node. Contract: as `CallMethod`.
+ * Telegraf, whose uploads of forms never end on current versions of Node. Contract: never throws; a failure is a value.
  */
 export async function upload(
   url: URL,
@@ -30,15 +30,15 @@ export async function upload(
   }
 }
 
-/** An error of `fetch` in the shape of an error of the Bot API. It has only a connection's own code. */
+/** An error of `fetch` in the shape of an error of the Bot API. `code` is that of a failed connection, or `none`. */
 export function connectionError(error: unknown): { code: string; message: string } {
   const { message, cause } = error as { message?: string; cause?: { code?: unknown; message?: string } };
   const words = [message, cause?.message].filter(Boolean).join(': ');
-  // The code of an abort is also a number, but no HTTP status.
+  // The code of an abort is a number, which must not pass for an HTTP status.
   return { code: typeof cause?.code === 'string' ? cause.code : 'none', message: words };
 }
 
-/** The result in an answer. An answer in another format than the API's comes from a proxy, whatever its status. */
+/** The result in an answer. An answer that does not have the format of the API comes from a proxy, whatever its status. */
 function resultOf(status: number, text: string): TelegramResult<unknown> {
   const body = jsonFields(text);
   if (body?.ok === true) return { ok: true, value: body.result };

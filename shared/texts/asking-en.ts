@@ -1,4 +1,4 @@
-/** The texts about tools that ask before they act, in English. */
+/** The texts about tools that ask a person before they act, in English. */
 export const ASKING_EN = {
   approval: {
     title: (count: number) => (count === 1 ? 'May I do this?' : `May I do these ${count} things?`),
@@ -11,7 +11,7 @@ export const ASKING_EN = {
     alwaysTool: (tool: string) => `Always here: ${tool}`,
     decline: 'Decline',
     skip: 'Skip',
-    /** The decision by a press of a button. `by` is the person's name, which may be empty. */
+    /** The decision by a press of a button. `by` is the name of the person who decided, and may be empty. */
     decided: (how: string, by: string, choice: string) => {
       const who = by === '' ? '' : ` by ${by}`;
       if (how === 'chosen') return `Answered${who}: ${choice}`;
@@ -20,7 +20,7 @@ export const ASKING_EN = {
     granted: (by: string, tool: string, until: string) =>
       `“${tool}” is now allowed here until ${until}${by === '' ? '' : ` (by ${by})`}. This ends earlier if the tool changes. Use /tools to undo this.`,
     stillOpen: 'I still need an answer to the rest of the question above.',
-    /** For a user whose message waits behind a question to another person. `name` is that person's, and may be empty. */
+    /** For a user whose message waits behind a question to somebody else. `name` is that person's name, and may be empty. */
     behind: (name: string) =>
       `I'm still waiting for an answer to my question above. ${name === '' ? 'Anybody here who may use my tools' : `${name}, or anybody else here who may use my tools,`} can answer it. Then I'll get to your message.`,
     over: "This question is closed: somebody has already answered it, or I'm no longer waiting for it.",

@@ -11,8 +11,8 @@ function counted(count: string, noun: string): string {
 }
 
 /**
- * All texts for users except the model's answers, in English: plain sentences, without a provider's words, numbers or
- * internals.
+ * All texts for users, except the model's answers, in English: plain sentences, without the words of providers and without
+ * numbers or names from inside the gateway.
  */
 export const EN = {
   languageName: 'English',
@@ -215,7 +215,7 @@ export const EN = {
     title: (count: number, percent: number) =>
       `What I remember about this chat (${count} ${count === 1 ? 'note' : 'notes'}, ${percent}% full):`,
     none: "I don't remember anything about this chat yet. Just tell me, for example: remember that I don't eat meat.",
-    /** The sources of lines that nobody in the chat said. */
+    /** The sources of notes that nobody in the chat wrote. */
     from: {
       page: '(from a page or a tool)',
       forward: '(from a forwarded message)',
@@ -228,7 +228,7 @@ export const EN = {
     unknown: 'That note no longer exists.',
     asks: (count: number) =>
       `This deletes everything I remember about this chat (${count} ${count === 1 ? 'note' : 'notes'}). It can't be undone. What was said in the conversation stays.`,
-    /** Changes by the model while it answered. A user, a page or a tool may have asked for them. */
+    /** Changes that the model made while it answered. A user, a page or a tool may have asked for them. */
     changed: "📝 I've changed what I remember about this chat:",
     remembered: (text: string) => `Noted: ${text}`,
     replaced: (text: string, before: string) => `Changed to: ${text} (was: ${before})`,

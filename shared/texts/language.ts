@@ -13,14 +13,14 @@ export const DEFAULT_LANGUAGE: Language = 'en';
 
 /**
  * The language for an IETF language tag, such as Telegram states for a person's app: `zh-TW`, `en`. Ignores script and region,
- * so a reader of any Chinese gets the Chinese texts. Pure.
+ * so a reader of any Chinese gets the Chinese texts. Any other tag gets `DEFAULT_LANGUAGE`. Pure.
  */
 export function languageOf(code: string | undefined): Language {
   const [spoken = ''] = (code ?? '').toLowerCase().split(/[-_]/);
   return LANGUAGES.find((language) => language.split('-')[0] === spoken) ?? DEFAULT_LANGUAGE;
 }
 
-/** The texts for a stored choice, or else for the language of a person's app. Pure. */
+/** The texts in the language that was chosen or, without a known choice, in the language of a person's app. Pure. */
 export function textsFor(chosen: string | undefined, appLanguage: string | undefined): Texts {
   const language = LANGUAGES.find((known) => known === chosen) ?? languageOf(appLanguage);
   return TEXTS[language];

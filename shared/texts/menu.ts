@@ -1,4 +1,4 @@
-/** The descriptions of commands in the menus of apps and in `/help`, in English. */
+/** The descriptions of commands in the menus of Telegram apps and in `/help`, in English. */
 export const MENU_EN = {
   stop: "Stop what I'm doing and drop what's waiting",
   new: 'Start a new conversation',

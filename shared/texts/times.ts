@@ -23,11 +23,11 @@ export type Rhythm =
       readonly dates: readonly number[];
       /** 1 is January. */
       readonly months: readonly number[];
-      /** The times of a day that the lists match. */
+      /** The times on each day that matches all lists. */
       readonly times: Times;
     };
 
-/** Times of the day in minutes: a list with the number of further ones, or an interval, in a range or all day. */
+/** Times of the day, in minutes since midnight: a list and how many more there are, or an interval, in a range or all day. */
 export type Times =
   | { readonly list: readonly number[]; readonly more: number }
   | { readonly everyMinutes: number; readonly from?: number; readonly to?: number };

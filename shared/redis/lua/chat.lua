@@ -2,17 +2,17 @@ local function is_number(digits)
   return #digits <= 16 and tonumber(digits) <= 9007199254740991
 end
 
--- The chat of a lane. The name of a command lane ends with '!', that of a desk lane with '!!': see keys.ts.
+-- The chat of a lane. The name of a command lane is the chat's key with '!', that of a desk lane the key with '!!'.
 local function chat_of(lane)
   return (lane:gsub('!!?$', ''))
 end
 
--- Whether pauses do not stop a lane. They do not stop desk lanes, so that an operator's command there can end a pause.
+-- Whether a lane goes on during a pause. Desk lanes do, so that an operator's command in the desk lane can end the pause.
 local function ignores_pauses(lane)
   return lane:sub(-2) == '!!'
 end
 
--- Whether a text names a lane, by the rule of parseChatKey in keys.ts.
+-- Whether a text is the name of a lane. Accepts the same chat keys as parseChatKey in keys.ts.
 local function is_lane(lane)
   local text = chat_of(lane)
   local id, other = text:match('^%-?(%d+)%.(%d+)$')

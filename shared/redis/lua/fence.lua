@@ -1,7 +1,7 @@
--- An attempt numbers its writes. The turn stores the fencing token of its owner, the newest attempt, and the number of the
--- owner's last write. `numbers` comes from the caller: '<last write that Redis confirmed> <last write sent>'. A write in
--- between was rejected, or its reply was lost; it may have taken effect.
--- Returns the number of the last write. Returns nil if another attempt has taken over, or if Redis has lost a write.
+-- The number of the last write that a turn has stored. Returns nil if another attempt has taken over, or if Redis has lost a
+-- write. Each attempt numbers its writes. The turn stores the fencing token of its owner, the newest attempt, and the number of
+-- the owner's last write. `numbers` comes from the caller: '<last write that Redis confirmed> <last write sent>'. A write in
+-- between was rejected, or its reply was lost; then the write may have taken effect.
 local function last_write(turn, fence, numbers)
   local owner = redis.call('HMGET', turn, 'fence', 'writes')
   local confirmed, sent = numbers:match('^(%d+) (%d+)$')
@@ -9,12 +9,12 @@ local function last_write(turn, fence, numbers)
   return last and last >= tonumber(confirmed) and last <= tonumber(sent) and last or nil
 end
 
--- The number of the current write: the second one of `numbers`.
+-- The number of the current write: the second number in `numbers`.
 local function number_of(numbers)
   return tonumber(numbers:match('%d+$'))
 end
 
--- Begins an idempotent write: stores its number. Returns false if `last_write` does not allow the write.
+-- Begins an idempotent write: stores its number and returns true. Returns false if `last_write` does not allow the write.
 local function begin_write(turn, fence, numbers)
   if not last_write(turn, fence, numbers) then
     return false

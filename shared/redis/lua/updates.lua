@@ -1,10 +1,11 @@
--- Stores the entry of an update. The life of the whole bucket starts anew.
+-- Stores the entry of an update. The whole bucket of updates then exists for `seconds` from now.
 local function remember_update(bucket, field, entry, seconds)
   redis.call('HSET', bucket, field, entry)
   redis.call('EXPIRE', bucket, seconds)
 end
 
--- Stores the marks of messages that may follow an accepted message: see `Expected` in inbox.ts.
+-- Stores by which fields to recognise messages that may follow an accepted message, e.g. the rest of its album. `expected`: the
+-- names and values of the fields (JSON), or '' for none.
 local function expect(follows, expected, seconds)
   if expected ~= '' then
     redis.call('HSET', follows, unpack(cjson.decode(expected)))
