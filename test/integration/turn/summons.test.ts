@@ -88,9 +88,13 @@ test('who has blocked the bot is answered where they call it all the same', asyn
   world.telegram.openChat(CALLER);
   await start({ TELEGRAM_ALLOWED_IDS: String(CALLER) });
   world.telegram.setMembership(CALLER, 'kicked');
+  answers('**Here:**\n\n| a | b |\n|---|---|\n| 1 | 2 |');
   summon();
   expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
   expect((await settledOutcomes(world)).length).toBe(1);
+  // A table is no rich message there, so the rest keeps its format.
+  const [edit] = world.telegram.calls.filter(({ method }) => method === 'editMessageText');
+  expect(edit?.params.entities).toMatchObject([{ type: 'bold' }, { type: 'pre' }]);
 });
 
 test('an answer there loses a format that Telegram does not take, is cut to one message, and comes to the person where it has no place', async () => {

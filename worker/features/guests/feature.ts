@@ -29,7 +29,7 @@ export const guestsFeature: Feature = {
       return `${plainName(name)} (id ${id}) calls you in ${place}, of which you see nothing else: all there read your answer, one message of at most 3,500 characters`;
     },
     envOf(env) {
-      const settings = { ...env.settings, rich: 'off' as const };
+      const settings = { ...env.settings, TELEGRAM_RICH: 'off' as const };
       // No budget lines: strangers must not read how much money a person has spent.
       return { ...env, settings, budget: undefined, progress: NO_PROGRESS, tools: forSummons(env.tools) };
     },

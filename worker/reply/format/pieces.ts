@@ -17,12 +17,14 @@ interface Line {
   text: string;
   /** The opening line of the code block around this line; undefined outside of a block, and for its first and last line. */
   fence: string | undefined;
+  /** Whether this line ends a code block. */
+  isEnd: boolean;
 }
 
 /**
  * Cuts a text that is longer than `maxChars` into pieces that can be parsed one by one: at blank lines, failing that, at other
  * line breaks, or within a line that is too long itself. If a cut falls inside a code block, closes the block before the cut
- * and reopens it after the cut.
+ * and reopens it after the cut. The last line of a block stays with the block, also in a piece that is full.
  */
 export function piecesOf(text: string, maxChars = PIECE_CHARS_MAX): string[] {
   if (text.length <= maxChars) return [text];
@@ -36,8 +38,8 @@ export function piecesOf(text: string, maxChars = PIECE_CHARS_MAX): string[] {
     length = lines.reduce((sum, line) => sum + line.length + 1, 0);
     blankAt = 0;
   };
-  for (const { text: line, fence } of linesOf(text, maxChars)) {
-    if (length + line.length > maxChars && lines.length > 0) {
+  for (const { text: line, fence, isEnd } of linesOf(text, maxChars)) {
+    if (length + line.length > maxChars && lines.length > 0 && !isEnd) {
       if (blankAt > 0) close(blankAt);
       else if (fence === undefined) close(lines.length);
       else {
@@ -82,7 +84,9 @@ function* linesOf(text: string, maxChars: number): Generator<Line> {
     if (marker !== '' && open === undefined && !(marker.startsWith('`') && about.includes('`'))) fence = line;
     else if (open !== undefined && marker.startsWith(markerOf(open)) && about.trim() === '') fence = undefined;
     // A cut before the opening line of a block lies outside of the block, so the block is not reopened there.
-    for (const part of partsOf(line, maxChars)) yield { text: part, fence: fence === undefined ? undefined : open };
+    const isEnd = open !== undefined && fence === undefined;
+    for (const part of partsOf(line, maxChars))
+      yield { text: part, fence: fence === undefined ? undefined : open, isEnd };
   }
 }
 

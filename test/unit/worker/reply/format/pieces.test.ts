@@ -15,6 +15,8 @@ test('cuts at a blank line, else at any line, else in the line', () => {
     `\`\`\`\na\n \nb\n${line}\n\`\`\``,
     `\`\`\`\n${line}\n\`\`\``,
   ]);
+  const full = `\`\`\`\n${'x'.repeat(95)}\n\`\`\``;
+  expect(piecesOf(`${full}\nafter`, SMALL)).toEqual([full, 'after']);
 });
 
 test.each<[string, string, boolean]>([
