@@ -62,7 +62,7 @@ export const EN = {
   misconfigured: "I can't answer at the moment. The operator has been notified. Please try again later.",
   budget: {
     usedUp: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, from: Moment) =>
-      `${BUDGET[whose]} for ${PERIOD[period]} is used up. Please ask me again after ${momentEn(from)}.`,
+      `${BUDGET[whose]} for ${PERIOD[period]} is used up. Please ask me again from ${momentEn(from)}.`,
     nearly: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, share: string, from: Moment) =>
       `${BUDGET[whose]} for ${PERIOD[period]} is nearly used up: about ${share}. Once it runs out, I won't answer until ${momentEn(from)}.`,
     share: (spent: string, max: string) => `${spent} of ${max}`,

@@ -70,7 +70,7 @@ test('a group that becomes a supergroup goes on with its conversation under its 
   world.telegram.say(BASIC, `${mention()} before`, { fromId: CHAT, chatType: 'group' });
   await nextOutcome(world, BASIC);
   const to = world.telegram.migrate(BASIC);
-  const { text } = await world.telegram.waitForText(ALERT_CHAT, /goes on under the id/);
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /now has the id/);
   expect(text).toContain(String(to));
   world.telegram.say(to, `${mention()} after`, { fromId: CHAT });
   expect(await nextOutcome(world, to)).toMatchObject({ outcome: 'answered' });

@@ -131,7 +131,10 @@ test('session forget erases a chat while a gateway runs, once nothing waits, may
   world.claude.react(({ pendingText }) => (pendingText === 'hang' ? { do: 'hang' } : undefined));
   world.telegram.say(CHAT, 'hang');
   await world.claude.waitForCall(({ pendingText }) => pendingText === 'hang');
-  expect(await forget(String(CHAT))).toMatchObject({ code: 1, stdout: expect.stringMatching(/1 of its messages/) });
+  expect(await forget(String(CHAT))).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/Unanswered messages: 1/),
+  });
   await runCli(['cancel', String(CHAT)], world.env);
   await nextOutcome(world, CHAT, 5);
   const elsewhere = { ...world.env, BLOB_URL: `file://${await temporaryFolder()}` };

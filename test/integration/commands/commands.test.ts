@@ -51,13 +51,13 @@ test('/status says how full the context is, what waits, and what today cost; /us
   await say('first', 1);
   await say('/status', 2);
   expect(newest()?.text).toMatch(
-    /^Model: \S+\nContext: [▓░]{10} \d+% \([\d,]+ of 200,000 tokens\)\nConversation: 2 messages since .*\nNothing is summarized.*\nNothing is waiting\.\nCost today: about \$0\.0\d+$/,
+    /^Model: \S+\nContext: [▓░]{10} \d+% \([\d,]+ of 200,000 tokens\)\nConversation: 2 messages since .*\nNothing summarized.*\nNothing is waiting\.\nCost today: about \$0\.0\d+$/,
   );
   await say('second', 3);
   await say('/usage', 4);
   const sums = `${mainCalls().length} calls, [\\d,]+ tokens in, [\\d,]+ out`;
   expect(newest()?.text).toMatch(new RegExp(`^Today: \\$0\\.0\\S+ \\(${sums}\\)$`, 'm'));
-  expect(newest()?.text).toMatch(new RegExp(`^30 days: \\$0\\.0\\S+ \\(${sums}`, 'm'));
+  expect(newest()?.text).toMatch(new RegExp(`^Last 30 days: \\$0\\.0\\S+ \\(${sums}`, 'm'));
   expect(newest()?.text).not.toContain(EN.usage.persons);
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);

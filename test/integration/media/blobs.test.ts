@@ -127,7 +127,7 @@ test('a store that is not a folder: the picture waits, the operator is told, and
   await writeFile(join(world.blobFolder, '0'), '');
   await start();
   sendPhoto(await jpegPhoto(900, 600), 'What is this?');
-  await world.telegram.waitForText(ALERT_CHAT, /cannot use the blob store \(ENOTDIR\)/);
+  await world.telegram.waitForText(ALERT_CHAT, /blob store \(BLOB_URL\) fails for .* \(ENOTDIR\)/);
   expect(await settledOutcomes(world)).toEqual([]);
   const another = CHAT + 1;
   world.telegram.say(another, 'Texts are answered');
@@ -179,7 +179,7 @@ test('a worker with another folder alerts, answers, and check names it; the fold
   const own = world.env.BLOB_URL ?? '';
   Object.assign(world.env, { BLOB_URL: `file://${await temporaryFolder()}` });
   await start();
-  await world.telegram.waitForText(ALERT_CHAT, /uses another blob store/);
+  await world.telegram.waitForText(ALERT_CHAT, /is not that of the other processes/);
   world.telegram.say(CHAT, 'hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   const check = await cli('check');

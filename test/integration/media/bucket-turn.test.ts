@@ -41,7 +41,7 @@ testWithS3(
     await reached;
     await s3.kill();
     relay.cut();
-    await world.telegram.waitForText(ALERT_CHAT, /cannot use the blob store \(\w+\)/);
+    await world.telegram.waitForText(ALERT_CHAT, /blob store \(BLOB_URL\) fails for .* \(\w+\)/);
     expect(await settledOutcomes(world)).toEqual([]);
     expect(await world.peek.keys('*:blob:*')).toEqual([]);
     world.telegram.say(CHAT + 1, 'Texts are answered');

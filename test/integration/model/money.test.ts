@@ -58,7 +58,7 @@ test('out of the box all chats together may spend 25 dollars a day: then they ar
     expect(shown(chat).at(-1)).toMatch(usedUp('My budget for today'));
   }
   expect(mainCalls()).toHaveLength(1);
-  await world.telegram.waitForText(ALERT_CHAT, /daily budget of all chats \(TOTAL_DAILY_USD\) is used up/);
+  await world.telegram.waitForText(ALERT_CHAT, /daily budget for all chats \(TOTAL_DAILY_USD\) is used up/);
 });
 
 test('what is booked is what the provider bills, cache, summaries and the fallback included, by chat, person and all', async () => {

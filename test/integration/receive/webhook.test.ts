@@ -210,7 +210,7 @@ test('alerts when the webhook is unreachable and when it is back; the process st
   front.behind();
   say(CHAT, 'nobody home');
   const { text } = await world.telegram.waitForText(ALERT_CHAT, /The webhook has received nothing/);
-  expect(text).toMatch(/\d seconds: Telegram keeps new messages for 24 hours\. The last failure was: undelivered\.\s/);
+  expect(text).toMatch(/\d seconds\. Telegram keeps new messages for 24 hours\. The last failure was: undelivered\.\s/);
   const { status, parts } = await readyOf(producer);
   expect([status, parts.webhook?.detail]).toEqual(['ready', expect.stringMatching(/trouble with the webhook: .*502/)]);
   front.behind(producer.port);

@@ -117,7 +117,7 @@ test('a group that became a supergroup keeps reminders and memory: they are list
   await tell(3, changes, { chat: to, say: { fromId: CHAT } });
   await sayThere(`/memory forget ${fact?.id}`, 4);
   await sayThere(`/memory undo ${fact?.id}`, 5);
-  expect(await sayThere('/memory', 6)).toMatch(/2 lines.*\n1\. No boat\n2\. Ann sings/);
+  expect(await sayThere('/memory', 6)).toMatch(/2 notes.*\n1\. No boat\n2\. Ann sings/);
   await sayThere('/forget yes', 7);
   expect(await world.peek.keys('*:memory*')).toEqual([]);
 });

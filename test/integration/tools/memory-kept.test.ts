@@ -31,7 +31,7 @@ test('/memory lists the lines, each with a button that deletes it, and one that 
   const [first, second] = [await givenLine(FACT), await givenLine('The boat is called Ida', { source: 'page' })];
   await say('/memory', 2);
   expect(newest()?.text).toBe(
-    `What I remember about this chat (2 lines, 2% full):\n1. ${FACT}\n2. The boat is called Ida (from a page or a tool)`,
+    `What I remember about this chat (2 notes, 2% full):\n1. ${FACT}\n2. The boat is called Ida (from a page or a tool)`,
   );
   expect(buttons()).toEqual([`/memory forget ${first}`, `/memory forget ${second}`, '/memory forget all']);
   expect(redButtons()).toEqual(buttons());

@@ -55,7 +55,7 @@ test('with 20 chats at once and one of them slow, each keeps its order and the s
 test('an entry that names no chat, is empty or has no readable message is a dead letter with an alert, and the next one is answered', async () => {
   for (const fields of [{ message: '{}' }, { nonsense: 'x' }])
     await world.peek.xadd(world.keys.inbound, '*', ...Object.entries(fields).flat());
-  await world.telegram.waitForText(ALERT_CHAT, /cannot be read, so nobody/);
+  await world.telegram.waitForText(ALERT_CHAT, /cannot be read, so its sender/);
   world.telegram.openChat(CHAT);
   await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', '{"v":1}', 'traceparent', '');
   const settled = await untilSettled(world, 3);

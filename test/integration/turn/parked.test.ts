@@ -125,7 +125,7 @@ test('who writes behind a question is told once what it waits for and who can de
   await until('both are told', () => shown(GROUP).filter((text) => text === line).length === 2);
   await until('all wait', async () => (await world.peek.llen(world.keys.lane(chatKey(GROUP)))) === 4);
   expect((await runCli(['status'], world.env)).stdout).toMatch(
-    /1 chat waits for somebody's decision, with 3 messages behind it/,
+    /1 chat waits for somebody's decision; messages behind: 3/,
   );
   await press('no', { chat: GROUP });
   await untilSettled(world, 5, PATIENCE_MS);

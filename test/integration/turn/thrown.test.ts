@@ -141,7 +141,7 @@ test('entries that no later version takes are told to the operator, once', async
   await until('an alert', async () => (await readmit()) && ((await peek.xlen(keys.alerts)) > 0 || undefined));
   await readmit();
   const [alert, ...more] = await peek.xrange(keys.alerts, '-', '+');
-  expect(JSON.stringify(alert)).toMatch(/other-version.*cannot read hold 2 messages/);
+  expect(JSON.stringify(alert)).toMatch(/other-version.*cannot be read by this version: 2 messages/);
   expect(more).toEqual([]);
 });
 

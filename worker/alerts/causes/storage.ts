@@ -87,7 +87,7 @@ export function blobStoreAlert(why: string, process: string): Alert {
   return {
     cause: 'blob-store',
     level: why,
-    text: `Process ${process} cannot use the blob store (${why}). Messages with files wait; all others are answered. Nothing is lost.`,
+    text: `The blob store (BLOB_URL) fails for ${process} (${why}). Messages with files wait; all others are answered. Nothing is lost.`,
   };
 }
 
@@ -96,6 +96,6 @@ export function otherBlobStoreAlert(process: string): Alert {
   return {
     cause: 'blob-store',
     level: 'another store',
-    text: `Process ${process} uses a different blob store from the other processes. They cannot read each other's files.`,
+    text: `The blob store (BLOB_URL) of ${process} is not that of the other processes. They cannot read each other's files.`,
   };
 }

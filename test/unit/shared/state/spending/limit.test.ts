@@ -21,7 +21,7 @@ test('a day ends at midnight and a month with its last day, over the end of a ye
   expect([nextPeriodMs('day', at), nextPeriodMs('month', at)]).toEqual([at + 1, at + 1]);
   const again = { atMs: at + 1, timeZone: 'Asia/Taipei' };
   expect([EN, ZH_HANT].map(({ budget }) => budget.usedUp('person', 'month', again))).toEqual([
-    'Your budget for this month is used up. Please ask me again after 1 January at 08:00 (Asia/Taipei).',
+    'Your budget for this month is used up. Please ask me again from 1 January at 08:00 (Asia/Taipei).',
     '你這個月的額度已經用完，請在1月1日 08:00（Asia/Taipei）之後再問我一次。',
   ]);
 });
