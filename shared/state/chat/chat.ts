@@ -176,7 +176,7 @@ export function goneMsOf(score: string): number {
   return Number(score) % 2 === 0 ? Number(score) : 0;
 }
 
-/** The destination of replies to a chat: the chat, with its topic, or the supergroup `migratedTo`. Throws if `chat` is no key. */
+/** The destination of replies to a chat: the chat, with its topic, or the supergroup `migratedTo`. Throws for no valid key. */
 export function destinationOf(chat: ChatKey, migratedTo: number | undefined): Destination {
   const parsed = parseChatKey(chat);
   if (!parsed) throw new Error(`not a chat key: ${chat}`);
