@@ -1,7 +1,6 @@
 -- Lists the heads of a slice of the lanes, without those of paused lanes and those that wait for a person's decision. Removes
 -- heads that are no longer in the stream. Skips lanes that this version does not know.
--- KEYS  1 inbound   2 lanes   3 absent: a key that never exists; it defers the script while the cluster moves the shard
---       4 paused
+-- KEYS  1 inbound   2 lanes   3 absent: never exists; defers the script while the cluster moves the shard   4 paused
 -- ARGV  1 prefix of lane keys   2 cursor, '0' to begin   3 number of lanes to look at   4 maximum number of entries to remove
 --       5 prefix of turn keys
 -- Reply {cursor of the next slice | '0' after the last one, {{head, chat, traceparent}, …}}

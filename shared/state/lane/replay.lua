@@ -2,7 +2,7 @@
 -- so a repeated command replays nothing twice, and messages that were merged with each other stay together.
 -- If a letter holds a finished answer, the turn of the new entry gets that answer, and the next attempt delivers the rest of
 -- it without a model call.
--- KEYS  1 dead   2 inbound   3 counts   4 absent: a key that never exists; it defers the script while the cluster moves the shard
+-- KEYS  1 dead   2 inbound   3 counts   4 absent: never exists; defers the script while the cluster moves the shard
 -- ARGV  1 prefix of turn keys   2 '1' to change nothing while a message that was merged into one of these has no outcome
 --       then the ids of the letters, oldest first
 -- Reply {'replayed', new entry of the first letter} | {'gone', ''}: there is no such letter

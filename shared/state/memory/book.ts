@@ -83,7 +83,7 @@ export function createMemoryBook(redis: RedisClient, keys: Keys) {
       ...dropChanges([change]),
       renewVersion(memory),
     ],
-    /** Deletes a line for good. Those of `changes` that concern the line can then no longer be undone. */
+    /** Deletes a line for good, together with those of `changes` that concern the line. */
     delete: (memory: Memory, { chat, id }: MemoryLine, changes: readonly MemoryChange[]): Change[] => [
       put(chat, id, undefined),
       ...dropChanges(changes.filter(({ before, after }) => (before ?? after)?.id === id)),

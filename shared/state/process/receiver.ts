@@ -24,7 +24,7 @@ export interface PollRecord {
   /** The time of the first event ever. */
   firstMs: number;
   lastAnswerMs?: number;
-  /** Telegram reported that another process polls, or the bot's webhook is not set as this receiver needs it. */
+  /** Telegram reported that another process polls, or that the bot's webhook is not as this receiver needs it. */
   conflictMs?: number;
   /** Telegram refused the bot token. */
   unauthorizedMs?: number;

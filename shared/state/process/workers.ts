@@ -11,10 +11,7 @@ import { frozenField, hostAndPid } from './process.ts';
 
 /** A worker process without a heartbeat for this long counts as dead. */
 const WORKER_GONE_MS = 30_000;
-/**
- * The same for a worker process of this host whose process id no longer exists. Not 0, because in containers another host may
- * have the same name.
- */
+/** The same if a worker's process id is missing on this host. Not 0: in containers, another host may have the same name. */
 const MISSING_MS = 5_000;
 const TURNS_NAMED_MAX = 10;
 

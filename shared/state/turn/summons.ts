@@ -10,10 +10,7 @@ export type Place =
   /** Telegram refuses the message for good. */
   | { kind: 'refused' };
 
-/**
- * How long the process that accepts a summons tries to send the first message, which the answer later replaces. After that, a
- * worker tries.
- */
+/** How long the process that accepts a summons tries to send the first message, which the answer replaces. Then a worker tries. */
 export const FIRST_MESSAGE_WITHIN_MS = 3_000;
 
 export type SummonsBook = ReturnType<typeof summonsBook>;

@@ -37,7 +37,7 @@ interface TurnSource {
   nowMs(): number;
 }
 
-/** The properties that a step may replace in a copy of the turn; see `with`. */
+/** The properties that `with` may replace in a copy of the turn. */
 type Replaceable = 'notices' | 'memory' | 'rounds' | 'attempts' | 'silences' | 'recoveriesBefore' | 'stage';
 
 /**
