@@ -44,7 +44,7 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
     /** Replaces the chat's grants. */
     grantTools: (grants: readonly ToolGrant[]): Change =>
       grants.length === 0 ? ['HDEL', key, GRANTS] : ['HSET', key, GRANTS, JSON.stringify(grants)],
-    /** Condition of a write: the chat's grants are exactly these, at least one. */
+    /** Condition of a write: the chat's grants are exactly `grants`, which must not be empty. */
     expectGrants: (grants: readonly ToolGrant[]): Expected => [key, GRANTS, JSON.stringify(grants)],
     resetChoice: (choice: Choice): Change => ['HDEL', key, choice],
     /** Stores the chat's ratio of tokens used to tokens estimated. */
@@ -159,9 +159,9 @@ export interface Presence {
 }
 
 /**
- * Stores a change of the bot's membership. Changes may arrive repeatedly and in any order: the newest counts, and of two in
- * the same second the return of the bot. Their times decide and not the ids of their updates, because Telegram may restart
- * update ids after a week without updates. Rejects when Redis cannot be reached.
+ * Stores a change of the bot's membership. Changes may arrive repeatedly and in any order: the newest change counts, and if
+ * two have the same second, the return of the bot counts. The times decide and not the ids of the updates, because Telegram
+ * may restart these ids after a week without updates. Rejects when Redis cannot be reached.
  */
 export async function notePresence(
   redis: Pick<RedisClient, 'zadd'>,
@@ -171,12 +171,12 @@ export async function notePresence(
   await redis.zadd(keysOf(shardOf(chatId, shards)).gone, 'GT', atMs + (isGone ? 0 : 1), chatId);
 }
 
-/** The ms since the epoch at which the bot left a chat or was blocked; 0 if it may write, which an odd score means. Pure. */
+/** The ms since the epoch at which the bot left a chat or was blocked; 0 if it may write (an odd or empty score). Pure. */
 export function goneMsOf(score: string): number {
   return Number(score) % 2 === 0 ? Number(score) : 0;
 }
 
-/** The destination of replies to a chat: the chat, with its topic, or the supergroup `migratedTo`. Throws for no valid key. */
+/** Where replies to a chat go: to the chat, with its topic, or to the supergroup `migratedTo`. Throws if `chat` is no key. */
 export function destinationOf(chat: ChatKey, migratedTo: number | undefined): Destination {
   const parsed = parseChatKey(chat);
   if (!parsed) throw new Error(`not a chat key: ${chat}`);

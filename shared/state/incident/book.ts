@@ -8,7 +8,7 @@ import type { Change } from '../change.ts';
 
 /**
  * A change that queues an alert, for the fenced write that also stores the event which the alert reports. The queue has no
- * limit, because every occurrence must be counted; the alerter empties it within seconds.
+ * limit, because every occurrence must be counted; the alerter empties the queue within seconds.
  */
 export function queuedAlert(keys: Keys, alert: Alert): Change {
   return ['XADD', keys.alerts, '*', 'alert', JSON.stringify(alert)];

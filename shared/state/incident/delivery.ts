@@ -28,7 +28,7 @@ export function deliveryTurn(redis: RedisClient) {
   const begin = script<[] | [nowMs: number, fields: string[]]>('begin-delivery');
   const end = script<0 | 1>('end-delivery');
   return {
-    /** Takes the lock; returns `undefined` if it is taken already. */
+    /** Takes the lock; returns `undefined` while the lock has an owner. */
     async begin(owner: string, forMs: number): Promise<{ nowMs: number; record: AlertingRecord } | undefined> {
       const [nowMs, fields = []] = await begin([alerting, alertingLock], [owner, forMs]);
       return nowMs === undefined ? undefined : { nowMs, record: recordOf(fieldsOf(fields)) };

@@ -9,10 +9,10 @@ import type { OutcomeRecord } from './record-streams.ts';
 
 /** A dead letter. The text of its message is missing here, because there may be many letters. */
 export interface DeadLetter {
-  /** The name by which operators address it: `<id>`, or `<shard>/<id>` with several shards. */
+  /** The name by which operators address the letter: `<id>`, or `<shard>/<id>` with several shards. */
   name: string;
   id: string;
-  /** The entry of the message that failed; alerts name it. */
+  /** The entry of the message that failed; alerts name this entry. */
   entry: string;
   keys: Keys;
   /** Whether the message is an operator's command. Replays of many letters skip such letters: the command would be too late. */
@@ -185,7 +185,7 @@ export function bindReplay(redis: RedisClient) {
 /** A failed message that may have been merged into another message, or into which others may have been merged. */
 interface Piece extends Waiting {
   id: string;
-  /** The entry of the message into which it was merged. */
+  /** The entry of the message into which this one was merged, if it was. */
   into: string | undefined;
 }
 

@@ -22,7 +22,7 @@ interface Unanswered {
 
 /** Times that remain right although Redis' clock has stepped. */
 interface Look {
-  /** The time of something that happened at `ms` by Redis' clock; if that is in the future, the time of the first call. */
+  /** The time of something that happened at `ms` by Redis' clock; if `ms` lies in the future, the time of the first call. */
   seen(name: string, ms: number): number;
   /** The time that Redis' clock showed `ms` milliseconds ago, even if it has stepped since. */
   ago(ms: number): number;

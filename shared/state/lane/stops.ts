@@ -46,7 +46,7 @@ type ChatCancelled = 'cancelled' | 'repeated' | 'idle';
 /** How long Redis stores the added /stop, for the case that ioredis sends the request again after a lost connection. */
 const REPLY_SECONDS = 3600;
 
-/** Marks one message as cancelled, if it still can be: its own turn then ends it. `by` names the canceller. Idempotent. */
+/** Marks one message as cancelled, if possible; the message's own turn then ends it. `by` names the canceller. Idempotent. */
 export function markCancelled(redis: RedisClient, keys: Keys, entry: EntryId, by: string): Promise<Cancelled> {
   const run = bindScript<Cancelled>(redis, join(import.meta.dirname, 'cancel-message.lua'));
   return run([keys.inbound, keys.turn(entry)], [entry, by]);

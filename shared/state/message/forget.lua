@@ -1,4 +1,4 @@
--- Runs the commands that forget a chat, if the chat has no unanswered messages.
+-- Runs the commands that erase a chat's data, if the chat has no unanswered messages.
 -- KEYS  1 lane   2 command lane   3 desk lane   4 absent: never exists; defers the script while the cluster moves the shard
 -- ARGV  each command as: number of words, words…
 -- Reply the number of unanswered messages; above 0 nothing changes

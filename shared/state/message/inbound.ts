@@ -7,7 +7,7 @@ import { bindScript } from '../../redis/script.ts';
 import { entriesFrom, fieldsOf, msOf } from '../../redis/stream.ts';
 import type { Change } from '../change.ts';
 
-/** A message that has no outcome yet, except for its text. */
+/** All but the text of a message that has no outcome yet. */
 export interface InboundEntry {
   entry: EntryId;
   lane: LaneKey;

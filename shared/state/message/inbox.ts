@@ -32,13 +32,13 @@ export interface Expected {
   text?: string;
 }
 
-/** A group that became a supergroup, which has another id. Telegram reports it in both chats. */
+/** A group that became a supergroup, which has another id. Telegram reports the change in both chats. */
 export interface GroupMove {
   from: number;
   to: number;
 }
 
-/** The name of the message's command if that command cancels earlier messages of the chat, else empty. */
+/** The name of the message's command if it cancels earlier messages of the chat and the sender may use it, else empty. */
 function cancellingCommand(message: InboundMessage): string {
   const command = commandIn(message);
   return command && cancels(command) && isPermitted(command, message.from) ? command.name : '';
@@ -47,7 +47,7 @@ function cancellingCommand(message: InboundMessage): string {
 export type Inbox = ReturnType<typeof createInbox>;
 
 /**
- * Stores incoming messages in Redis. Needs an impatient connection.
+ * Stores incoming messages in Redis. Needs an impatient connection, which limits how long a command waits.
  *
  * Contract: rejects when Redis cannot store the message (unreachable, out of memory, out of disk). The message may be
  * stored all the same, so the caller retries: `accept` is idempotent per update id. Queues an alert if the count of accepted
@@ -68,7 +68,7 @@ export function createInbox(redis: RedisClient, shards: number) {
   return {
     /**
      * Stores that a group became a supergroup, moves the conversation if both ids belong to the same shard, and queues an
-     * alert; once. Two producers at the same moment may both queue the alert. Rejects when Redis cannot store it.
+     * alert, all once; two producers at the same moment may both queue the alert. Rejects when Redis cannot store this.
      */
     async reportMove({ from, to }: GroupMove): Promise<void> {
       if ((await groups.formerOf(to)) === from) return;
@@ -80,7 +80,7 @@ export function createInbox(redis: RedisClient, shards: number) {
       await queueAlert(redis, keysOf(0), { cause: 'group-moved', key: String(from), text });
       await groups.add(from, to);
     },
-    /** Stores that the bot was blocked or removed, or is back. Rejects when Redis cannot store it. */
+    /** Stores that the bot was blocked or removed, or is back. Rejects when Redis cannot store this. */
     notePresence: (presence: Presence) => notePresence(redis, shards, presence),
     /** The group that a supergroup was before; undefined if no producer has seen the move. */
     movedFrom: groups.formerOf,
@@ -141,7 +141,7 @@ export function expectedAfter({ album, content, messageId, sentAtMs }: InboundMe
   return { said: String(sentAtMs), ...(album && { album }), ...(isCut && { text: String(messageId + 1) }) };
 }
 
-/** Whether a message continues the earlier message of the same sender to the bot that `expected` describes. Pure. */
+/** Whether a message continues an earlier message of the same sender to the bot, as `expected` describes. Pure. */
 export function isExpected({ messageId, album, forwardedFrom, sentAtMs }: InboundMessage, expected: Expected): boolean {
   const isAtOnce = (afterMs: number) => expected.said === String(sentAtMs - afterMs);
   if (forwardedFrom !== undefined && AT_ONCE_MS.some(isAtOnce)) return true;

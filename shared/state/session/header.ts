@@ -20,7 +20,7 @@ export async function readHeader(redis: RedisClient, keys: Keys, id: SessionId) 
     ...{ windowStart: Number(windowStart), stored: stored as Readonly<Record<string, string>> },
     ...(parent && { parent }),
     ...(createdAt && { createdAt }),
-    // The time of the newest compaction, and the size of the window after it.
+    // The time of the newest compaction, and the size of the window after that compaction.
     ...(compactedAt && { compacted: { at: compactedAt, tokens: Number(compactedTokens) } }),
     ...(limitTokens && { limitTokens: Number(limitTokens) }),
   };
@@ -51,7 +51,7 @@ export async function chainOf(redis: RedisClient, keys: Keys, id: SessionId, mos
   return chain;
 }
 
-/** The fresh sessions of trials that began in a session. */
+/** The fresh sessions of the trials of a session's messages. */
 export async function trialSessionsOf(redis: RedisClient, keys: Keys, id: SessionId): Promise<SessionId[]> {
   const names = await redis.hkeys(keys.session(id));
   return names.filter((name) => name.startsWith(TRIAL)).map((name) => name.slice(TRIAL.length) as SessionId);

@@ -39,7 +39,7 @@ const NEARLY_PERCENT = 80;
 /** The number of limits of which a process remembers whether little of them was spent. */
 const CALM_MAX = 10_000;
 
-/** The cost of a purchase on hold in one limit. `book` is the hash of the period's spending, `field` the limit's field in it. */
+/** The cost of a purchase on hold in one limit. `book` is the hash of a period's spending, `field` counts that of the limit. */
 type Hold = readonly [book: string, field: string, most: number, certain: number];
 
 interface Scripts {
@@ -84,8 +84,8 @@ export function createBudget(
     /** The spending of a payer's own limits, without the limits of all chats. */
     spentBy,
     /**
-     * A limit of which at least `NEARLY_PERCENT` is spent, if `message` should notify the payer of this. In each period, that is
-     * one message for each limit; for a limit of all chats, one message of each chat. A repeated call for that message returns
+     * A limit of which at least `NEARLY_PERCENT` is spent, if the reply to `message` should say so. Only one message for each
+     * limit and period gets a limit; of a limit of all chats, one message of each chat. A repeated call for that message gets
      * the limit again. Skips limits that were below `NEARLY_PERCENT` after this process's last call.
      */
     async nearlySpent(payer: Payer, message: EntryId): Promise<LimitUsage | undefined> {

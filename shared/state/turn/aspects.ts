@@ -166,7 +166,7 @@ export class Reply extends Fields {
     return this.set('reply:private', 1);
   }
 
-  /** Whether Telegram has refused this answer before, so that its dead letter was replayed. It is not replayed again. */
+  /** Whether Telegram has refused this answer before, so that its dead letter was replayed. That happens only once. */
   get wasReplayed(): boolean {
     return this.fields.has('reply:back');
   }

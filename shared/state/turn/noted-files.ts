@@ -18,7 +18,7 @@ export function notedFiles(redis: RedisClient, keys: Keys) {
   const note = bindScript<'noted' | 'full' | 'fenced'>(redis, join(import.meta.dirname, 'note-file.lua'));
   const fieldNames = Array.from({ length: FILES_MAX }, (_, at) => `file:${at + 1}`);
   return {
-    /** Stores a file, once per call of a tool. `full`: the answer has `FILES_MAX` files. `fenced`: this attempt may not write. */
+    /** Stores a file, once per call of a tool. `full`: there are `FILES_MAX` files. `fenced`: the attempt may not write. */
     note({ entry, fencingToken, asWrite }: Turn, call: string, file: FilePart) {
       const args = [call, JSON.stringify(file), FILES_MAX];
       return asWrite((writeNumbers) => note([keys.turn(entry)], [fencingToken, writeNumbers, ...args]));

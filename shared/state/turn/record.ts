@@ -57,7 +57,7 @@ export class TurnRecord extends Fields {
   readonly merge: MergeState;
   /** The waits for the model and for Telegram. */
   readonly waits: Waits;
-  /** The question for whose decision the turn waits. */
+  /** The questions of the turn and the decisions on them. */
   readonly parking: Parking;
   /** The delivery of the reply. */
   readonly reply: Reply;
@@ -95,7 +95,7 @@ export class TurnRecord extends Fields {
     return this.fields.has('refused');
   }
 
-  /** The new id of the chat if it is a group that became a supergroup. */
+  /** The new id of the chat if the chat is a group that became a supergroup. */
   get migratedTo(): number | undefined {
     return this.number('migratedTo');
   }

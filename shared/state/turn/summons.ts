@@ -10,7 +10,7 @@ export type Place =
   /** Telegram refuses the message for good. */
   | { kind: 'refused' };
 
-/** How long the process that accepts a summons tries to send the first message, which the answer replaces. Then a worker tries. */
+/** How long the process that accepts a summons tries to send the first message, which the answer replaces; then workers try. */
 export const FIRST_MESSAGE_WITHIN_MS = 3_000;
 
 export type SummonsBook = ReturnType<typeof summonsBook>;

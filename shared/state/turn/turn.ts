@@ -41,8 +41,8 @@ interface TurnSource {
 type Replaceable = 'notices' | 'memory' | 'rounds' | 'attempts' | 'silences' | 'recoveriesBefore' | 'stage';
 
 /**
- * One attempt at a message. `write` and its relatives check the attempt's fencing token, so an attempt that was frozen and
- * resumes after another one began can change nothing with them. The writes are numbered: if Redis loses one in a failover, it
+ * One attempt at a message. Fenced writes (`write`, `asWrite`) check the attempt's fencing token: those of an attempt that was
+ * frozen and resumes after another one began change nothing. The writes are numbered: if Redis loses one in a failover, it
  * refuses all later writes of this attempt, and the next attempt continues from the data that Redis still has.
  *
  * The properties are as of the beginning of the attempt, unless `with` replaced them. The methods of `TurnRecord` that change
@@ -96,7 +96,7 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly unreportedCompactions: number;
   /** How many compactions in a row failed in this session, or did not make its window small enough. */
   readonly vainCompactions: number;
-  /** The finished part of an unfinished summary of this session, as JSON; absent if there is none. */
+  /** The finished part of a summary of this session that is not complete yet, as JSON; absent if there is none. */
   readonly summaryPart: string | undefined;
   /** How many messages of this session the model has declined since the model last answered one. */
   readonly refusalsInRow: number;
@@ -109,9 +109,9 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly cutFromMs: number | undefined;
   /** Whether the model refused the content of this message or of its conversation. */
   readonly isSuspect: boolean;
-  /** The trial, while the attempt runs in the fresh session of one. */
+  /** The trial of this message, while the message runs in the trial's fresh session. */
   readonly trial: Trial | undefined;
-  /** Set once it was lowered because input and output together did not fit, or raised because thinking used up the output. */
+  /** The changed limit on output: lowered after input and output together did not fit, raised after thinking used it up. */
   readonly maxOutputTokens: number | undefined;
   readonly conclusion: Conclusion | undefined;
   /** Lines for the user above the answer, e.g. about a fresh session. */
