@@ -16,7 +16,7 @@ export async function applyTogether(redis: RedisClient, changes: readonly Change
 
 /**
  * The result of a fenced write. `repeated`: the step was written before. `fenced`: another attempt took over, or Redis has
- * lost an earlier write of this one. `unmet`: a condition does not hold. Only `written` changes anything.
+ * lost an earlier write of this one. `unmet`: a condition does not hold. Only `written` means that the commands were applied.
  */
 export type Written = 'written' | 'repeated' | 'fenced' | 'unmet';
 

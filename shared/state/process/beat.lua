@@ -1,4 +1,4 @@
--- Stores when the poller or the webhook last received updates or failed to, by Redis' clock, because machine clocks differ.
+-- Stores when the poller or the webhook last succeeded or failed, by Redis' clock, because the clocks of machines differ.
 -- KEYS  1 poll
 -- ARGV  1 field for the time   2 kind of the failure if the field is 'otherMs', else ''   3 'poller' | 'webhook'
 -- Reply ms since the epoch

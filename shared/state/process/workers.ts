@@ -82,7 +82,7 @@ export function openWorkerList(
           JSON.stringify([cached.usedBytes, cached.maxBytes, exportTrouble()]),
         ],
       ),
-    /** Removes the processes that ended uncleanly from the list and queues an alert about each, except for old versions. */
+    /** Removes the processes that ended uncleanly from the list. Queues an alert about each that is not of an old version. */
     async strikeEnded(nowMs: number): Promise<void> {
       const silentBefore = silent;
       silent = new Map();
