@@ -3,7 +3,7 @@ import type { RunScript } from '../redis/script.ts';
 
 /**
  * A change of the state: one Redis command. Only functions in `shared/state/` make changes. A fenced write (`Turn.write`) or
- * a transaction applies several of them together, in order.
+ * a transaction applies several changes together, in the order of the list.
  */
 export type Change = readonly [name: string, ...args: (string | number)[]];
 
@@ -14,16 +14,19 @@ export async function applyTogether(redis: RedisClient, changes: readonly Change
   await transaction.exec();
 }
 
-/** The result of a fenced write; see `write.lua`. */
+/**
+ * The result of a fenced write. `repeated`: the step was written before. `fenced`: another attempt took over, or Redis has
+ * lost an earlier write of this one. `unmet`: a condition does not hold. Only `written` means that the commands were applied.
+ */
 export type Written = 'written' | 'repeated' | 'fenced' | 'unmet';
 
 /** `<number of the last write that Redis confirmed> <number of the last write sent>`, for `fence.lua`. */
 type WriteNumbers = `${number} ${number}`;
 
-/** A condition of a write: a field of a hash has this value, or is missing if `value` is empty. */
+/** A condition of a write: the field of the hash has this value; an empty `value` stands for a missing field. */
 export type Expected = readonly [key: string, field: string, value: string];
 
-/** Thrown when this attempt has lost its turn. The attempt must stop without further effects. */
+/** Thrown when this attempt may not write any more. The attempt must stop without further effects. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
   constructor() {
@@ -34,27 +37,28 @@ export class FencedError extends Error {
 /** The writes of one attempt. Each carries the attempt's fencing token and a number. */
 export interface FencedWrites {
   /**
-   * Applies commands atomically, once per step of the message; with an empty step, once per attempt.
-   * Contract: throws `FencedError` when another attempt owns the turn; `unmet` only when an expected value differs.
+   * Applies commands atomically. A named step is written once per message, even if a later attempt calls this again; an empty
+   * step is written at each call. Contract: throws `FencedError` when another attempt owns the turn, or when Redis has lost a
+   * write of this attempt. Returns `unmet`, and applies nothing, only when a value is not as expected.
    */
   write(step: string, commands: readonly Change[], expected?: readonly Expected[]): Promise<Exclude<Written, 'fenced'>>;
-  /** Checks ownership just before an effect outside Redis. Contract: throws `FencedError`. */
+  /** Checks, just before an effect outside Redis, that the attempt owns the turn. Contract: else throws `FencedError`. */
   assertOwned(): Promise<void>;
-  /** Writes with another script, after all earlier writes. `send` must pass `numbers` on to the script. */
+  /** Writes with a script other than `write.lua`, after all earlier writes. `send` must pass `numbers` on to the script. */
   asWrite<T>(send: (numbers: WriteNumbers) => Promise<T>): Promise<T>;
-  /** Runs another script that takes no number of its own, after all earlier writes. `send` must pass `numbers` on. */
+  /** Like `asWrite`, for a script that does not count as a write: `numbers` has no new number. */
   afterWrites<T>(send: (numbers: WriteNumbers) => Promise<T>): Promise<T>;
 }
 
 /**
  * Creates the writes of an attempt. A write counts as confirmed once its reply arrives. A rejected write may have taken
- * effect; it blocks no later write. `run` is `write.lua`, `at` its keys.
+ * effect, and later writes follow all the same. `run` runs `write.lua`, and `at` are the keys of that script.
  */
 export function fencedWrites(run: RunScript<string>, at: string[], fencingToken: string): FencedWrites {
   let lastConfirmed = 0;
   let lastSent = 0;
   let previous: Promise<unknown> = Promise.resolve();
-  // One write at a time: on a cluster, a later write could overtake an earlier one that ioredis sends again.
+  // Send one write at a time: on a cluster, a later write could overtake an earlier one that ioredis sends again.
   const afterWrites: FencedWrites['afterWrites'] = (send) => {
     const reply = previous.then(() => send(`${lastConfirmed} ${lastSent}`));
     previous = reply.catch(() => {});

@@ -1,7 +1,7 @@
 import { jsonFields } from '../base/fields.ts';
 import type { RedisClient } from '../redis/connection.ts';
 
-/** An operator's order about a chat or a person, or about all (`*`). It stands until an operator ends it. */
+/** An operator's order about a chat or a person, or about all (`*`), e.g. a pause. An order holds until an operator ends it. */
 export interface Order<Subject extends string = string> {
   chat: Subject;
   /** Ms since the epoch, by Redis' clock. */
@@ -10,7 +10,7 @@ export interface Order<Subject extends string = string> {
   why: string;
 }
 
-/** The orders of a hash, oldest first. An unreadable order stands too. Rejects when Redis cannot be reached. */
+/** The orders in a Redis hash, oldest first; also those with unreadable details. Rejects when Redis cannot be reached. */
 export async function readOrders<Subject extends string>(
   redis: Pick<RedisClient, 'hgetall'>,
   key: string,
@@ -21,7 +21,7 @@ export async function readOrders<Subject extends string>(
     .sort((one, other) => one.sinceMs - other.sinceMs);
 }
 
-/** Adds an order. Returns false if there is one already; that one stays. */
+/** Adds an order. Returns false, and changes nothing, if there is an order about the same chat or person already. */
 export async function addOrder(redis: Pick<RedisClient, 'hsetnx'>, key: string, order: Order): Promise<boolean> {
   return (await redis.hsetnx(key, order.chat, JSON.stringify(order))) === 1;
 }

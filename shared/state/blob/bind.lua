@@ -1,4 +1,4 @@
--- Stores the id of the blob store that the data refers to, unless there is one already.
+-- Stores the id of the blob store that the data in Redis refers to, unless an id is stored already.
 -- KEYS  1 blob store
 -- ARGV  1 id of the caller's store
 -- Reply {stored id, seconds since it was stored}

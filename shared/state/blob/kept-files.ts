@@ -9,12 +9,12 @@ const SHA256_CHARS = 64;
 const POINTERS_AT_ONCE = 1_000;
 
 /**
- * The files of the chats of a shard, by the SHA-256 of their bytes. Each method is idempotent and rejects when Redis cannot
- * be reached.
+ * The files of the chats of a shard, each under the SHA-256 of its bytes. Redis has the bytes, or a pointer: the name of the
+ * blob with the bytes. Each method is idempotent and rejects when Redis cannot be reached.
  */
 export function chatFiles(redis: RedisClient, keys: Keys) {
   return {
-    /** Finds a file of a chat. With `seconds`, the file's life starts anew. */
+    /** Finds a file of a chat, if Redis has it. `seconds`, if given, becomes the file's remaining lifetime. */
     async find(chat: ChatKey, sha256: string, seconds?: number): Promise<ChatFile | undefined> {
       const [key, inRedis] = [keys.blob(sha256, chat), keys.media(sha256, chat)];
       const [blob, bytes] = await Promise.all(
@@ -25,31 +25,31 @@ export function chatFiles(redis: RedisClient, keys: Keys) {
       if (bytes !== null) return { bytes };
       return blob === null ? undefined : { blob };
     },
-    /** Extends the life of a pointer to at least `seconds`, and returns its blob; `undefined` without a pointer. */
+    /** Extends the lifetime of a pointer to at least `seconds`. Returns the pointer's blob; `undefined` if there is none. */
     async renew(chat: ChatKey, sha256: string, seconds: number): Promise<string | undefined> {
       const key = keys.blob(sha256, chat);
-      // Never shortens the life, because a conversation may refer to the same bytes.
+      // With GT, a longer lifetime stays: a conversation may refer to the same bytes.
       const [, reply] = (await redis.multi().expire(key, seconds, 'GT').get(key).exec()) ?? [];
       return (reply?.[1] as string | null | undefined) ?? undefined;
     },
-    /** Stores a pointer to a blob, with a life of at least `seconds`. An existing pointer stays unless `mayReplace`. */
+    /** Stores a pointer to a blob for at least `seconds`. An existing pointer keeps its own blob unless `mayReplace`. */
     async point(chat: ChatKey, sha256: string, blob: string, seconds: number, mayReplace: boolean): Promise<void> {
       const key = keys.blob(sha256, chat);
       const writes = redis.multi();
       if (mayReplace) writes.set(key, blob, 'KEEPTTL', 'XX');
       await writes.set(key, blob, 'EX', seconds, 'NX').expire(key, seconds, 'GT').exec();
     },
-    /** Stores bytes in Redis, with a life of at least `seconds`. */
+    /** Stores bytes in Redis for at least `seconds`. */
     async keepBytes(chat: ChatKey, sha256: string, bytes: Buffer, seconds: number): Promise<void> {
       const key = keys.media(sha256, chat);
       await redis.multi().set(key, bytes, 'EX', seconds, 'NX').expire(key, seconds, 'GT').exec();
     },
-    /** Removes all files of a chat. */
+    /** Removes a chat's pointers and its bytes in Redis. Blobs stay in the blob store. */
     async erase(chat: ChatKey): Promise<void> {
       for (const prefix of [keys.blob('', chat), keys.media('', chat)])
         for await (const name of keysBehind(redis, prefix)) await redis.unlink(`${prefix}${name}`);
     },
-    /** The blobs of a chat that have a pointer. A blob's name begins with the SHA-256 of its bytes. */
+    /** Those of `blobs` to which a pointer of the chat leads. A blob's name begins with the SHA-256 of its bytes. */
     async pointedAt(chat: ChatKey, blobs: readonly string[]): Promise<ReadonlySet<string>> {
       const live = new Set<string>();
       for (const some of inSlices(blobs, POINTERS_AT_ONCE)) {

@@ -3,14 +3,15 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { type Order, readOrders } from '../orders.ts';
 
-/** The most age of a read list. A person whom an operator removes can still write for so long. */
+/** How old a read list may become. A person whom an operator removes can still write for this long. */
 const AGE_MS_MAX = 1_000;
 
 /**
- * The current allow list: the ids of the settings, and those that an operator has added (`cli allow`). Calls within
+ * The current allow list: the ids in the settings, and the ids that an operator has added (`cli allow`). Calls within
  * `ageMsMax` share one read.
  *
- * Contract: rejects when Redis cannot be reached; never resolves with a list that is older than `ageMsMax`.
+ * Contract: the returned function rejects when Redis cannot be reached. It never uses a read that began more than `ageMsMax`
+ * before the call.
  */
 export function allowedNow(
   redis: Pick<RedisClient, 'hkeys'>,

@@ -2,11 +2,11 @@ import { type ChatKey, parseChatKey } from '../../redis/keys.ts';
 import type { Language } from '../../texts/language.ts';
 import type { OwnLimits } from '../spending/limit.ts';
 
-/** An operator's settings for one chat (`CHATS_FILE`). An absent one is as for all chats. */
+/** An operator's settings for one chat (`CHATS_FILE`). If a setting is absent, the setting for all chats applies. */
 export interface ChatSettings extends OwnLimits {
   systemPrompt?: string | undefined;
   model?: string | undefined;
-  /** The only tools of the chat: names, or `server__*` for all tools of a server. */
+  /** The only tools that the chat may use: names, or `server__*` for all tools of a server. */
   tools?: readonly string[] | undefined;
   language?: Language | undefined;
 }
@@ -14,13 +14,13 @@ export interface ChatSettings extends OwnLimits {
 /** The settings of chats, by their keys; `*` for all other chats. */
 export type ChatTable = ReadonlyMap<string, ChatSettings>;
 
-/** The key of a table's entry for chats without their own entry. */
+/** The key of a table's entry for chats that have no entry of their own. */
 export const OTHER_CHATS = '*';
 
 /**
  * The settings of a chat, from the first entry found: of the chat or topic itself, of the topic's chat, of the former group,
- * of all other chats. `current` is the supergroup that the chat became, or else the chat; `former` is the group that it was.
- * Entries are not merged. Pure.
+ * of all other chats. Empty if there is none. `current` is the supergroup that the chat became, or else the chat; `former` is
+ * the group that `current` was. Entries are not merged. Pure.
  */
 export function settingsOfChat(table: ChatTable, chat: ChatKey, current: ChatKey, former?: ChatKey): ChatSettings {
   const { chatId, summonedTo } = parseChatKey(current) ?? {};
@@ -29,7 +29,7 @@ export function settingsOfChat(table: ChatTable, chat: ChatKey, current: ChatKey
   return names.map((name) => table.get(String(name))).find((settings) => settings !== undefined) ?? {};
 }
 
-/** Whether a chat has a tool. Pure. */
+/** Whether a chat may use a tool. Without `tools`, it may use all. Pure. */
 export function hasTool({ tools }: ChatSettings, name: string): boolean {
   return tools?.some((tool) => tool === name || (tool.endsWith('__*') && name.startsWith(tool.slice(0, -1)))) ?? true;
 }

@@ -22,17 +22,17 @@ export type Choice = (typeof CHOICES)[number];
  */
 export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 
-/** The number of messages that the chat's full lane refused since the last reply that reported it: see `admit.lua`. */
+/** The field with the number of messages that the chat's full lane refused and that no reply has reported yet. */
 const LANE_REFUSALS = 'laneRefusals';
 const GRANTS = 'toolGrants';
 const REFUSED_ANSWERS = 'refusedAnswers';
-/** Grants without a definition. Early builds of 0.4 wrote them; no version reads them. */
+/** The field for grants without a definition. Early builds of 0.4 wrote it; this version only removes it. */
 const FORMER_GRANTS = 'usualTools';
 const FIELDS_TO_FORGET = [REFUSED_ANSWERS, LANE_REFUSALS, GRANTS, FORMER_GRANTS];
 
 type ShardKeys = Pick<Keys, 'chat'>;
 
-/** Changes of one chat, for a fenced write. With the keys of a turn, `chat` means the turn's `currentChat`. */
+/** Changes of one chat and conditions, for a fenced write. With `keys` of a turn, the turn's `chat` means its `currentChat`. */
 export function chatState(keys: ShardKeys, chat: ChatKey) {
   const key = keys.chat(chat);
   return {
@@ -44,19 +44,19 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
     /** Replaces the chat's grants. */
     grantTools: (grants: readonly ToolGrant[]): Change =>
       grants.length === 0 ? ['HDEL', key, GRANTS] : ['HSET', key, GRANTS, JSON.stringify(grants)],
-    /** Condition of a write: the chat's grants are exactly these. */
+    /** Condition of a write: the chat's grants are exactly `grants`, which must not be empty. */
     expectGrants: (grants: readonly ToolGrant[]): Expected => [key, GRANTS, JSON.stringify(grants)],
     resetChoice: (choice: Choice): Change => ['HDEL', key, choice],
     /** Stores the chat's ratio of tokens used to tokens estimated. */
     calibrate: (factor: number): Change => ['HSET', key, 'calibration', factor.toFixed(4)],
     /** Stores the end of a wait that Telegram demanded for the chat (429). */
     keepQuietUntil: (ms: number): Change => ['HSET', key, 'quietUntilMs', ms],
-    /** Stores the messages whose answers Telegram refused, for a replay once the chat takes another message. */
+    /** Stores the messages whose answers Telegram refused, for a replay once the chat accepts another message. */
     noteRefusedAnswers: (entries: readonly EntryId[]): Change => ['HSET', key, REFUSED_ANSWERS, entries.join(' ')],
     forgetRefusedAnswers: (): Change => ['HDEL', key, REFUSED_ANSWERS],
-    /** Takes refused messages off the count, because a reply reports them. */
+    /** Subtracts messages from the count of refused ones, because a reply reports them. */
     reportLaneRefusals: (count: number): Change => ['HINCRBY', key, LANE_REFUSALS, -count],
-    /** Links a group and the supergroup that it became: see `begin.lua`. */
+    /** Stores, for both chats, that this group became the supergroup. */
     becomes: (supergroup: ChatKey): Change[] => [
       ['HSET', keys.chat(supergroup), 'movedFrom', chat],
       ['HSET', key, 'movedTo', supergroup],
@@ -73,15 +73,15 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
 /** The stored fields of a chat. */
 interface ChatFields {
   readonly session: SessionId | undefined;
-  /** Absent before the first answer. */
+  /** The ratio of tokens used to tokens estimated; absent before the first answer. */
   readonly calibration: number | undefined;
   /** The end of a wait that Telegram demanded, in ms since the epoch; 0 without one. */
   readonly quietUntilMs: number;
   /** The messages whose answers Telegram refused, oldest first. */
   readonly refusedAnswers: readonly EntryId[];
-  /** The supergroup that this group became. */
+  /** The supergroup that this group became, if it did. */
   readonly movedTo: ChatKey | undefined;
-  /** The group that this supergroup was. */
+  /** The group that this supergroup was before, if it was one. */
   readonly movedFrom: ChatKey | undefined;
   /** The number of messages that a full lane refused and no reply has reported yet. */
   readonly laneRefusals: number;
@@ -115,7 +115,7 @@ export async function readChatFields(
   return fields.size === 0 ? undefined : chatFieldsOf(fields);
 }
 
-/** The current session of a chat. Rejects when Redis cannot be reached. */
+/** The current session of a chat, if it has one. Rejects when Redis cannot be reached. */
 export async function sessionOf(
   redis: Pick<RedisClient, 'hget'>,
   keys: ShardKeys,
@@ -124,7 +124,7 @@ export async function sessionOf(
   return ((await redis.hget(keys.chat(chat), 'session')) ?? undefined) as SessionId | undefined;
 }
 
-/** A chat, and the group that it was before. Data may be under either key. Rejects when Redis cannot be reached. */
+/** A chat and, if it was another group before, that group. Data may be under either key. Rejects if Redis is unreachable. */
 export async function withFormerGroup(
   redis: Pick<RedisClient, 'hget'>,
   keys: ShardKeys,
@@ -134,14 +134,14 @@ export async function withFormerGroup(
   return [chat, ...(group === null ? [] : [group])];
 }
 
-/** The groups that became supergroups, by their ids. Methods reject when Redis cannot be reached. */
+/** The groups that became supergroups, by the ids of the supergroups. Methods reject when Redis cannot be reached. */
 export function movedGroups(redis: Pick<RedisClient, 'hget' | 'hset'>) {
   const key = keysOf(0).movedGroups;
   return {
     async add(from: number, to: number): Promise<void> {
       await redis.hset(key, to, from);
     },
-    /** The group that a supergroup was. */
+    /** The group that a supergroup was before, if known. */
     async formerOf(to: number): Promise<number | undefined> {
       const from = await redis.hget(key, String(to));
       return from === null ? undefined : Number(from);
@@ -159,9 +159,9 @@ export interface Presence {
 }
 
 /**
- * Stores a change of the bot's membership. Changes may arrive repeatedly and in any order: the newest wins, and within one
- * second the return wins. Times decide and not the ids of updates, because these start anew after a quiet week. Rejects when
- * Redis cannot be reached.
+ * Stores a change of the bot's membership. Changes may arrive repeatedly and in any order: the newest change counts, and if
+ * two have the same second, the return of the bot counts. The times decide and not the ids of the updates, because Telegram
+ * may restart these ids after a week without updates. Rejects when Redis cannot be reached.
  */
 export async function notePresence(
   redis: Pick<RedisClient, 'zadd'>,
@@ -171,12 +171,12 @@ export async function notePresence(
   await redis.zadd(keysOf(shardOf(chatId, shards)).gone, 'GT', atMs + (isGone ? 0 : 1), chatId);
 }
 
-/** The time at which the bot left a chat or was blocked there, in ms since the epoch; 0 while it is a member. Pure. */
+/** The ms since the epoch at which the bot left a chat or was blocked; 0 if it may write (an odd or empty score). Pure. */
 export function goneMsOf(score: string): number {
   return Number(score) % 2 === 0 ? Number(score) : 0;
 }
 
-/** The destination of replies to a chat: the chat, with its topic, or the supergroup `migratedTo`. */
+/** Where replies to a chat go: to the chat, with its topic, or to the supergroup `migratedTo`. Throws if `chat` is no key. */
 export function destinationOf(chat: ChatKey, migratedTo: number | undefined): Destination {
   const parsed = parseChatKey(chat);
   if (!parsed) throw new Error(`not a chat key: ${chat}`);

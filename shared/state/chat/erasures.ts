@@ -9,15 +9,15 @@ type ShardKeys = Pick<Keys, 'erasures'>;
 
 const LOOK_MS = 100;
 
-/** Marks that a chat was erased, whose text is still in the files of Redis. For the write that erases the chat. */
+/** Stores that a chat was erased but its text may still be in the files of Redis. For the write that erases the chat. */
 export function noteErasure({ erasures }: ShardKeys): Change {
   return ['SADD', erasures, randomUUID()];
 }
 
 /**
- * Removes erased text from the append-only file of a private Redis. Another Redis is its operator's responsibility. Returns
- * whether there was an erasure. Rejects if the text may still be in the file, also when `signal` aborts the wait; the next
- * call then starts over.
+ * Removes erased text from the append-only file of a private Redis; for any other Redis that is its operator's task. Returns
+ * whether there was an erasure since the last call. Rejects if the text may still be in the file, also when `signal` aborts the
+ * wait; the next call then starts over.
  */
 export async function removeErasedText(
   redis: RedisClient,
@@ -32,9 +32,9 @@ export async function removeErasedText(
   return true;
 }
 
-/** Rewrites the append-only file. Rejects if the server restarts meanwhile, because it then forgets the rewrite. */
+/** Rewrites the append-only file. Rejects if the rewrite fails, or if the server restarts meanwhile and so forgets it. */
 async function rewriteAppendOnlyFile(server: Redis, signal: AbortSignal): Promise<void> {
-  // With its default, a snapshot at the file's beginning, Redis would keep entries that were deleted from a stream.
+  // By default, the new file would begin with a snapshot, in which entries that were deleted from a stream remain.
   await server.config('SET', 'aof-use-rdb-preamble', 'no');
   const run = /^run_id:\w+/m.exec(await untilIdle(server, signal))?.[0] ?? '';
   await server.bgrewriteaof();

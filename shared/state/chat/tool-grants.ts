@@ -4,11 +4,11 @@ export interface ToolGrant {
   tool: string;
   /** The hash of the tool's definition at the time of the grant. */
   definition: string;
-  /** The person who granted it. */
+  /** The person who gave the permission. */
   by: { id: number; name?: string | undefined };
   /** The end of the grant, in ms since the epoch. */
   untilMs: number;
 }
 
-/** The life of a grant. */
+/** How long a grant lasts. */
 export const GRANT_MS = 90 * 24 * 3_600_000;

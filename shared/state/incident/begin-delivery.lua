@@ -1,9 +1,9 @@
--- Takes the lock to deliver alerts. Only its owner delivers; two processes would send each alert twice.
+-- Takes the lock to deliver alerts. Only the lock's owner delivers, because two processes would send each alert twice.
 -- KEYS  1 alerting   2 lock
 -- ARGV  1 owner   2 ms that the lock lasts: longer than a send
--- Reply {} if another process has the lock, else {ms since the epoch, alerting's fields}
+-- Reply {} while the lock has an owner, else {ms since the epoch, alerting's fields}
 -- include: time
--- If the clock stepped back since another process took the lock, the lock would last too long. Shortens it.
+-- If the clock stepped back since another process took the lock, the lock would last too long. Shorten it.
 if redis.call('PTTL', KEYS[2]) > tonumber(ARGV[2]) then
   redis.call('PEXPIRE', KEYS[2], ARGV[2])
 end

@@ -8,7 +8,7 @@ import type { Change } from '../change.ts';
 
 /**
  * A change that queues an alert, for the fenced write that also stores the event which the alert reports. The queue has no
- * limit, because every occurrence must be counted; the alerter empties it within seconds.
+ * limit, because every occurrence must be counted; the alerter empties the queue within seconds.
  */
 export function queuedAlert(keys: Keys, alert: Alert): Change {
   return ['XADD', keys.alerts, '*', 'alert', JSON.stringify(alert)];
@@ -26,13 +26,13 @@ interface BookFields {
   incidents: ReadonlyMap<string, string>;
   /** The delivery state of each incident as JSON, by its name. */
   delivered: ReadonlyMap<string, string>;
-  /** Unreadable incidents, moved out of the way, by their fields. */
+  /** The texts of unreadable incidents, by the fields to which `record` moved them. */
   aside: ReadonlyMap<string, string>;
-  /** For each shard, the id of the last alert that is in the book. */
+  /** For each shard, the id of the last alert that was entered into the book. */
   cursors: ReadonlyMap<number, string>;
 }
 
-/** Alerts of one shard that are not in the book yet, as JSON by their ids, and the id of the last one. */
+/** Alerts of one shard that are not in the book yet, each as its id and its JSON, and the id of the last one. */
 export interface QueuedAlerts {
   shard: number;
   alerts: readonly [id: string, json: string | undefined][];
@@ -66,7 +66,7 @@ export function incidentBook(redis: RedisClient) {
   const record = bindScript<0 | 1>(redis, join(import.meta.dirname, 'record-incidents.lua'));
   return {
     read: async (): Promise<BookFields> => bookFields(await redis.hgetall(incidents)),
-    /** The alerts after a cursor, oldest first, at most `ALERTS_MAX`. */
+    /** The alerts after a cursor, oldest first, at most `ALERTS_MAX`; `undefined` if there are none. */
     async alertsOf(shard: number, cursor = '0-0'): Promise<QueuedAlerts | undefined> {
       const entries: StreamEntry[] = await redis.xrange(keysOf(shard).alerts, `(${cursor}`, '+', 'COUNT', ALERTS_MAX);
       const upTo = entries.at(-1)?.[0];

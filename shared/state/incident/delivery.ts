@@ -14,13 +14,13 @@ export interface AlertingRecord {
   moved?: { from: number; to: number };
   /** The times of the messages sent in the last minute, for the rate limit. */
   sentMs: readonly number[];
-  /** The time of this record. */
+  /** The time at which this record was made. */
   atMs?: number;
 }
 
 /**
- * The lock of the process that delivers alerts; it expires. If its owner dies, the next owner may send the last message
- * again. Each method rejects when Redis cannot be reached.
+ * The lock of the process that delivers alerts. The lock expires, so that another process follows a killed owner and may then
+ * send the last message again. Each method rejects when Redis cannot be reached.
  */
 export function deliveryTurn(redis: RedisClient) {
   const { incidents, alerting, alertingLock } = keysOf(0);
@@ -28,7 +28,7 @@ export function deliveryTurn(redis: RedisClient) {
   const begin = script<[] | [nowMs: number, fields: string[]]>('begin-delivery');
   const end = script<0 | 1>('end-delivery');
   return {
-    /** Takes the lock; `undefined` while another owner has it. */
+    /** Takes the lock; returns `undefined` while the lock has an owner. */
     async begin(owner: string, forMs: number): Promise<{ nowMs: number; record: AlertingRecord } | undefined> {
       const [nowMs, fields = []] = await begin([alerting, alertingLock], [owner, forMs]);
       return nowMs === undefined ? undefined : { nowMs, record: recordOf(fieldsOf(fields)) };

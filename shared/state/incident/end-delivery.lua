@@ -1,5 +1,5 @@
 -- Stores the delivery states of incidents and the state of alerting, and releases the lock of begin-delivery.lua. Does
--- nothing if another process has taken the lock: its states are newer.
+-- nothing if another process has taken the lock, because that process has newer states. Skips incidents that have ended.
 -- KEYS  1 incidents   2 alerting   3 lock
 -- ARGV  1 owner   2 number of incidents   then the name and the delivery state (JSON) of each incident
 --       then fields of alerting with their values, '' to remove one

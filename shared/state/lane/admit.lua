@@ -1,18 +1,18 @@
 -- Reads new entries as the consumer group and appends each to its lane, in one step: two dispatchers cannot admit the
 -- messages of one chat in different orders, and a crash cannot lose an entry between the stream and its lane.
 -- An entry of a lane that this version does not know stays on the stream, for a later version.
--- A call that is sent again because its reply was lost gets the same reply.
--- A full lane refuses messages: the script settles them at once and counts them on their chat, whose next reply says how
--- many were refused. A refused summons stays in its lane with a mark, because each summons gets a reply of its own.
--- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 last reply to this caller
---       5 outcomes   6 counts
--- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
---       6 most messages of a lane; replayed and cancelling messages and reminders enter a full lane too
---       7 how many forwards a lane takes beyond that: people forward many at once, and one answer serves them all
+-- A call that read entries gets the same reply if it is sent again within a minute because its reply was lost.
+-- A full lane refuses messages: the script settles them at once and increments the chat's count of refusals, which the chat's
+-- next reply reports. A refused summons enters its lane with the field `refused`, because each summons gets its own reply.
+-- KEYS  1 inbound   2 lanes   3 absent: a key that never exists; it defers the script while the cluster moves the shard
+--       4 last reply to this caller   5 outcomes   6 counts
+-- ARGV  1 group   2 consumer   3 maximum number of entries to read   4 prefix of lane keys   5 prefix of turn keys
+--       6 maximum number of messages in a lane; replayed and cancelling messages and reminders enter a full lane, too
+--       7 how many forwarded messages a lane accepts beyond that: people forward many at once, and one answer serves them all
 --       8 name of this call, which no other call of this caller has   9 prefix of chat keys
 -- Reply {result, ms since the epoch}; the result is
 --       {id of the newest entry that the group has read, number of entries read now,
---        {{head, chat, traceparent, person | ''}, …} of every lane touched, {entry that names no chat, …},
+--        {{head, lane, traceparent, person | ''}, …} of every lane touched, {entry that names no chat, …},
 --        {cancelled head, …}, {{entry, chat, traceparent}, …} of every message that was refused and settled}
 -- include: chat, counts, entry, time
 local KEEP_SECONDS = 60
@@ -27,8 +27,8 @@ if last_reply then
 end
 
 -- Marks the messages before the lane's last entry as cancelled, newest first. Skips concluded messages, and messages that
--- were merged into another one and end with it. Stops at an earlier cancelling command: that command still runs, and it has
--- already marked the messages before it.
+-- were merged into another one and end with that one. Stops at an earlier cancelling command: that command still runs, and the
+-- messages before that command are marked already.
 local function cancel(lane, last, command)
   local length = redis.call('LLEN', lane)
   for at = 2, length do
@@ -60,7 +60,8 @@ local function sent_ms(fields)
   return is_json and type(message) == 'table' and tonumber(message.sentAtMs) or nil
 end
 
--- Settles a message as refused and counts it on its chat. If the group became a supergroup, counts it on the supergroup.
+-- Settles a message as refused and increments its chat's count of refusals. If the group has become a supergroup, increments
+-- the count of the supergroup.
 local function refuse(entry, lane, fields)
   count(KEYS[6], KEYS[1], 'settled')
   local chat = chat_of(lane)

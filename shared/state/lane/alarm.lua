@@ -2,7 +2,7 @@
 -- KEYS  1 counts   2 alerts
 -- ARGV  1 alarmedAtMs as the caller read it, 0 for no open alarm   2 alarmedFor as the caller read it, 0 for none
 --       3 new alarmedAtMs, 0 when the alarm is over   4 new alarmedFor   5 alert (JSON)
--- Reply 1, or 0 when another caller changed the alarm since: then nothing changes
+-- Reply 1, or 0 if another caller has changed the alarm since: then nothing changes
 local alarm = redis.call('HMGET', KEYS[1], 'alarmedAtMs', 'alarmedFor')
 if (alarm[1] or '0') ~= ARGV[1] or (alarm[2] or '0') ~= ARGV[2] then
   return 0

@@ -1,5 +1,5 @@
--- Reads in one step whether every accepted message is settled or still in the stream. If no script has counted yet, the
--- stream's length becomes the first value of `accepted`.
+-- Reads in one step the counts that show whether every accepted message is settled or still in the stream. If no script has
+-- counted yet, the stream's length serves as `accepted`; ARGV 1 says whether to store it.
 -- KEYS  1 counts   2 inbound
 -- ARGV  1 '1' to create missing counts, '' to change nothing
 -- Reply {accepted, settled, pending, 1 if there were counts before, else 0, ms since the epoch at which the open alarm was

@@ -1,8 +1,8 @@
--- Marks one message as cancelled by an operator, as a later /stop does. Its own turn then ends it and notifies its user.
+-- Marks one message as cancelled, as a later /stop does. The message's own turn then ends it and notifies its user.
 -- KEYS  1 inbound   2 turn
 -- ARGV  1 entry   2 name of the canceller
--- Reply 'cancelled' | 'repeated' | 'gone': the message has its outcome | 'answered': its answer is being delivered
---       | 'command': it cancels others itself | 'merged': it is part of another message, and ends with that message
+-- Reply 'cancelled' | 'repeated': it was cancelled before | 'gone': it has its outcome | 'answered': its reply is stored and
+--       on its way | 'command': it cancels others itself | 'merged': it was merged into another message and ends with that one
 -- include: entry
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 if not found[1] then

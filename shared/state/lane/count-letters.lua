@@ -1,6 +1,7 @@
--- Counts the dead letters that failed between two times, without the operators' own messages. Reads no contents.
+-- Counts the messages that became dead letters between two times, without the operators' own messages.
 -- KEYS  1 dead   2 counts
--- ARGV  1 since, in ms, '' for the time of the last `closeLetters`   2 until, in ms, '' for now   3 most to count
+-- ARGV  1 since, in ms, '' for the time of the last `closeLetters`   2 until, in ms, '' for now
+--       3 maximum number of letters to look at
 -- Reply the number
 local since = ARGV[1] ~= '' and ARGV[1] or redis.call('HGET', KEYS[2], 'lettersClosedMs') or '-'
 local found = 0

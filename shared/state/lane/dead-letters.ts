@@ -7,21 +7,21 @@ import { bindScript } from '../../redis/script.ts';
 import { entriesFrom, fieldIn, inSlices, msOf, type StreamEntry } from '../../redis/stream.ts';
 import type { OutcomeRecord } from './record-streams.ts';
 
-/** A dead letter without the text of its message, because there may be many. */
+/** A dead letter. The text of its message is missing here, because there may be many letters. */
 export interface DeadLetter {
-  /** The name by which operators address it: `<id>`, or `<shard>/<id>` with several shards. */
+  /** The name by which operators address the letter: `<id>`, or `<shard>/<id>` with several shards. */
   name: string;
   id: string;
-  /** The entry of the message that failed; alerts name it. */
+  /** The entry of the message that failed; alerts name this entry. */
   entry: string;
   keys: Keys;
-  /** Whether its message is an operator's command. Replays of many letters skip these: the command would come too late. */
+  /** Whether the message is an operator's command. Replays of many letters skip such letters: the command would be too late. */
   isOfDesk: boolean;
-  /** The ledger's record of its end; empty if unreadable. */
+  /** The ledger's record of the message's end; empty if unreadable. */
   record: Partial<OutcomeRecord>;
 }
 
-/** The name of a dead letter: its id, or the entry of its message; `<shard>/<id>` with several shards. */
+/** Matches the name of a dead letter: its id, or the entry of its message; `<shard>/<id>` with several shards. */
 export const LETTER_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
 const PAGE = 100;
 
@@ -40,12 +40,12 @@ export async function lettersNamed(redis: RedisClient, shards: readonly Keys[], 
   return withId.flat().length > 0 ? withId.flat() : lettersOfEntry(redis, shards, searchedShards, id);
 }
 
-/** A name that fits no dead letter, or several. The message says what to do. */
+/** Reports a name that no dead letter has, or that several have. The error's message says what to do. */
 export class UnknownNameError extends Error {
   override readonly name = 'UnknownNameError';
 }
 
-/** The only dead letter of a name, found as by `lettersNamed`. Throws `UnknownNameError`. */
+/** The only dead letter that `lettersNamed` finds. Throws `UnknownNameError` if there is none or more than one. */
 export async function findLetter(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter> {
   const [letter, ...others] = await lettersNamed(redis, shards, name);
   if (letter === undefined) throw new UnknownNameError(unknownLetter(name));
@@ -58,7 +58,7 @@ function unknownLetter(name: string): string {
   return `There is no dead letter ${name}. It may have been replayed or removed: "npm run cli -- message ${name}" says more.`;
 }
 
-/** The letters of a failed message. There may be several: a replayed message can fail again. */
+/** The letters of the messages with this entry. There may be several, because shards number their entries separately. */
 async function lettersOfEntry(
   redis: RedisClient,
   shards: readonly Keys[],
@@ -105,8 +105,8 @@ export async function countLetters(redis: RedisClient, { dead, counts }: Keys) {
 const LETTERS_COUNTED_MAX = 1_000;
 
 /**
- * Binds the count of a shard's letters that failed between two times (ms since the epoch, both inclusive). Without times it
- * counts the letters since the last `closeLetters`. Contract: the returned function rejects when Redis cannot be reached.
+ * Returns a function that counts a shard's letters from `sinceMs`, or else from the last `closeLetters`, to `untilMs`, or else
+ * to now (ms since the epoch, inclusive). Operators' commands do not count. Contract: it rejects when Redis cannot be reached.
  */
 export function bindLetterCount(redis: RedisClient) {
   const count = bindScript<number>(redis, join(import.meta.dirname, 'count-letters.lua'));
@@ -126,8 +126,8 @@ export async function countDropped(redis: RedisClient, shards: readonly Keys[]):
 }
 
 /**
- * Binds the removal of a shard's oldest letters beyond `lettersMax`, `DROPPED_AT_ONCE` a call. Returns their ledger records
- * as JSON. Contract: the returned function rejects when Redis cannot be reached.
+ * Returns a function that removes a shard's oldest letters beyond `lettersMax`, `DROPPED_AT_ONCE` per call at most. It returns
+ * the ledger records of the removed letters as JSON. Contract: it rejects when Redis cannot be reached.
  */
 export function bindDrop(redis: RedisClient): (keys: Keys, lettersMax: number) => Promise<string[]> {
   const drop = bindScript<string[]>(redis, join(import.meta.dirname, 'drop-letters.lua'));
@@ -159,18 +159,18 @@ export function letterOf(shards: readonly Keys[], shard: number, [id, fields]: S
 }
 
 /**
- * The result of a replay. `chatless`: the letter names no chat, and stays. `unfinished`: a piece of its message has not
- * failed yet.
+ * The result of a replay. `gone`: there is no such letter. `chatless`: the letter names no chat or has no message, and stays.
+ * `unfinished`: a message that was merged into the letter's message has no outcome yet; nothing changes.
  */
 export type Replayed = ['replayed', entry: string] | ['gone' | 'chatless' | 'unfinished', ''];
 
-/** Letters read at most to find the one for a person's `/retry`, or the pieces around a letter. */
+/** How many letters to read at most, to find the letter for a person's `/retry` or the letters of merged messages. */
 const SEARCHED_MAX = 2_000;
 
 /**
- * Replays dead letters of one chat: puts their messages at the end of its lane and removes the letters, in one step.
- * `together` takes the letters' ids; `withPieces` adds to one letter the other pieces of its message.
- * Contract: rejects when Redis cannot be reached. Idempotent.
+ * Replays dead letters of one chat: puts their messages back on the stream and removes the letters, in one step. `together`
+ * replays the letters with the given ids. `withPieces` replays one letter and the letters of the messages that were merged
+ * with its message. Contract: rejects when Redis cannot be reached. Idempotent.
  */
 export function bindReplay(redis: RedisClient) {
   const run = bindScript<Replayed>(redis, join(import.meta.dirname, 'replay.lua'));
@@ -182,14 +182,14 @@ export function bindReplay(redis: RedisClient) {
   };
 }
 
-/** A failed message that may be a piece of another message, or have pieces itself. */
+/** A failed message that may have been merged into another message, or into which others may have been merged. */
 interface Piece extends Waiting {
   id: string;
-  /** The entry of the message into which it was merged. */
+  /** The entry of the message into which this one was merged, if it was. */
   into: string | undefined;
 }
 
-/** The letters of all pieces of a message, in order, found from the letter of any piece. */
+/** The ids of the letters of a message and of the messages merged into it, found from any of these letters. */
 async function piecesWith(redis: RedisClient, keys: Keys, id: string): Promise<string[]> {
   const [letterOfId] = await redis.xrange(keys.dead, id, id);
   const chat = letterOfId && fieldIn(letterOfId[1], 'chat');
@@ -232,7 +232,7 @@ export type DeadLetters = ReturnType<typeof createDeadLetters>;
 export function createDeadLetters(redis: RedisClient, keys: Keys) {
   const replay = bindReplay(redis);
   return {
-    /** The id of a chat's newest dead letter, or of the letter of `entry`. Skips operators' commands. */
+    /** The id of a chat's newest dead letter, or of the letter of `entry`, if found. Skips operators' commands. */
     async newest(chat: ChatKey, entry?: string): Promise<string | undefined> {
       let letters = 0;
       for await (const [id, fields] of entriesFrom(redis, keys.dead, '+', { page: PAGE, isBackwards: true })) {
@@ -242,7 +242,10 @@ export function createDeadLetters(redis: RedisClient, keys: Keys) {
       }
       return undefined;
     },
-    /** Puts a letter's message back at the end of its lane, with all of its pieces. Does nothing if the letter is gone. */
+    /**
+     * Replays a letter, together with the messages merged with its message. Does nothing if the letter is gone, or if one of
+     * these messages has no outcome yet.
+     */
     async replay(id: string): Promise<void> {
       await replay.withPieces(keys, id);
     },

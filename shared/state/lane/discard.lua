@@ -1,7 +1,7 @@
--- Settles an entry as failed that names no chat, or that no turn can end; stores it as a dead letter and queues an alert.
+-- Settles as failed an entry that names no chat or that no turn can settle, stores its dead letter and queues an alert.
 -- KEYS  1 inbound   2 outcomes   3 dead   4 alerts   5 counts   6 turn
 -- ARGV  1 entry   2 group   3 ledger record (JSON)   4 alert (JSON)
--- Reply 1, or 0 if an earlier call did it
+-- Reply 1, or 0 if the entry has its outcome already
 -- include: counts, entry
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 if not found[1] then

@@ -1,6 +1,6 @@
 -- Removes the oldest dead letters of a shard that has too many, and adds their number to the count of dropped letters.
 -- KEYS  1 dead   2 counts
--- ARGV  1 most dead letters   2 most to remove at once
+-- ARGV  1 maximum number of dead letters   2 maximum number of letters to remove at once
 -- Reply {ledger record (JSON) of each removed letter, …}
 -- include: entry
 local surplus = math.min(redis.call('XLEN', KEYS[1]) - tonumber(ARGV[1]), tonumber(ARGV[2]))

@@ -1,12 +1,12 @@
--- Lists the heads of a slice of the lanes, without paused lanes and heads parked with a question. Removes heads that are no
--- longer in the stream. Skips lanes that this version does not know.
--- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused
--- ARGV  1 prefix of lane keys   2 cursor, '0' to begin   3 lanes to look at   4 most entries to remove
+-- Lists the heads of a slice of the lanes, without those of paused lanes and those that wait for a person's decision. Removes
+-- heads that are no longer in the stream. Skips lanes that this version does not know.
+-- KEYS  1 inbound   2 lanes   3 absent: never exists; defers the script while the cluster moves the shard   4 paused
+-- ARGV  1 prefix of lane keys   2 cursor, '0' to begin   3 number of lanes to look at   4 maximum number of entries to remove
 --       5 prefix of turn keys
 -- Reply {cursor of the next slice | '0' after the last one, {{head, chat, traceparent}, …}}
 -- include: chat, entry, parked, time
 
--- Whether the head waits for a person. The wait ends with a decision, a cancellation, a new message or its deadline.
+-- Whether the head waits for a person. The wait ends with a decision, a cancellation, a further message or the deadline.
 local function is_parked(turn, lane, now)
   local until_ms, behind, cancelled = parked(turn)
   return until_ms and until_ms > now and not cancelled and redis.call('LLEN', lane) - 1 <= behind

@@ -10,10 +10,10 @@ import type { OutcomeRecord } from './record-streams.ts';
 /** The oldest unanswered message of a lane, and the only one of the lane that may be a job. */
 export interface Head {
   entry: EntryId;
-  /** Its lane: the chat's lane, or one of the chat's command lanes. */
+  /** The head's lane: the chat's own lane, its command lane or its desk lane. */
   chat: LaneKey;
   traceparent: string;
-  /** The id of its author; absent in replies of scripts that do not read it. */
+  /** The id of the message's author; absent if unknown, and in replies of scripts that do not read the author. */
   person?: number;
 }
 
@@ -25,17 +25,17 @@ export function headOf([entry, chat, traceparent, person = '']: HeadReply): Head
   return { entry, chat, traceparent, ...(person !== '' && { person: Number(person) }) };
 }
 
-/** The result of an admission: see admit.lua. */
+/** The result of an admission: `admit.lua` reads new entries and appends each to its lane. */
 export interface Admission {
   /** The id of the newest entry that the consumer group has read. */
   newest: string;
   /** The number of entries read now. */
   read: number;
-  /** The heads of the lanes that got a message. */
+  /** The heads of the lanes of the entries read now. */
   heads: Head[];
   /** Entries that name no chat. */
   broken: EntryId[];
-  /** Cancelled ones of these heads. */
+  /** The entries of those `heads` that are cancelled. */
   cancelled: EntryId[];
   /** Messages settled as refused because their lane was full. */
   refused: Head[];
@@ -43,22 +43,22 @@ export interface Admission {
 
 /** The result of a repair of the lanes. */
 export interface Readmission {
-  /** The heads of all lanes that are not paused. */
+  /** The heads of all lanes, without those that are paused or wait for a person's decision. */
   heads: Head[];
   /** Entries that name no chat. */
   broken: EntryId[];
-  /** The number of pending entries put back into their lane. */
+  /** How many pending entries were missing from their lane and are in it again. */
   restored: number;
   /** Entries of lanes that only a later version knows; the repair skips them. */
   foreign: EntryId[];
 }
 
-/** The end of a message. */
+/** The data of a message's end that `settle` stores. */
 interface Settling {
   record: OutcomeRecord;
   /** Whether to store a dead letter with the undelivered answer. */
   keepsAnswer: boolean;
-  /** Redis removes an open session after so long without a message; 0: never. */
+  /** Redis removes an open session after this time without a message; 0: never. */
   idleSeconds: number;
 }
 
@@ -68,11 +68,11 @@ export interface Settled {
   next?: Head;
 }
 
-/** The name as which every dispatcher reads the stream. */
+/** The consumer name under which every dispatcher reads the stream. */
 const CONSUMER = 'dispatcher';
-/** The life of a turn's hash after its message has ended. */
+/** How long Redis stores a turn's hash after the end of its message. */
 const TURN_KEEP_SECONDS = 3600;
-/** Lanes, or pending entries, in one script call. So many block Redis for about two milliseconds. */
+/** How many lanes or pending entries one script call looks at. This many block Redis for about two milliseconds. */
 const SLICE = 200;
 
 /** The lanes of a shard in Redis. Each reply that states the time of Redis sets `clock`. Contract: as `Lane`. */
@@ -88,7 +88,7 @@ export function createLaneStore(redis: RedisClient, keys: Keys, clock: RedisCloc
     async discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean> {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts, keys.turn(entry)];
       const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
-      // An attempt may have made a turn for the entry. The reconciler's next pass removes the entry from its lane.
+      // An attempt may have created a turn for the entry. The reconciler's next pass removes the entry from its lane.
       await redis.expire(keys.turn(entry), TURN_KEEP_SECONDS);
       return isDiscarded;
     },
@@ -189,12 +189,15 @@ export interface RedisClock {
   learn<T>(ask: () => Promise<T>, timeOf: (reply: T) => number | undefined): Promise<T>;
 }
 
-/** A reply that took longer was delayed or sent again, so its time is too inexact to set the clock. */
+/**
+ * The longest round trip after which a reply sets the clock again. A slower one was delayed, or its request was sent again, so
+ * the reply's time is inexact. The first reply sets the clock in any case.
+ */
 const ROUND_TRIP_MS_MAX = 1_000;
 
 /** Creates a clock that no reply has set yet. */
 export function createClock(): RedisClock {
-  /** The time of Redis at which our monotonic clock began. */
+  /** The time of Redis at which the monotonic clock of this process began. */
   let startMs: number | undefined;
   return {
     nowMs: () => Math.round(startMs === undefined ? Date.now() : startMs + performance.now()),

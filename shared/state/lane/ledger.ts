@@ -11,7 +11,7 @@ export interface Balance {
   accepted: number;
   /** Messages that ever got an outcome. */
   settled: number;
-  /** Messages without an outcome: an entry is in the stream until it has one. */
+  /** Messages without an outcome: an entry is in the stream until it has its outcome. */
   pending: number;
   /**
    * `accepted - settled - pending`. Above 0: messages disappeared without an outcome. Below 0: messages entered uncounted.
@@ -29,7 +29,7 @@ interface LedgerReading extends Balance {
 
 /** An alarm about `unaccounted` messages. */
 interface LedgerAlarm {
-  /** The time at which it was raised, in ms since the epoch. */
+  /** When the alarm began, in ms since the epoch. */
   atMs: number;
   unaccounted: number;
 }
@@ -51,24 +51,24 @@ export type Ledger = ReturnType<typeof createLedger>;
  * The proof that no message of a shard disappeared without an outcome. The script that accepts or settles a message also
  * counts it.
  *
- * Contract: each method is one atomic script, or two of which the second changes nothing if the data changed since the
- * first; each rejects when Redis cannot be reached.
+ * Contract: each method rejects when Redis cannot be reached. If several processes call `check` at once, only one of them
+ * changes the alarm and queues an alert about it.
  */
 export function createLedger(redis: RedisClient, keys: Keys) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const balance = script<BalanceReply>('balance');
   const alarm = script<0 | 1>('alarm');
   const tellLoss = createLossTeller(redis, keys);
-  /** With `creates`, missing counts begin now. */
+  /** If `creates` is '1', stores the counts if there are none yet. */
   const read = async (creates: '1' | ''): Promise<LedgerReading> =>
     readingOf(await balance([keys.counts, keys.inbound], [creates]));
   return {
     /** Reads the balance and changes nothing. */
     read: () => read(''),
     /**
-     * Reads the balance and creates missing counts. Queues an alert when the balance is not 0 and differs from the open
-     * alarm, and a "Resolved" alert when the balance is 0 again. Also queues an alert when the counts are lower than this
-     * process has seen before, because Redis has then lost data.
+     * Reads the balance and creates missing counts. Queues an alert when `unaccounted` is not 0 and differs from the open
+     * alarm, and a "Resolved" alert when it is 0 again. Also queues an alert when the count of accepted messages is lower than
+     * this process has seen before, because Redis has then lost data.
      */
     async check(nowMs: number): Promise<LedgerReading & { alert?: Alert; lostData?: Alert }> {
       const reading = await read('1');
@@ -85,14 +85,14 @@ export function createLedger(redis: RedisClient, keys: Keys) {
   };
 }
 
-/** The alert that a reading calls for. One reading is enough, because the script reads all three numbers in one step. */
+/** The alert about a reading, if any. One reading is enough, because the script reads all three numbers in one step. */
 function alertOn(reading: LedgerReading, counts: string): Alert | undefined {
   const { unaccounted, alarm } = reading;
   if (unaccounted === 0) return alarm && balancedAlert(reading, counts);
   return unaccounted === alarm?.unaccounted ? undefined : unbalancedAlert(reading, counts);
 }
 
-/** The alert about a balance that is not 0. `counts` is the Redis key of the counts. */
+/** The alert about unaccounted messages. `counts` is the Redis key of the counts. */
 function unbalancedAlert({ accepted, settled, pending, unaccounted }: Balance, counts: string): Alert {
   return {
     cause: 'ledger',
@@ -102,7 +102,7 @@ function unbalancedAlert({ accepted, settled, pending, unaccounted }: Balance, c
   };
 }
 
-/** Ends the incident of `unbalancedAlert`. */
+/** The alert that ends the incident of `unbalancedAlert`. */
 function balancedAlert({ accepted, settled, pending }: Balance, counts: string): Alert {
   return {
     cause: 'ledger',

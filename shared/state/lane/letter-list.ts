@@ -25,8 +25,9 @@ interface NewestLetters {
 const PAGE = 100;
 
 /**
- * All dead letters that meet a filter, shard by shard, oldest first. If a message meets the filter's reason, its pieces do
- * too. Contract: rejects when Redis cannot be reached; reads on demand, and letters removed meanwhile make it skip no other.
+ * All dead letters that meet a filter, shard by shard, oldest first. If a message failed for the filter's reason, so did the
+ * messages merged into it. Contract: rejects when Redis cannot be reached. Reads letters on demand; if some are removed
+ * meanwhile, it skips no other letter.
  */
 export async function* lettersMatching(
   redis: RedisClient,
@@ -44,7 +45,10 @@ export async function* lettersMatching(
   }
 }
 
-/** A test for letters, oldest first: it must see a message before its pieces, and pieces fail after their message. */
+/**
+ * Creates a test for dead letters. Pass the letters oldest first: the letter of a merged message is newer than that of the
+ * message it was merged into, and matches the reason if the older letter did.
+ */
 function testOf({ chat, reason, withoutDesk }: LetterFilter): (letter: DeadLetter) => boolean {
   const entriesOfReason = new Set<string>();
   return ({ entry, record, isOfDesk }) => {
@@ -57,8 +61,8 @@ function testOf({ chat, reason, withoutDesk }: LetterFilter): (letter: DeadLette
 }
 
 /**
- * The newest letters that meet a filter, `size` at most. Without a filter it reads no more than those. Contract: rejects
- * when Redis cannot be reached.
+ * The newest letters that meet a filter, `size` at most. If the filter has no condition, it reads only `size` letters of each
+ * shard. Contract: rejects when Redis cannot be reached.
  */
 export async function readNewestLetters(
   redis: RedisClient,
@@ -82,7 +86,7 @@ async function newestIn(redis: RedisClient, shards: readonly Keys[], shard: numb
   return found;
 }
 
-/** The newest letters that meet a filter. Reads every letter of the filter's time, to count the ones that meet it. */
+/** The newest letters that meet a filter. Reads every letter of the filter's time, to count all that meet the filter. */
 async function sift(redis: RedisClient, shards: readonly Keys[], filter: LetterFilter, size: number) {
   let letters: DeadLetter[] = [];
   let total = 0;

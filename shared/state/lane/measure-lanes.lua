@@ -1,7 +1,7 @@
--- Measures the lanes of a shard. Beyond the most lanes to measure, the longest is only that of a random sample.
--- KEYS  1 lanes   2 alerts   3 absent, for the keys that are not named: see keys.ts
--- ARGV  1 prefix of lane keys   2 most lanes to measure
--- Reply {ms since the epoch, lanes, messages in the longest lane, alerts}
+-- Measures the lanes of a shard. If there are more than ARGV 2 lanes, the longest lane is the longest of a random sample.
+-- KEYS  1 lanes   2 alerts   3 absent: a key that never exists; it defers the script while the cluster moves the shard
+-- ARGV  1 prefix of lane keys   2 maximum number of lanes to measure
+-- Reply {ms since the epoch, number of lanes, number of messages in the longest lane, number of queued alerts}
 -- include: time
 local longest = 0
 for _, lane in ipairs(redis.call('SRANDMEMBER', KEYS[1], ARGV[2])) do

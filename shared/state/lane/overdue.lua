@@ -1,17 +1,18 @@
 -- Counts the overdue messages in some of a shard's lanes. A lane is overdue when its last sign of life is too old. Signs of
--- life are: the arrival of its first message, progress of the answer to that message, the end of the message before, and
--- the end of a pause. A message that waits for a person's decision is not overdue. A lane holds its messages in order, so
--- the script looks only at the first message without an answer.
--- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused   5 resumed
+-- life are: the arrival of the first message, progress of the answer to that message, the end of the previous message, and
+-- the end of a pause. A message that waits for a person's decision is not overdue. A lane holds its messages in the order of
+-- their arrival, so the script looks only at the first message without an answer.
+-- KEYS  1 inbound   2 lanes   3 absent: never exists; defers the script while the cluster moves the shard   4 paused
+--       5 resumed
 -- ARGV  1 cursor of the lanes; '0' begins, and includes entries that are in no lane yet   2 how many lanes to look at
 --       3 ms since the epoch: messages without a sign of life since then are overdue   4 the present, in ms since the epoch
---       5 prefix of lane keys   6 prefix of turn keys   7 field of a turn whose user has the answer   8 group
+--       5 prefix of lane keys   6 prefix of turn keys   7 field that a turn has once the user has the answer   8 group
 -- Reply {next cursor, '0' at the end, overdue, overdue in paused chats,
---        {{entry, chat, traceparent, length of the lane from it on, 1 if paused, else 0}, …}: of each lane, the first
+--        {{entry, chat, traceparent, number of messages from the entry on, 1 if paused, else 0}, …}: of each lane, the first
 --        message without an answer if its time of acceptance lies in the future}
 --       where overdue is {messages, chats, oldest entry | '', its chat, its traceparent}
 -- include: chat, entry, parked
--- An answered message stays in its lane only while its session is compacted.
+-- How many answered messages to skip at most. An answered message stays in its lane only while its session is compacted.
 local ANSWERED_MAX = 20
 local UNREAD_MAX = 100
 local since, now = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -69,8 +70,8 @@ local function overdue_in(lane, length)
   return from
 end
 
--- The newest sign of life of a lane, other than the arrival of its head. While the head waits for a person the result lies
--- in the future. The wait ends with a decision, a cancellation, the next message or its deadline.
+-- The time of a lane's newest sign of life, other than the arrival of its head. While the head waits for a person, this time
+-- lies in the future. The wait ends with a decision, a cancellation, the next message or the deadline.
 local function alive_ms(head, lane, chat)
   local signs = redis.call('HMGET', ARGV[6] .. head, 'resumedAt', 'heardAt')
   local pause_end = math.max(pause_ends['*'] or 0, pause_ends[chat] or 0)
@@ -101,7 +102,8 @@ local function look_at(name)
   end
 end
 
--- Notes old entries that admission has not read. They are overdue even in a paused chat, because pauses do not stop admission.
+-- Notes the entries that admission has not read: the first one, and all old ones. Such entries are overdue even in a paused
+-- chat, because pauses do not stop admission.
 local function look_at_unread()
   local newest_read, groups = '0-0', redis.pcall('XINFO', 'GROUPS', KEYS[1])
   for _, group in ipairs(groups) do

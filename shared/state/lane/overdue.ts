@@ -20,16 +20,16 @@ interface Unanswered {
   acceptedMs: number;
 }
 
-/** Times that steps of the clock do not falsify; see `createSightings`. */
+/** Times that remain right although Redis' clock has stepped. */
 interface Look {
-  /** The time since which something counts as present: `ms`, or its first sighting if `ms` lies in the future. */
+  /** The time of something that happened at `ms` by Redis' clock; if `ms` lies in the future, the time of the first call. */
   seen(name: string, ms: number): number;
-  /** The reading of the clock `ms` milliseconds ago, before any step since. */
+  /** The time that Redis' clock showed `ms` milliseconds ago, even if it has stepped since. */
   ago(ms: number): number;
 }
 
 /**
- * Counts the overdue messages in all lanes of a shard; `resting` counts those that wait for the end of an operator's pause.
+ * Counts the overdue messages in all lanes of a shard; `resting` counts the ones that wait for the end of an operator's pause.
  * Contract: rejects when Redis cannot be reached.
  */
 export type ReadOverdue = (keys: Keys, look: Look, nowMs: number) => Promise<Record<'overdue' | 'resting', Overdue>>;
@@ -38,12 +38,12 @@ type Tally = [messages: number, chats: number, entry: EntryId | '', chat: ChatKe
 type FutureMessage = [entry: EntryId, chat: ChatKey, traceparent: string, messages: number, isPaused: 0 | 1];
 type Slice = [cursor: string, overdue: Tally, resting: Tally, future: FutureMessage[]];
 
-/** Lanes in one script call. So many block Redis for a few ms. */
+/** How many lanes one script call looks at. This many block Redis for a few ms. */
 const LANES_AT_ONCE = 500;
 
 /**
  * Creates a reader of messages that are overdue after `unansweredMs`. A message whose acceptance lies in the future, because
- * the clock of Redis stepped back, is overdue once the watchdog has seen it for so long.
+ * the clock of Redis stepped back, is overdue once the watchdog has seen the message for `unansweredMs`.
  */
 export function createOverdueReader(redis: RedisClient, unansweredMs: number): ReadOverdue {
   const read = bindScript<Slice>(redis, join(import.meta.dirname, 'overdue.lua'));
@@ -77,7 +77,7 @@ function add(to: Overdue, [messages, chats, entry, chat, traceparent]: Tally, ac
   to.oldest = { entry, chat, traceId: traceIdOf(traceparent), acceptedMs };
 }
 
-/** Binds a count of the finished answers that wait for their delivery. Looks at the oldest messages of each shard only. */
+/** Creates a count of the finished answers that wait for their delivery, among the oldest messages of each shard. */
 export function createAnswerCounter(redis: RedisClient, shards: number): () => Promise<WaitingAnswers> {
   const count = bindScript<[answers: number, chats: number]>(redis, join(import.meta.dirname, 'waiting-answers.lua'));
   return async () => {
@@ -109,7 +109,7 @@ export interface LaneSizes {
   alerts: number;
 }
 
-/** Lanes, or messages, that one script call looks at. */
+/** How many lanes, or messages, one script call looks at. */
 const SAMPLE_MAX = 5_000;
 
 /** Binds the measuring of a shard's lanes. Contract: the returned function rejects when Redis cannot be reached. */
@@ -122,7 +122,7 @@ export function createLaneMeasure(redis: RedisClient): (keys: Keys) => Promise<L
   };
 }
 
-/** Counts the messages of a shard without an outcome. Rejects when Redis cannot be reached. */
+/** Counts a shard's messages that have no outcome yet. Rejects when Redis cannot be reached. */
 export function countUnanswered(redis: RedisClient, keys: Keys): Promise<number> {
   return redis.xlen(keys.inbound);
 }

@@ -1,7 +1,7 @@
 -- Repairs lanes after a crash, a lost write or a flushed queue: puts pending entries that are missing from their lane back
 -- at their place. One call looks at a slice of the pending entries, to block Redis only briefly.
--- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts
--- ARGV  1 group   2 prefix of lane keys   3 most pending entries to look at   4 last entry of the previous slice, or ''
+-- KEYS  1 inbound   2 lanes   3 absent: a key that never exists; it defers the script while the cluster moves the shard
+-- ARGV  1 group   2 prefix of lane keys   3 number of pending entries in a slice   4 last entry of the previous slice, or ''
 -- Reply {last entry of this slice | '' if it was the final one, {entry that names no chat, …},
 --        number of entries put back, {entry of a lane that a later version may know, …}, ms since the epoch}
 -- include: chat, entry, time
@@ -14,7 +14,7 @@ local function older(a, b)
   return tonumber(ams) < tonumber(bms)
 end
 
--- Inserts an entry into its sorted lane unless the lane has it. Returns whether it inserted the entry.
+-- Inserts an entry into its sorted lane, unless the lane has the entry already. Returns whether the entry was inserted.
 local function put_back(lane, entry)
   local low, high = 0, redis.call('LLEN', lane)
   while low < high do

@@ -27,7 +27,7 @@ export const eventsIn = (redis: RedisClient, keys: Keys) => recordsOf<StoredEven
 /** The outcomes of a shard's dead letters. */
 export const letterRecordsIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.dead);
 
-/** The newest outcomes of all shards, newest first, `perShardMax` of each shard at most. */
+/** The readable ones of the newest outcomes of all shards, newest first, `perShardMax` of each shard at most. */
 export async function newestOutcomes(
   redis: RedisClient,
   shards: readonly Keys[],
@@ -36,7 +36,7 @@ export async function newestOutcomes(
   const all = await Promise.all(
     shards.map(({ outcomes }) => redis.xrevrange(outcomes, '+', '-', 'COUNT', perShardMax)),
   );
-  // Stream ids always grow, even when the clock steps back.
+  // Sort by stream ids, because those of a shard always grow, even when the clock steps back.
   const newest = all.flat().sort(([one], [other]) => msOf(other) - msOf(one));
   return newest.flatMap(([, fields]) => (jsonFields(fieldIn(fields, 'record')) as OutcomeRecord | undefined) ?? []);
 }
@@ -55,7 +55,7 @@ function recordsOf<T extends object>(redis: RedisClient, stream: string) {
     since: (fromMs: number) => recordsSince<T>(redis, stream, fromMs),
     /** JSON texts of all records, oldest first. */
     textsSince: (fromMs: number) => recordTexts(redis, stream, fromMs),
-    /** Readable ones of the newest `max` records, newest first. */
+    /** The readable ones of the newest `max` records, newest first. */
     newest: (max: number) => newestRecords<T>(redis, stream, max),
   };
 }
@@ -117,7 +117,7 @@ export interface OutcomeRecord {
 export type AuditEvent =
   | {
       event: 'context.exceeded';
-      /** `counted`: our own count detected it before the call. `refused`: the provider refused the call. */
+      /** `counted`: the gateway found the request too large before the call. `refused`: the provider refused the call. */
       phase: 'counted' | 'refused';
       kind: string;
       stage: string;
@@ -143,18 +143,21 @@ export type AuditEvent =
   | { event: 'session.torn'; records: number }
   /** A request broke a rule of the API, so the gateway did not send it. */
   | { event: 'request.invalid'; rule: string }
-  /** Placeholders replaced parts of messages that were too large or not accepted; `bytes` is their former size. */
+  /** Placeholders replaced parts of messages that were too large or not accepted; `bytes` is the former size of these parts. */
   | { event: 'context.scrubbed'; action: 'scrub' | 'shorten'; kind: string; parts: number; bytes: number }
   | { event: 'context.thinking-dropped'; reason: string }
-  /** One line each replaced old tool results in the requests; a summary was not necessary. */
+  /** Masks of one line replaced old tool results in the requests, so that no summary was necessary. */
   | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
-  /** A call of the model. Before version 0.4 the calls of a compaction shared one event without `dollars`. */
+  /** A call of a model or a transcriber. Before version 0.4 the calls of a compaction shared one event without `dollars`. */
   | CallRecord
   /** A payload was truncated before its first send; `chars` is its original length. */
   | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
   | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
   | { event: 'context.gave-up'; reason: string }
-  /** A person decided a question, or its time ran out (`by` is absent); `tools` waited for an approval. */
+  /**
+   * A question was decided: by a person (`by`), or without one because its time ran out or it could not be sent. `tools`: the
+   * tools that a button approved or declined; otherwise empty.
+   */
   | { event: 'question.decided'; of: EntryId; how: string; by: number | undefined; tools: readonly string[] }
   /** The API refused a tool by name; the process continues without it. */
   | { event: 'tool.excluded'; tool: string };

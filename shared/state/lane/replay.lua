@@ -1,14 +1,16 @@
 -- Puts the messages of dead letters back on the stream, as new entries, and removes the letters. Both happen in one step,
--- so a repeated command replays nothing twice, and pieces of one message stay together.
--- If a letter holds a finished answer, the new entry's turn gets it: the next attempt delivers the rest of that answer
--- without a model call.
--- KEYS  1 dead   2 inbound   3 counts   4 absent, for the key that is not named: see keys.ts
--- ARGV  1 prefix of turn keys   2 '1' to change nothing while a piece has no letter yet   then the ids of the letters, in order
--- Reply {'replayed', new entry of the first} | {'gone', ''} | {'chatless', ''}: the letter names no chat or has no message
---       {'unfinished', ''}: a piece of a message has not failed yet; nothing changed
+-- so a repeated command replays nothing twice, and messages that were merged with each other stay together.
+-- If a letter holds a finished answer, the turn of the new entry gets that answer, and the next attempt delivers the rest of
+-- it without a model call.
+-- KEYS  1 dead   2 inbound   3 counts   4 absent: never exists; defers the script while the cluster moves the shard
+-- ARGV  1 prefix of turn keys   2 '1' to change nothing while a message that was merged into one of these has no outcome
+--       then the ids of the letters, oldest first
+-- Reply {'replayed', new entry of the first letter} | {'gone', ''}: there is no such letter
+--       {'chatless', ''}: no letter could be replayed, and one names no chat or has no message
+--       {'unfinished', ''}: a merged message has no outcome yet; nothing changed
 -- include: chat, counts
 
--- The fields of the letter itself. They stand before the fields of its entry, which may have any name.
+-- The letter's own fields, in their places before the fields of its entry. The fields of the entry may have the same names.
 local LETTER_FIELDS = { 'entry', 'record', 'answer' }
 local function letter_of(id)
   local found = redis.call('XRANGE', KEYS[1], id, id)

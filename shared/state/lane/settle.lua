@@ -1,14 +1,15 @@
--- Settles a message and returns the lane's next head. If the lane is empty and the group became a supergroup, returns the
--- head of the lane under the chat's other id (see begin.lua).
+-- Settles a message, unless it has its outcome already, and returns the lane's next head. If the lane is empty and the group
+-- became a supergroup, returns the head of the lane under the chat's other id.
 -- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts  8 poison candidates   9 chat
---       10 absent, for the keys that are not named: see keys.ts   11 session   12 log
--- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)
---       7 life of an open session without messages, in seconds; 0 for ever   8 seconds to keep the turn
---       9 write numbers of the attempt: see fence.lua   10 prefix of lane keys   11 prefix of turn keys
---       12 '1' to store a dead letter with the answer and the marks of its delivered parts
--- Reply {'settled' | 'repeated' | 'fenced', next head | '', its chat, its traceparent, its person | ''}
+--       10 absent: a key that never exists; it defers the script while the cluster moves the shard   11 session   12 log
+-- ARGV  1 entry   2 lane   3 fencing token   4 group   5 outcome   6 ledger record (JSON)
+--       7 seconds after which an open session without messages expires, 0 for never   8 seconds to keep the turn
+--       9 numbers of the attempt's last confirmed and last sent write   10 prefix of lane keys   11 prefix of turn keys
+--       12 '1' to store a dead letter with the answer and the delivery states of its parts
+-- Reply {'settled' | 'repeated' (the message has its outcome) | 'fenced' (another attempt took over, or Redis has lost a write
+--        of this one), next head | '', its lane, its traceparent, its person | ''}
 -- include: counts, entry, fence, time
--- The fields of a turn that hold its reply: the conclusion, the marks of its parts, and the target of a summons' reply.
+-- The fields of a turn that hold its reply: the conclusion, the delivery states of its parts, and facts about its delivery.
 local function reply_of(turn)
   local reply, all = {}, redis.call('HGETALL', turn)
   for i = 1, #all, 2 do
@@ -43,7 +44,7 @@ local function settle(found)
   redis.call('EXPIRE', KEYS[4], ARGV[8])
 end
 
--- Starts the life of an open session anew. A closed session has its own expiry already.
+-- Restarts the time after which an open session expires. A closed session has its own expiry already.
 local function extend_session(seconds)
   if redis.call('HEXISTS', KEYS[11], 'closedBy') == 1 then
     return
@@ -77,6 +78,6 @@ end
 if not head then
   return { result, '', '', '', '' }
 end
--- The next message may have waited long behind this one, so its time until overdue starts now: see overdue.lua.
+-- The next message may have waited long behind this one, so the time after which it is overdue starts now.
 redis.call('HSET', ARGV[11] .. head, 'resumedAt', now_ms())
 return { result, head, chat, origin_of(KEYS[1], head) }

@@ -16,12 +16,12 @@ export function readPauses(redis: RedisClient, keys: Keys): Promise<Pause[]> {
   return readOrders(redis, keys.paused);
 }
 
-/** The life of the stored ends of pauses. It must exceed the time after which a message is overdue. */
+/** How long Redis stores the ends of pauses: longer than the time after which a message is overdue. */
 const RESUMED_SECONDS = 86_400;
 
 /**
- * Ends a pause and stores the time, from which the paused messages' time until overdue starts. Returns false if there is no
- * such pause. Rejects when Redis cannot be reached. Idempotent.
+ * Ends a pause and stores when it ended, because the time after which the paused messages are overdue starts then. Returns
+ * false if there is no such pause. Rejects when Redis cannot be reached. Idempotent.
  */
 export async function endPause(redis: RedisClient, keys: Keys, chat: Pause['chat'], nowMs: number): Promise<boolean> {
   if ((await redis.hexists(keys.paused, chat)) === 0) return false;
@@ -30,26 +30,29 @@ export async function endPause(redis: RedisClient, keys: Keys, chat: Pause['chat
   return endOrder(redis, keys.paused, chat);
 }
 
-/** The pause that holds a chat, if any. Pure. */
+/** A pause that applies to a chat, if any. Pure. */
 export function pauseOfChat(pauses: readonly Pause[], chat: ChatKey): Pause | undefined {
   return pauses.find((each) => each.chat === EVERY_CHAT || each.chat === chat);
 }
 
-/** The result of cancelling a message: see cancel-message.lua. */
+/**
+ * The result of cancelling a message. `gone`: it has its outcome. `answered`: its reply is stored and on its way. `command`: it
+ * cancels other messages itself. `merged`: it ends with the message into which it was merged.
+ */
 export type Cancelled = 'cancelled' | 'repeated' | 'gone' | 'answered' | 'command' | 'merged';
-/** The result of cancelling a chat; `idle`: its lane is empty. */
+/** The result of cancelling a chat. `repeated`: its newest message is a /stop already. `idle`: its lane is empty. */
 type ChatCancelled = 'cancelled' | 'repeated' | 'idle';
 
-/** The life of the stored reply that a request gets if ioredis sends it again after a lost connection. */
+/** How long Redis stores the added /stop, for the case that ioredis sends the request again after a lost connection. */
 const REPLY_SECONDS = 3600;
 
-/** Marks one message as cancelled: its own turn then ends it. `by` names the canceller. Idempotent. */
+/** Marks one message as cancelled, if possible; the message's own turn then ends it. `by` names the canceller. Idempotent. */
 export function markCancelled(redis: RedisClient, keys: Keys, entry: EntryId, by: string): Promise<Cancelled> {
   const run = bindScript<Cancelled>(redis, join(import.meta.dirname, 'cancel-message.lua'));
   return run([keys.inbound, keys.turn(entry)], [entry, by]);
 }
 
-/** Accepts a /stop that cancels all waiting messages of a chat, unless the newest message is a /stop already. */
+/** Accepts a /stop that cancels all waiting messages of a chat, unless there are none or the newest one is a /stop already. */
 export async function acceptStop(
   redis: RedisClient,
   keys: Keys,

@@ -1,6 +1,6 @@
--- Counts the finished answers that wait for their delivery, and their chats.
--- KEYS  1 inbound   2 absent, for the keys that are not named: see keys.ts
--- ARGV  1 prefix of turn keys   2 most entries to look at
+-- Counts the finished answers that wait for their delivery, and their chats, among the oldest entries of the stream.
+-- KEYS  1 inbound   2 absent: a key that never exists; it defers the script while the cluster moves the shard
+-- ARGV  1 prefix of turn keys   2 maximum number of entries to look at
 -- Reply {answers, chats}
 -- include: chat, entry
 local answers, chats, seen = 0, 0, {}

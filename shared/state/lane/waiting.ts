@@ -14,7 +14,7 @@ export interface LaneDepth {
   isParked: boolean;
 }
 
-/** Lanes whose lengths are read at once. */
+/** How many lanes to read at once. */
 const LANES_AT_ONCE = 1_000;
 
 /** Reads the lanes of a shard that have messages. */
@@ -42,12 +42,12 @@ export function readDepth(redis: RedisClient, keys: Keys, lane: LaneKey): Promis
   return redis.llen(keys.lane(lane));
 }
 
-/** The first message of a lane. */
+/** The first message of a lane, if any. */
 export async function readHead(redis: RedisClient, keys: Keys, lane: LaneKey): Promise<EntryId | undefined> {
   return ((await redis.lindex(keys.lane(lane), 0)) as EntryId | null) ?? undefined;
 }
 
-/** Counts the messages before one in its lane; `undefined` if it is not in its lane. */
+/** Counts the messages before a message in its lane; `undefined` if the message is not in the lane. */
 export async function readPosition(
   redis: RedisClient,
   keys: Keys,
@@ -56,17 +56,17 @@ export async function readPosition(
   return (await redis.lpos(keys.lane(lane), entry)) ?? undefined;
 }
 
-/** Messages behind a lane's head that are read at most: twice the number that a burst of forwards may have. */
+/** How many messages behind a lane's head to read at most: twice the number that a burst of forwards may have. */
 const BEHIND_MAX = 2 * BURST_MAX;
 
-/** The next messages behind a lane's head, in order, without refused, cancelled and unreadable ones. */
+/** The next messages behind a lane's head, oldest first, without refused, cancelled and unreadable ones. */
 export async function readBehind(redis: RedisClient, keys: Keys, lane: LaneKey): Promise<Waiting[]> {
   const entries = (await redis.lrange(keys.lane(lane), 1, BEHIND_MAX)) as EntryId[];
   const waiting = await Promise.all(entries.map((entry) => waitingAt(redis, keys, entry)));
   return waiting.filter((each) => each !== undefined);
 }
 
-/** A waiting message, with its latest edit; undefined if it is gone, refused, cancelled or unreadable. */
+/** A waiting message, with its latest edit; undefined if the message is gone, refused, cancelled or unreadable. */
 async function waitingAt(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
   const [fields, [edited, into, ...marks]] = await Promise.all([
     readEntry(redis, keys, entry),

@@ -19,14 +19,14 @@ export interface MemoryLine {
   readonly text: string;
   readonly source?: Source;
   readonly notedAtMs: number;
-  /** The chat of its Redis key: the former group, if the line is from before the group became a supergroup. */
+  /** The chat whose Redis key has the line: the former group, if the line is older than the supergroup. */
   readonly chat: ChatKey;
 }
 
-/** A change of one line by the model, hashes as long as people can undo it. Plain JSON. */
+/** A change that the model made to one line, stored for as long as people can undo the change. Plain JSON. */
 export interface MemoryChange {
   readonly id: string;
-  /** The message that the model was answering. */
+  /** The message that the model was answering when it made the change. */
   readonly madeIn: EntryId;
   readonly madeAtMs: number;
   readonly before?: MemoryLine | undefined;
@@ -39,7 +39,7 @@ export interface Memory {
   chat: ChatKey;
   /** Oldest first. */
   lines: readonly MemoryLine[];
-  /** A random text, new after each change. */
+  /** A random text that each change replaces; empty before the first change. */
   version: string;
 }
 
@@ -47,7 +47,7 @@ const VERSION = 'version';
 
 export type MemoryBook = ReturnType<typeof createMemoryBook>;
 
-/** The memories of the chats of one shard. Each read rejects when Redis cannot be reached. */
+/** The memories of the chats of one shard. Each async method rejects when Redis cannot be reached. */
 export function createMemoryBook(redis: RedisClient, keys: Keys) {
   const put = (chat: ChatKey, id: string, line: MemoryLine | undefined): Change =>
     line ? ['HSET', keys.memory(chat), id, JSON.stringify(line)] : ['HDEL', keys.memory(chat), id];
@@ -69,9 +69,9 @@ export function createMemoryBook(redis: RedisClient, keys: Keys) {
       const all = hashes.flatMap((fields) => parsedIn<MemoryChange>(fields));
       return all.sort((one, other) => one.madeAtMs - other.madeAtMs || one.id.localeCompare(other.id));
     },
-    /** Condition of a write: nobody has changed the memory since it was read. */
+    /** Condition of a write: nobody has changed the memory since the caller read it. */
     expectUnchanged: ({ chat, version }: Memory): Expected => [keys.memory(chat), VERSION, version],
-    /** Makes a change of a line that people can undo. */
+    /** Changes one line of the memory and stores how people can undo the change. */
     change: (memory: Memory, change: MemoryChange): Change[] => [
       ...lineOf(change, (line) => put(line.chat, line.id, change.after)),
       ['HSET', keys.memoryChanges(change.chat), change.id, JSON.stringify(change)],
@@ -83,7 +83,7 @@ export function createMemoryBook(redis: RedisClient, keys: Keys) {
       ...dropChanges([change]),
       renewVersion(memory),
     ],
-    /** Deletes a line for good, with the undoable changes of it. */
+    /** Deletes a line for good, together with those of `changes` that concern the line. */
     delete: (memory: Memory, { chat, id }: MemoryLine, changes: readonly MemoryChange[]): Change[] => [
       put(chat, id, undefined),
       ...dropChanges(changes.filter(({ before, after }) => (before ?? after)?.id === id)),

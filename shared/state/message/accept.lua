@@ -1,11 +1,11 @@
--- Accepts one update: puts its message on the stream. Does nothing if the update was accepted before, or if an edit of the
+-- Accepts one update: puts its message on the stream. Adds no entry if the update was accepted before, or if an edit of the
 -- message arrived earlier and became a message.
 -- KEYS  1 updates:<bot>:<bucket>   2 inbound   3 counts   4 written:<bot>:<chat id>:<message id>
 --       5 follows:<bot>:<chat id>:<sender>
 -- ARGV  1 seconds to remember the update and the message   2 chat key   3 message (JSON)   4 traceparent
---       5 name of the command if it cancels earlier messages of its chat, or ''
---       6 '1' if it was forwarded, or ''   7 the update's field in its bucket   8 marks of messages that may follow it, as
---         fields and values (JSON), or ''
+--       5 name of the message's command if that command cancels earlier messages of the chat, or ''
+--       6 '1' if the message was forwarded, or ''   7 the update's field in its bucket
+--       8 how to recognise messages that continue the message, as fields and values (JSON), or ''
 -- Reply {1 if this call added the entry, else 0, entry, number of messages accepted so far}
 -- include: counts, inbound, updates
 local accepted_entry = redis.call('HGET', KEYS[1], ARGV[7])

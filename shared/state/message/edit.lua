@@ -1,10 +1,10 @@
--- Applies an edit to a message that no attempt has begun yet: stores the new version in the turn's field `edited`, which
+-- Applies an edit to a message of which no attempt has begun yet: stores the new version in the turn's field `edited`, which
 -- takes precedence over the stream's version. An edit of a message that was never accepted may become a new message. A
 -- repeated call changes nothing.
--- KEYS  1 to 5 as in accept.lua   6 absent, for the key that is not named: see keys.ts
--- ARGV  1 to 8 as in accept.lua   9 prefix of turn keys   10 update id   11 '1' if it may become a new message
--- Reply {'new', entry, number of messages accepted so far} | {'repeated', entry, …}: an earlier call added it
---       {'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown', '', 0}
+-- KEYS  1 to 5 as in accept.lua   6 absent: a key that never exists; it defers the script while the cluster moves the shard
+-- ARGV  1 to 8 as in accept.lua   9 prefix of turn keys   10 update id   11 '1' if the edit may become a new message
+-- Reply {'new', entry, number of messages accepted so far} | {'repeated', entry, …}: an earlier call added the entry
+--       {'replaced' | 'unchanged' | 'too late' | 'command' (one version is a command) | 'unknown' (never accepted), '', 0}
 -- include: counts, entry, inbound, updates
 local accepted_entry = redis.call('HGET', KEYS[1], ARGV[7])
 if accepted_entry then
@@ -36,7 +36,7 @@ local found = redis.call('XRANGE', KEYS[2], entry, entry)
 if not found[1] then
   return { 'too late', '', 0 }
 end
--- An edit must neither make a command of a message nor the reverse, because commands may have a lane of their own.
+-- An edit must not turn a message into a command, or a command into a message: commands may have a lane of their own.
 if ARGV[5] ~= '' or field(found[1][2], 'cancels') or field(found[1][2], 'chat') ~= ARGV[2] then
   return { 'command', '', 0 }
 end

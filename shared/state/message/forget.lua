@@ -1,5 +1,5 @@
--- Runs the commands that forget a chat, if the chat has no unanswered messages.
--- KEYS  1 lane   2 lane of its commands   3 lane of operators   4 absent, for the keys that are not named: see keys.ts
+-- Runs the commands that erase a chat's data, if the chat has no unanswered messages.
+-- KEYS  1 lane   2 command lane   3 desk lane   4 absent: never exists; defers the script while the cluster moves the shard
 -- ARGV  each command as: number of words, words…
 -- Reply the number of unanswered messages; above 0 nothing changes
 local unanswered = redis.call('LLEN', KEYS[1]) + redis.call('LLEN', KEYS[2]) + redis.call('LLEN', KEYS[3])

@@ -7,7 +7,7 @@ import { bindScript } from '../../redis/script.ts';
 import { entriesFrom, fieldsOf, msOf } from '../../redis/stream.ts';
 import type { Change } from '../change.ts';
 
-/** A message without an outcome, without its text. */
+/** All but the text of a message that has no outcome yet. */
 export interface InboundEntry {
   entry: EntryId;
   lane: LaneKey;
@@ -16,7 +16,7 @@ export interface InboundEntry {
   /** `text`, `file`, `reminder`, …; absent if the message is unreadable. */
   kind?: string;
   sentAtMs?: number;
-  /** The failed entry that was replayed as this one. */
+  /** The entry whose dead letter was replayed as this message. */
   replayOf?: EntryId;
 }
 
@@ -36,7 +36,7 @@ export async function readInbound(redis: RedisClient, keys: Keys, entry: EntryId
   return fields && inboundOf(entry, fields);
 }
 
-/** The oldest message whose user has no answer. */
+/** The oldest message whose user has no answer, among the `OLDEST_MAX` oldest ones. */
 export async function readOldest(redis: RedisClient, keys: Keys): Promise<InboundEntry | undefined> {
   const oldest = await redis.xrange(keys.inbound, '-', '+', 'COUNT', OLDEST_MAX);
   for (const each of oldest)
@@ -45,7 +45,7 @@ export async function readOldest(redis: RedisClient, keys: Keys): Promise<Inboun
   return undefined;
 }
 
-/** The entries that `readOldest` reads. Few are answered: those stay on the stream only while their session is compacted. */
+/** How many entries `readOldest` reads. Few are answered, as an answered one stays only while its session is compacted. */
 const OLDEST_MAX = 20;
 
 /** The stored JSON of a message without an outcome, with its user's text. */
@@ -53,7 +53,7 @@ export async function storedMessage(redis: RedisClient, keys: Keys, entry: Entry
   return (await readEntry(redis, keys, entry))?.get('message');
 }
 
-/** The message without an outcome that has this trace id. */
+/** The message with this trace id that has no outcome yet, if any. */
 export async function pendingOfTrace(redis: RedisClient, keys: Keys, traceId: string): Promise<EntryId | undefined> {
   for await (const each of entriesFrom(redis, keys.inbound, '-', { page: PAGE })) {
     const found = inboundOf(each[0], fieldsOf(each[1]));

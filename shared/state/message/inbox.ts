@@ -8,37 +8,37 @@ import { cancels, isPermitted } from '../../telegram/commands.ts';
 import { movedGroups, notePresence, type Presence } from '../chat/chat.ts';
 import { queueAlert } from '../incident/book.ts';
 
-/** The result of an edit; see `edit.lua`. */
+/** The result of an edit. `command`: the old or the new version is a command. `unknown`: no such message was accepted. */
 export type EditResult = 'new' | 'repeated' | 'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown';
 
-/** The life of the record of an update. Telegram redelivers for 24 hours; twice that allows for clocks that differ. */
+/** How long Redis remembers an update. Telegram redelivers for 24 hours; twice that allows for clocks that differ. */
 const SEEN_SECONDS = 48 * 3600;
 
 /** Apps split a pasted text into messages a little shorter than Telegram's limit of 4,096 characters. */
 const CUT_CHARS_MIN = 3_900;
-/** The delays, in Telegram's dates of full seconds, between a comment and the messages that an app forwards with it. */
+/** The possible differences between the dates (full seconds) of a comment and of the messages forwarded with the comment. */
 const AT_ONCE_MS = [0, 1_000, 2_000];
 
 /**
- * Marks by which a producer recognises messages that belong to an addressed message of a group, although they do not address
- * the bot: further pictures of an album, the rest of a split text, and messages forwarded with a comment. They are in Redis,
- * so that every producer has them.
+ * How a producer recognises messages that continue a message to the bot in a group, although they do not mention the bot:
+ * further pictures of an album, the rest of a split text, and messages forwarded with a comment. Redis stores this, so that
+ * every producer has it.
  */
 export interface Expected {
-  /** The date of the addressed message; messages forwarded at that time belong to it. */
+  /** The date of the message to the bot; messages that its sender forwards within two seconds continue it. */
   said?: string;
   album?: string;
   /** The id of the message with the rest of the text. */
   text?: string;
 }
 
-/** A group that became a supergroup, which has another id. Telegram reports it in both chats. */
+/** A group that became a supergroup, which has another id. Telegram reports the change in both chats. */
 export interface GroupMove {
   from: number;
   to: number;
 }
 
-/** The name of the message's command if it cancels earlier messages of its chat, else empty. */
+/** The name of the message's command if it cancels earlier messages of the chat and the sender may use it, else empty. */
 function cancellingCommand(message: InboundMessage): string {
   const command = commandIn(message);
   return command && cancels(command) && isPermitted(command, message.from) ? command.name : '';
@@ -47,7 +47,7 @@ function cancellingCommand(message: InboundMessage): string {
 export type Inbox = ReturnType<typeof createInbox>;
 
 /**
- * Stores incoming messages in Redis. Needs an impatient connection.
+ * Stores incoming messages in Redis. Needs an impatient connection, which limits how long a command waits.
  *
  * Contract: rejects when Redis cannot store the message (unreachable, out of memory, out of disk). The message may be
  * stored all the same, so the caller retries: `accept` is idempotent per update id. Queues an alert if the count of accepted
@@ -68,7 +68,7 @@ export function createInbox(redis: RedisClient, shards: number) {
   return {
     /**
      * Stores that a group became a supergroup, moves the conversation if both ids belong to the same shard, and queues an
-     * alert; once. Two producers at the same moment may both queue the alert. Rejects when Redis cannot store it.
+     * alert, all once; two producers at the same moment may both queue the alert. Rejects when Redis cannot store this.
      */
     async reportMove({ from, to }: GroupMove): Promise<void> {
       if ((await groups.formerOf(to)) === from) return;
@@ -80,11 +80,11 @@ export function createInbox(redis: RedisClient, shards: number) {
       await queueAlert(redis, keysOf(0), { cause: 'group-moved', key: String(from), text });
       await groups.add(from, to);
     },
-    /** Stores that the bot was blocked or removed, or is back. Rejects when Redis cannot store it. */
+    /** Stores that the bot was blocked or removed, or is back. Rejects when Redis cannot store this. */
     notePresence: (presence: Presence) => notePresence(redis, shards, presence),
-    /** The group that a supergroup was; undefined if no producer has seen the move. */
+    /** The group that a supergroup was before; undefined if no producer has seen the move. */
     movedFrom: groups.formerOf,
-    /** The marks of messages that may follow the sender's last addressed message in the group. */
+    /** How to recognise messages that continue the sender's last message to the bot in the group. */
     expected: (botId: number, { chatId, from }: InboundMessage): Promise<Expected> =>
       redis.hgetall(keysOf(shardOf(chatId, shards)).follows(botId, chatId, from.id)),
     async accept(botId: number, message: InboundMessage, traceparent: string) {
@@ -97,8 +97,8 @@ export function createInbox(redis: RedisClient, shards: number) {
       return { entry, duplicate: isNew === 0 };
     },
     /**
-     * Replaces an accepted message by its edited version, if no attempt at it has begun. The entry stays the same. A message
-     * that was never accepted is accepted now if it `mayBeNew`. Contract: as `accept`.
+     * Replaces an accepted message by its edited version, if no attempt at it has begun. The entry stays the same. If
+     * `mayBeNew`, accepts a message that was never accepted. Contract: as `accept`.
      */
     async edit(botId: number, message: InboundMessage, traceparent: string, mayBeNew: boolean) {
       const shard = shardOf(message.chatId, shards);
@@ -135,13 +135,13 @@ function fieldsOf(message: InboundMessage, traceparent: string): (string | numbe
   ];
 }
 
-/** The marks of messages that may follow an accepted message. Pure. */
+/** How to recognise messages that continue an accepted message. Pure. */
 export function expectedAfter({ album, content, messageId, sentAtMs }: InboundMessage): Expected {
   const isCut = content.kind === 'text' && content.text.length >= CUT_CHARS_MIN;
   return { said: String(sentAtMs), ...(album && { album }), ...(isCut && { text: String(messageId + 1) }) };
 }
 
-/** Whether a message belongs to an addressed message of the same sender, by that message's marks. Pure. */
+/** Whether a message continues an earlier message of the same sender to the bot, as `expected` describes. Pure. */
 export function isExpected({ messageId, album, forwardedFrom, sentAtMs }: InboundMessage, expected: Expected): boolean {
   const isAtOnce = (afterMs: number) => expected.said === String(sentAtMs - afterMs);
   if (forwardedFrom !== undefined && AT_ONCE_MS.some(isAtOnce)) return true;
@@ -156,11 +156,11 @@ export interface Counted {
 }
 
 /**
- * Detects that Redis lost data: compares a shard's count of accepted messages, which only grows, with the last one, and
- * queues an alert if the count went back. The last count is in the memory of the process, because Redis could lose it too.
+ * Detects that Redis lost data: compares a shard's count of accepted messages, which only grows, with the previous count, and
+ * queues an alert if the count is lower than it must be. The process remembers the previous count, as Redis could lose it, too.
  *
  * Contract: call the returned function in the order in which the counts of a shard were read. It rejects when the alert
- * cannot be queued; the next call tries again. Returns the alert that it queued.
+ * cannot be queued; the next call tries again. Returns the alert that it queued, if any.
  */
 export function createLossTeller(redis: RedisClient, keys: Keys) {
   let lastCount = 0;

@@ -46,10 +46,13 @@ export async function recordAction(
   await bindScript(redis, join(import.meta.dirname, 'write-down.lua'))([actions, absent], [ACTIONS_MAX, ...fields]);
 }
 
-/** The most that the clocks of a cluster's servers may differ. */
+/** The largest expected difference between the clocks of two servers of a cluster. */
 const CLOCKS_MS = 60_000;
 
-/** The recorded action of an operator's message, with the number of its targets. Rejects when Redis cannot be reached. */
+/**
+ * The recorded action that an operator's message caused; `undefined` if there is none. `count` is the number of the action's
+ * targets, if recorded. Rejects when Redis cannot be reached.
+ */
 export async function actionOf(redis: RedisClient, entry: EntryId): Promise<{ count?: number } | undefined> {
   const sinceMs = Math.max(0, msOf(entry) - CLOCKS_MS);
   const actions = (await redis.xrange(keysOf(0).actions, sinceMs, '+')).map(([, list]) => fieldsOf(list));
@@ -58,8 +61,8 @@ export async function actionOf(redis: RedisClient, entry: EntryId): Promise<{ co
 }
 
 /**
- * The newest actions, newest first. A target is a chat, a person, an entry, the name of a dead letter or of an incident, or
- * `*`. Rejects when Redis cannot be reached.
+ * The newest `count` actions, newest first. A target is a chat, a person, an entry, the name of a dead letter or of an
+ * incident, or `*` for all. Rejects when Redis cannot be reached.
  */
 export async function readActions(redis: RedisClient, count: number) {
   const entries = await redis.xrevrange(keysOf(0).actions, '+', '-', 'COUNT', count);

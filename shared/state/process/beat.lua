@@ -1,6 +1,6 @@
--- Stores the time of an answer or a failure of the poller or the webhook, by Redis' clock, because machine clocks differ.
+-- Stores when the poller or the webhook last succeeded or failed, by Redis' clock, because the clocks of machines differ.
 -- KEYS  1 poll
--- ARGV  1 field for the time   2 kind of the failure, or ''   3 'poller' | 'webhook'
+-- ARGV  1 field for the time   2 kind of the failure if the field is 'otherMs', else ''   3 'poller' | 'webhook'
 -- Reply ms since the epoch
 -- include: time
 local nowMs = now_ms()

@@ -1,7 +1,7 @@
--- Takes the lease if it is free, renews it if the process has it, or releases it.
+-- Takes the lease if it is free, renews it if the calling process has it, or releases it. Another process's lease stays.
 -- KEYS  1 poller:<bot>
--- ARGV  1 the process   2 ms that the lease lasts from now, 0 to release it
--- Reply the process that has the lease, or that has just released it
+-- ARGV  1 the calling process   2 ms that the lease lasts from now, 0 to release it
+-- Reply the process that has the lease; after a release, the calling process
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then
   return holder

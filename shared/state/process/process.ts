@@ -3,9 +3,9 @@ import { hostname } from 'node:os';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type Keys, keysOf } from '../../redis/keys.ts';
 
-/** The time in which a starting worker counts as alive. Longer than a start with slow tool servers. */
+/** How long a starting worker counts as alive without a heartbeat. Longer than a start with slow tool servers. */
 const GRACE_MS = 30_000;
-/** A process that dies at every start gets the grace only once in this time. */
+/** Workers that die at every start get the grace period only once in this time. */
 const STARTING_MS = 600_000;
 
 /** Makes a unique name for this process. */
@@ -29,33 +29,33 @@ export async function noteFrozen(redis: RedisClient, name: string, where: string
   await redis.hset(keysOf(0).running, frozenField(name), where);
 }
 
-/** Stores that a worker process starts, so that its absence is no trouble yet. Contract: best effort, never rejects. */
+/** Stores that a worker starts, so that the lack of a heartbeat raises no alert yet. Contract: best effort, never rejects. */
 export async function noteStart(redis: RedisClient): Promise<void> {
   await redis.set(keysOf(0).starting, '', 'PX', STARTING_MS, 'NX').catch(() => undefined);
 }
 
-/** Stores that a start has succeeded, so that the next start gets a grace again. Rejects when Redis cannot be reached. */
+/** Stores that a start has succeeded, so that the next one gets a grace period again. Rejects when Redis cannot be reached. */
 export async function endStart(redis: RedisClient): Promise<void> {
   await redis.del(keysOf(0).starting);
 }
 
-/** Whether a start is under way. Rejects when Redis cannot be reached. */
+/** Whether the start that `noteStart` stored is still within its grace period. Rejects when Redis cannot be reached. */
 export async function isStarting(redis: RedisClient): Promise<boolean> {
   return (await redis.pttl(keysOf(0).starting)) > STARTING_MS - GRACE_MS;
 }
 
-/** The time of the Redis server that holds a key, in ms since the epoch. */
+/** The time of the Redis server that holds a key, in ms since the epoch. Rejects when Redis cannot be reached. */
 export async function serverTimeMs(redis: RedisClient, key = keysOf(0).workers): Promise<number> {
   const [seconds, micros] = (await redis.eval("return redis.call('TIME')", 1, key)) as [string, string];
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-/** The memory that must be free. With less, small writes succeed and larger ones fail. */
+/** The memory that a Redis server must have free. With less, small writes succeed and larger ones fail. */
 const ROOM_BYTES = 256 * 1024;
 
 /**
- * Proves that the server of a shard accepts writes and has room for several. Rejects with the server's refusal, or when Redis
- * cannot be reached.
+ * Proves that the server of a shard accepts writes and has room for several of them. Rejects with the server's refusal, or
+ * when Redis cannot be reached.
  */
 export async function proveWrites(
   redis: RedisClient,
@@ -72,7 +72,7 @@ export async function proveWrites(
   for (const [error] of (await proof.exec()) ?? []) if (error !== null) throw error;
 }
 
-/** Reports that the servers of some shards accept no writes. Its message is the error of the first such server. */
+/** Reports that the servers of some shards accept no writes. Its message is the beginning of the first such server's error. */
 export class RefusedWritesError extends Error {
   override readonly name = 'RefusedWritesError';
   readonly refusing: readonly number[];
@@ -86,8 +86,9 @@ export class RefusedWritesError extends Error {
 }
 
 /**
- * Checks whether all shards accept writes; `undefined` if they do. After a refusal (`hasRefused`) they must prove twice the
- * room, so that the result does not alternate while Redis is nearly full. Never rejects.
+ * Checks whether the servers of all shards accept writes; `undefined` if they do. A server that cannot be reached counts as
+ * one that accepts none. If the previous check found a refusal (`hasRefused`), the servers must have twice the room, so that
+ * the result does not alternate while Redis is nearly full. Never rejects.
  */
 export async function findRefusedWrites(
   redis: RedisClient,
@@ -103,8 +104,8 @@ export async function findRefusedWrites(
 }
 
 /**
- * Locks for regular tasks that one process does for all processes. Contract: each `take…` returns 0 if this process has the
- * lock for that long, or else the remaining time of another process's lock; it rejects when Redis cannot be reached.
+ * Locks for regular tasks that one process does for all processes. Contract: each `take…` returns 0 if it took the lock for
+ * `forMs`. If the lock exists already, it returns the ms until that lock ends. It rejects when Redis cannot be reached.
  */
 export function createPasses(redis: RedisClient, keys: Keys) {
   const take = async (key: string, forMs: number, mostMs = forMs): Promise<number> => {
@@ -117,9 +118,9 @@ export function createPasses(redis: RedisClient, keys: Keys) {
   return {
     takeReconciler: (forMs: number) => take(keys.pass, forMs),
     takeBlobKeeper: (forMs: number) => take(keys.blobPass, forMs),
-    /** Takes the right to probe a failing endpoint; the lock is the pause until the next probe, at most `mostMs`. */
+    /** Takes the right to probe a failing endpoint. The lock lasts until the next probe may follow, `mostMs` at most. */
     takeEndpointProbe: (forMs: number, mostMs: number) => take(keys.endpointProbe, forMs, mostMs),
-    /** Ends the pause, so that the next probe can follow at once. */
+    /** Ends the pause between two probes, so that the next one can follow at once. */
     endEndpointPause: async () => void (await redis.del(keys.endpointProbe)),
   };
 }

@@ -10,36 +10,36 @@ export type Receiver = 'poller' | 'webhook';
 
 /**
  * The reason why no updates arrived. `undelivered`: Telegram's deliveries did not reach the webhook. `unstored`: Redis did not
- * store the updates. Any other one: a call of Telegram failed.
+ * store the updates. Any other reason: a call of the Bot API failed with a failure of this kind.
  */
 type ReceiveFailure = TelegramFailure['kind'] | 'undelivered' | 'unstored';
 
 /**
- * The times of the receiver's last events, in ms since the epoch by Redis' clock. A time is absent if its event never
+ * The times of the receiver's last events, in ms since the epoch by Redis' clock. A time is absent if its event has not
  * happened.
  */
 export interface PollRecord {
   /** The receiver that reported last. */
   receiver: Receiver;
-  /** The first event. */
+  /** The time of the first event ever. */
   firstMs: number;
   lastAnswerMs?: number;
-  /** Telegram reported that another process polls, or that another webhook or none is set. */
+  /** Telegram reported that another process polls, or that the bot's webhook is not as this receiver needs it. */
   conflictMs?: number;
   /** Telegram refused the bot token. */
   unauthorizedMs?: number;
-  /** Redis first failed to store updates. Absent once all updates of a poll are stored. */
+  /** Redis has failed to store updates since this time. Absent once updates are stored again. */
   unstoredSinceMs?: number;
   /** Redis last failed to store updates. */
   unstoredMs?: number;
-  /** Any other failure, of the kind `otherKind`. */
+  /** The last failure of another kind; the kind is `otherKind`. */
   otherMs?: number;
   otherKind?: string;
 }
 
-/** Much shorter than the two minutes after which the watchdog reports silence. */
+/** How often a receiver may store an event. Much shorter than the two minutes after which the watchdog reports silence. */
 export const HEARTBEAT_EVERY_MS = 5_000;
-/** A receiver without a poll for so long is stuck: a poll without updates lasts 50 seconds. */
+/** A receiver without a successful poll for this long has stopped, because a poll without updates lasts only 50 seconds. */
 export const POLL_AGE_MS = 120_000;
 
 const TIMES = ['lastAnswerMs', 'conflictMs', 'unauthorizedMs', 'unstoredMs', 'otherMs'] as const;
@@ -50,8 +50,8 @@ export type Heartbeat = ReturnType<typeof createHeartbeat>;
 /**
  * Stores the receiver's events for other processes.
  *
- * Contract: best effort. The methods return at once and never throw; they write the same event at most every `everyMs`, and
- * never a secret.
+ * Contract: best effort. The methods return at once, never throw and never write a secret. An event that repeats is written at
+ * most once in `everyMs`.
  */
 export function createHeartbeat(
   redis: RedisClient,
@@ -84,7 +84,7 @@ export function createHeartbeat(
   };
 }
 
-/** Reads the receiver's events; `undefined` if there was none yet. Rejects when Redis cannot be reached. */
+/** Reads the receiver's events; `undefined` before the first one. Rejects when Redis cannot be reached. */
 export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<PollRecord | undefined> {
   const fields = await redis.hgetall(keys.poll);
   if (fields.firstMs === undefined) return undefined;
@@ -98,16 +98,16 @@ export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<Pol
 }
 
 /**
- * Binds the lease of the one process of a bot that polls, or that looks after the webhook. The returned function takes or
- * renews the lease for `forMs`, or releases it with 0. It returns the name of the process that has the lease.
- * Contract: only its holder renews or releases it; rejects when Redis cannot be used.
+ * Opens the lease of the one process that polls for a bot, or that looks after its webhook. The returned function takes or
+ * renews the lease for `forMs`, or releases it with 0. It returns the name of the process that has the lease; after a
+ * release, its own. Contract: only the process that has the lease can renew or release it; rejects when Redis cannot be used.
  */
 export function openReceiverLease(redis: RedisClient, botId: number) {
   const hold = bindScript<string>(redis, join(import.meta.dirname, 'hold-lease.lua'));
   return (process: string, forMs: number) => hold([keysOf(0).poller(botId)], [process, forMs]);
 }
 
-/** The name of the process that receives for a bot. Rejects when Redis cannot be reached. */
+/** The name of the process that receives a bot's updates, if there is one. Rejects when Redis cannot be reached. */
 export async function readReceivingProcess(redis: RedisClient, botId: number): Promise<string | undefined> {
   return (await redis.get(keysOf(0).poller(botId))) ?? undefined;
 }

@@ -1,7 +1,8 @@
--- Removes a worker process that has died from the list and queues an alert. Only the first of several callers does so.
+-- Removes a dead worker process from the list of workers and queues an alert about it, if one is given. If several processes
+-- call this, only the first call does so.
 -- KEYS  1 workers   2 running   3 cached   4 alerts
 -- ARGV  1 process   2 time of its last heartbeat   3 its field of `running` for the place where it froze   4 alert, or ''
--- Reply 1, or 0 if another caller did it, or if the process is alive
+-- Reply 1, or 0 if another caller did it, or if the process has written a heartbeat since
 if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1])) ~= tonumber(ARGV[2]) then
   return 0
 end

@@ -9,19 +9,19 @@ import { bindScript } from '../../redis/script.ts';
 import { fieldsOf } from '../../redis/stream.ts';
 import { frozenField, hostAndPid } from './process.ts';
 
-/** A worker process without a heartbeat for so long has died. */
+/** A worker process without a heartbeat for this long counts as dead. */
 const WORKER_GONE_MS = 30_000;
-/** The same if its process id is missing on this host. Not 0: in containers, another host may have the same name. */
+/** The same if a worker's process id is missing on this host. Not 0: in containers, another host may have the same name. */
 const MISSING_MS = 5_000;
 const TURNS_NAMED_MAX = 10;
 
-/** The messages that a process is answering, with their chats. */
+/** The messages that a process is answering, each with its chat. */
 type RunningMessages = ReadonlyMap<EntryId, ChatKey>;
 
-/** The use of a process's cache of chats. */
+/** How much of its cache of chats a process uses. */
 type CacheUse = Pick<CacheSpace, 'usedBytes' | 'maxBytes'>;
 
-/** The parts of a process that its heartbeat reports. */
+/** The state of a process that its heartbeat reports. */
 export interface Self {
   name: string;
   running: RunningMessages;
@@ -30,25 +30,25 @@ export interface Self {
   exportTrouble(): string;
 }
 
-/** The newest heartbeat of a process, for reports. */
+/** The part of a process's newest heartbeat that reports show. */
 export type WorkerReport = CacheUse & { exportTrouble: string };
 
-/** The unclean end of a process. */
+/** The end of a process that was killed, ran out of memory or froze. */
 export interface UncleanEnd {
   name: string;
-  /** The time of its last heartbeat. */
+  /** The time of the process's last heartbeat. */
   seenMs: number;
-  /** The messages that ran then (JSON). */
+  /** The messages that the process was answering at its last heartbeat (JSON). */
   turns: string;
   /** The place in the code at which the process froze, if it did. */
   where: string | undefined;
 }
 
 /**
- * The list of the worker processes. A process leaves it at a clean end. A process that is killed, runs out of memory or
- * freezes stays on it, and another process removes it after two observations: no heartbeat, and either a missing process id
- * or the same missing heartbeat at a second look. One observation is not enough, because after a suspended machine wakes up
- * all heartbeats are old.
+ * The list of the worker processes. A process removes itself at a clean end. If a process is killed, runs out of memory or
+ * freezes, another process removes it after two observations: its heartbeat is old, and either its process id is gone or
+ * there is still no new heartbeat at a second look. One observation is not enough, because all heartbeats are old after a
+ * suspended machine wakes up.
  *
  * Contract: each method rejects when Redis cannot be used.
  */
@@ -64,7 +64,7 @@ export function openWorkerList(
   const reportEnd = async (process: string, seenMs: string): Promise<void> => {
     const [turns, where] = await redis.hmget(keys.running, process, frozenField(process));
     const end = { name: process, seenMs: Number(seenMs), where: where ?? undefined };
-    // Old versions write no `running` field, and do not leave the list at a clean end either: no alert.
+    // Old versions write no `running` field and stay on the list after a clean end, so their end raises no alert.
     const alert = turns ? JSON.stringify(alertOf({ ...end, turns })) : '';
     await strike(
       [keys.workers, keys.running, keys.cached, keys.alerts],
@@ -82,12 +82,12 @@ export function openWorkerList(
           JSON.stringify([cached.usedBytes, cached.maxBytes, exportTrouble()]),
         ],
       ),
-    /** Removes each process that ended uncleanly from the list and queues an alert about it. */
+    /** Removes the processes that ended uncleanly from the list. Queues an alert about each that is not of an old version. */
     async strikeEnded(nowMs: number): Promise<void> {
       const silentBefore = silent;
       silent = new Map();
       const old = await redis.zrangebyscore(keys.workers, '-inf', nowMs - MISSING_MS, 'WITHSCORES');
-      // Heartbeats from before the clock stepped back. A live process writes a new one within a second.
+      // Heartbeats from the future: the clock has stepped back since. A live process writes a new heartbeat within a second.
       const future = await redis.zrangebyscore(keys.workers, nowMs + WORKER_GONE_MS, '+inf', 'WITHSCORES');
       for (const [other, seenMs] of fieldsOf([...old, ...future])) {
         const isSilent = Math.abs(nowMs - Number(seenMs)) > WORKER_GONE_MS;
@@ -97,14 +97,14 @@ export function openWorkerList(
         else silent.set(other, seenMs);
       }
     },
-    /** Leaves the list, at a clean end. */
+    /** Removes this process from the list, at its clean end. */
     async leave(): Promise<void> {
       await redis.multi().zrem(keys.workers, name).hdel(keys.running, name).hdel(keys.cached, name).exec();
     },
   };
 }
 
-/** Whether a process of this host is dead: no process has its id, or this process does, after a restart. */
+/** Whether a process of this host is dead: no process has its id, or the restarted process that calls this has it. */
 function isGoneHere(name: string): boolean {
   const { host, pid } = hostAndPid(name);
   return host === hostname() && (pid === process.pid || !isRunning(pid));
@@ -115,7 +115,7 @@ export async function countWorkers(redis: RedisClient, nowMs: number): Promise<n
   return redis.zcount(keysOf(0).workers, nowMs - WORKER_GONE_MS, '+inf');
 }
 
-/** Reads the newest heartbeat of each live worker process. Rejects when Redis cannot be reached. */
+/** Reads the newest reports of the live worker processes that wrote one. Rejects when Redis cannot be reached. */
 export async function readWorkerReports(redis: RedisClient, nowMs: number): Promise<WorkerReport[]> {
   const { workers, cached } = keysOf(0);
   const [alive, reports] = await Promise.all([
@@ -129,7 +129,7 @@ export async function readWorkerReports(redis: RedisClient, nowMs: number): Prom
   });
 }
 
-/** Whether the list has a worker process of a host. Rejects when Redis cannot be reached. */
+/** Whether the list has a worker process of a host, alive or not. Rejects when Redis cannot be reached. */
 export async function hasWorkerOf(redis: RedisClient, host: string): Promise<boolean> {
   const workers = await redis.zrange(keysOf(0).workers, '0', '-1');
   return workers.some((worker) => worker.startsWith(`${host} `));

@@ -1,6 +1,6 @@
--- Stores the result of a model call, with the time by Redis' clock.
+-- Stores that a model call succeeded or failed, and when, by Redis' clock. A success removes the count of failures.
 -- KEYS  1 provider
--- ARGV  1 trouble, or '' for a successful call   2 HTTP status, or ''
+-- ARGV  1 reason of the failure, or '' for a successful call   2 HTTP status of the failure, or ''
 -- Reply ms since the epoch
 -- include: time
 local nowMs = now_ms()

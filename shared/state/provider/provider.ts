@@ -4,15 +4,15 @@ import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** The results of the installation's model calls. Times are ms since the epoch by Redis' clock. */
+/** The newest results of model calls in the whole installation. Times are ms since the epoch by Redis' clock. */
 export interface ProviderRecord {
-  /** Absent before the first answer. */
+  /** The time of the last successful call; absent before the first one. */
   lastAnswerMs?: number;
   /** Set from the first failed call until a call succeeds. */
   failing?: { sinceMs: number; lastMs: number; failures: number; why: ProviderTrouble; status: string };
 }
 
-/** Binds the script that stores a call's result; `why` is empty for a success. It rejects when Redis cannot be reached. */
+/** Returns a function that stores a call's result; `why` is empty for a success. It rejects when Redis cannot be reached. */
 export function bindProviderNote(redis: RedisClient, { provider }: Keys) {
   const note = bindScript<number>(redis, join(import.meta.dirname, 'note-provider.lua'));
   return (why: ProviderTrouble | '', status: string): Promise<number> => note([provider], [why, status]);
@@ -35,19 +35,19 @@ export async function readProvider(redis: RedisClient, { provider }: Keys): Prom
   };
 }
 
-/** An open breaker of a model. Times are ms since the epoch, by the clock of the process that opened it. */
+/** A model's open circuit breaker. Times are ms since the epoch, by the clock of the process that opened the breaker. */
 interface ModelBreaker {
   model: string;
   sinceMs: number;
-  /** The time of the next trial call. */
+  /** The time from which one call may test whether the model answers again. */
   untilMs: number;
 }
 
 const BREAKER = 'breaker:';
-/** A live process renews its open breaker each minute, so an older one is of a killed process. */
+/** A live process stores its open breaker again each minute, so one that ended longer ago than this is of a killed process. */
 const BREAKER_STALE_MS = 300_000;
 
-/** Stores that a process opened the breaker of a model, or closed it (`undefined`). Rejects when Redis cannot be reached. */
+/** Stores the open breaker of a model; `undefined` removes the closed one. Rejects when Redis cannot be reached. */
 export async function noteBreaker(
   redis: RedisClient,
   { provider }: Keys,
@@ -58,7 +58,7 @@ export async function noteBreaker(
   await (open === undefined ? redis.hdel(provider, field) : redis.hset(provider, field, JSON.stringify(open)));
 }
 
-/** Reads the open breakers, without unreadable ones. Rejects when Redis cannot be reached. */
+/** Reads the open breakers, without unreadable ones and those of killed processes. Rejects when Redis cannot be reached. */
 export async function readBreakers(redis: RedisClient, { provider }: Keys, nowMs: number): Promise<ModelBreaker[]> {
   const fields = Object.entries(await redis.hgetall(provider)).filter(([name]) => name.startsWith(BREAKER));
   return fields.flatMap(([name, json]) => {
@@ -110,5 +110,5 @@ export interface Lifecycle {
 
 export const STAGES = ['active', 'deprecated', 'retired'] as const;
 
-/** The reason why an endpoint does not answer, for operators. */
+/** The reason why calls of the model fail, for operators. */
 export type ProviderTrouble = 'overloaded' | 'network' | 'auth' | 'billing' | 'model';

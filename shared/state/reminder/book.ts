@@ -13,16 +13,16 @@ import { UNDO_MS } from '../undo.ts';
 export interface PendingReminder {
   reminder: Reminder;
   dueAtMs: number;
-  /** The chat of its Redis key: the former group, if the reminder is from before the group became a supergroup. */
+  /** The chat whose Redis key has the reminder: the former group, if the reminder is older than the supergroup. */
   chat: ChatKey;
-  /** The due time after the last one at which the bot could not write to the chat; absent if it always could. */
+  /** The due time that follows the last one at which the bot could not write to the chat; absent if the bot always could. */
   afterGoneMs?: number;
 }
 
 /** A due reminder, whose JSON is not parsed yet. */
 export interface DueEntry {
   chat: ChatKey;
-  /** The other key of the chat, if a group became a supergroup. */
+  /** The former group's key or the new supergroup's key, if the chat has changed its id. */
   otherChat: ChatKey | undefined;
   id: string;
   dueAtMs: number;
@@ -30,27 +30,27 @@ export interface DueEntry {
   stored: string;
 }
 
-/** A reminder that the model cancelled, stored as long as people can undo that. Plain JSON. */
+/** A reminder that the model cancelled, stored for as long as people can undo the cancellation. Plain JSON. */
 export interface CancelledReminder {
   reminder: Reminder;
   dueAtMs: number;
-  /** The message that the model was answering. */
+  /** The message that the model was answering when it cancelled the reminder. */
   cancelledIn: EntryId;
   cancelledAtMs: number;
   chat: ChatKey;
 }
 
-/** The most reminders of a chat. */
+/** The maximum number of reminders of a chat. */
 export const REMINDERS_MAX = 50;
-/** The most reminders of one message. Its answer shows each in full, with a button. */
+/** How many reminders one message may set at most. The answer to the message shows each in full, with a button. */
 export const SET_AT_ONCE_MAX = 10;
 const ID_CHARS = 8;
-/** Prefixes of further fields of a reminder in its chat's hash. The id of a reminder has no colon. */
+/** Prefixes of a reminder's further fields in its chat's hash. The field of the reminder itself is its id, without a colon. */
 const GONE = 'gone:';
 const CANCELLED = 'cancelled:';
 const UNANSWERED = 'unanswered:';
 
-/** The due time of the reminder that this call set in an earlier attempt, if it did. */
+/** The due time of the reminder that this call of the tool set in an earlier attempt; `undefined` if it set none. */
 export function dueAtOfEarlierCall(turn: Turn, call: string): number | undefined {
   const dueAtMs = turn.content(`reminder:${call}`);
   return dueAtMs === undefined ? undefined : Number(dueAtMs);
@@ -58,7 +58,7 @@ export function dueAtOfEarlierCall(turn: Turn, call: string): number | undefined
 
 export type ReminderBook = ReturnType<typeof createReminderBook>;
 
-/** The reminders of the chats of one shard. Each method is idempotent and rejects when Redis cannot be reached. */
+/** The reminders of the chats of one shard. Each async method is idempotent and rejects when Redis cannot be reached. */
 export function createReminderBook(redis: RedisClient, keys: Keys) {
   const { set, due, enter } = bindScripts(redis);
   const move = (each: DueEntry, message: string, nextMs: number | undefined, traceparent: string) => {
@@ -69,8 +69,9 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
   };
   return {
     /**
-     * Sets a reminder, once per call of the tool; a repeated call returns the first due time. `too many`: the message has set
-     * `SET_AT_ONCE_MAX`. `full`: the chat has `REMINDERS_MAX`. `fenced`: another attempt took over.
+     * Sets a reminder, once per call of the tool; a repeated call returns the due time that the first one set. `too many`: the
+     * message has set `SET_AT_ONCE_MAX`. `full`: the chat has `REMINDERS_MAX`. `fenced`: another attempt took over, or Redis
+     * lost a write of this one.
      */
     async set(turn: Turn, call: string, reminder: Omit<Reminder, 'id'>, dueAtMs: number): Promise<SetReply> {
       const { entry, currentChat, fencingToken } = turn;
@@ -87,7 +88,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
       const [kind, first] = await turn.asWrite((numbers) => set(at, [fencingToken, numbers, call, ...args]));
       return kind === 'set' ? { kind, id, dueAtMs: Number(first) } : { kind };
     },
-    /** The reminders of a chat, the next one first. */
+    /** The reminders of a chat, the next one to be due first. */
     async of(chat: ChatKey): Promise<PendingReminder[]> {
       const chats = await withFormerGroup(redis, keys, chat);
       const all = await Promise.all(chats.map((each) => pendingOf(redis, keys, each)));
@@ -95,7 +96,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
     },
     ...reminderChanges(keys),
     ...cancelledReminders(redis, keys),
-    /** Lists at most `count` due reminders, oldest first, and the time of the next one. Times are by Redis' clock. */
+    /** Lists at most `count` due reminders, oldest first, and when the next one will be due. Times are by Redis' clock. */
     async due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: DueEntry[] }> {
       const at = [keys.reminders, keys.absent];
       const [nowMs, next, replies] = await due(at, [keys.remindersPrefix, count, keys.chatPrefix]);
@@ -105,13 +106,14 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
       return { nowMs, nextMs: next === '' ? undefined : Number(next), due: entries };
     },
     /**
-     * Enters a due reminder as a message, once per due time, and sets its next due time. Returns undefined if another process
-     * did so, if the reminder was cancelled, or if its previous message is unanswered: that answer serves both due times.
+     * Enters a due reminder as a message, once per due time, and sets the reminder's next due time; without `nextMs` it removes
+     * the reminder. Returns the entry; undefined if another process did so, if the reminder was cancelled, or if the reminder's
+     * previous message is still unanswered, because the answer to that message serves both due times.
      */
     async enter(each: DueEntry, message: string, nextMs: number | undefined, traceparent: string) {
       return (await move(each, message, nextMs, traceparent)) || undefined;
     },
-    /** Postpones a due reminder. */
+    /** Postpones a due reminder. Does nothing if its due time has changed. */
     async putOff(each: DueEntry, untilMs: number): Promise<void> {
       await move(each, '', untilMs, '');
     },
@@ -126,7 +128,7 @@ function bindScripts(redis: RedisClient) {
   return { set, due, enter };
 }
 
-/** The reminders that the model cancelled, and the changes that undo a cancellation. */
+/** The reminders that the model cancelled, and the changes that make and undo such a cancellation. */
 function cancelledReminders(redis: RedisClient, keys: Keys) {
   const fieldOf = ({ chat, reminder: { id } }: CancelledReminder) =>
     [keys.remindersOf(chat), `${CANCELLED}${id}`] as const;
@@ -142,7 +144,7 @@ function cancelledReminders(redis: RedisClient, keys: Keys) {
         .map(([, json]) => JSON.parse(json) as CancelledReminder)
         .sort((one, other) => one.dueAtMs - other.dueAtMs);
     },
-    /** Cancels reminders so that `restore` can bring them back. Forgets those of `earlier` that are older than a week. */
+    /** Cancels reminders so that `restore` can bring them back. Forgets `earlier` cancellations that are older than a week. */
     cancelWithUndo: (
       pending: readonly PendingReminder[],
       by: Pick<CancelledReminder, 'cancelledIn' | 'cancelledAtMs'>,
@@ -168,7 +170,7 @@ function cancelledReminders(redis: RedisClient, keys: Keys) {
   };
 }
 
-/** Changes for a fenced write. */
+/** Changes that cancel reminders, for a fenced write. */
 function reminderChanges(keys: Keys) {
   const cancel = (pending: readonly PendingReminder[]): Change[] =>
     pending.flatMap(({ chat, reminder: { id } }) => [
@@ -179,8 +181,8 @@ function reminderChanges(keys: Keys) {
     /** Cancels reminders for good. */
     cancel,
     /**
-     * Stores that the bot could not write to the chat of repeated reminders at a due time. One refusal may be a mistake of
-     * Telegram's, so a reminder ends only after refusals at two due times in a row.
+     * Stores that the bot could not write to the chat of repeated reminders at a due time, or cancels the reminders if that
+     * happened at the previous due time, too. One refusal is not enough, because it may be a mistake of Telegram's.
      */
     noteChatGone: (pending: readonly PendingReminder[], dueAtMs: number): Change[] =>
       pending.flatMap((each) =>
@@ -214,16 +216,16 @@ async function pendingOf(redis: RedisClient, keys: Keys, chat: ChatKey): Promise
   });
 }
 
-/** A reminder. The model set it while it answered a message. Plain JSON. */
+/** A reminder that the model set while it answered a message. Plain JSON. */
 export interface Reminder extends Schedule {
   readonly id: string;
   /** The thing to say or do. */
   readonly text: string;
-  /** The place and the author of that message. */
+  /** The chat and the author of the message that the model answered. */
   readonly asked: ReminderOrigin;
-  /** The entry of that message; absent in reminders of earlier versions. */
+  /** The entry of the message that the model answered; absent in reminders of earlier versions. */
   readonly setIn?: EntryId;
-  /** The beginning of that message's text; absent in reminders of earlier versions. */
+  /** The beginning of the text that the model answered; absent in reminders of earlier versions. */
   readonly answering?: string;
 }
 
@@ -235,11 +237,11 @@ export type ReminderOrigin = Pick<
 /** The due times of a reminder. Plain JSON. */
 export interface Schedule {
   readonly firstMs: number;
-  /** Absent for a reminder with one due time. */
+  /** Absent for a reminder that has only one due time. */
   readonly repeat?: Repeat;
-  /** The zone of its times. */
+  /** The time zone of the due times. */
   readonly timeZone: string;
 }
 
-/** The further due times: the times of a cron expression of five fields, or every so many minutes. */
+/** The further due times: the times of a cron expression of five fields, or a number of minutes after the previous time. */
 export type Repeat = { readonly cron: string } | { readonly everyMinutes: number };

@@ -1,8 +1,8 @@
 -- Lists the due reminders, oldest first. Removes erased reminders from the sorted set.
--- KEYS  1 reminders   2 absent, for the keys that are not named: see keys.ts
--- ARGV  1 prefix of the keys of a chat's reminders   2 most reminders to list   3 prefix of chat keys
--- Reply {ms since the epoch, due time of the next reminder in ms | '', {{chat, id, due, reminder (JSON), the chat's other
---        id | ''}, …}}
+-- KEYS  1 reminders   2 absent: a key that never exists; it defers the script while the cluster moves the shard
+-- ARGV  1 prefix of the keys of a chat's reminders   2 maximum number of reminders to list   3 prefix of chat keys
+-- Reply {ms since the epoch, due time in ms of the first reminder that is not due yet | '',
+--        {{chat, id, due, reminder (JSON), key of the chat before or after it became a supergroup | ''}, …}}
 -- include: time
 local now = now_ms()
 local due = {}

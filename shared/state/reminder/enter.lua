@@ -1,11 +1,11 @@
--- Puts a due reminder on the stream as a message of its chat and sets the reminder's next due time, in one step. Does nothing
--- if the due time is no longer the one that the caller read. So each due time becomes one message, even if several processes
--- call this, or one calls it repeatedly.
+-- Puts a due reminder on the stream as a message of its chat and sets the reminder's next due time, or removes the reminder if
+-- there is none, in one step. Does nothing if the reminder is gone, or if its due time is no longer the one that the caller
+-- read. So a due time becomes one message at most, even if several processes call this, or one process calls this repeatedly.
 -- KEYS  1 reminders   2 reminders of the chat   3 inbound   4 counts
--- ARGV  1 member of the sorted set   2 id   3 due time that the caller read   4 next due time, ms, or ''
+-- ARGV  1 member of the sorted set   2 id   3 due time that the caller read   4 next due time in ms, or '' for none
 --       5 chat   6 message, or '' to only change the due time   7 traceparent
---       8 field with the last entry of a repeated reminder; while that entry is unanswered, the script adds no further one
--- Reply the new entry | ''
+--       8 field with the last entry of a repeated reminder; while that entry is unanswered, the script adds no further entry
+-- Reply the new entry, or '' if the script added none
 -- include: counts
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not due or tonumber(due) ~= tonumber(ARGV[3]) or redis.call('HEXISTS', KEYS[2], ARGV[2]) == 0 then

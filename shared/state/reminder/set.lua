@@ -1,8 +1,10 @@
 -- Sets a reminder of a chat, once per call of a tool, if this attempt still owns the turn.
 -- KEYS  1 turn   2 reminders   3 reminders of the chat
--- ARGV  1 fence   2 write numbers: see fence.lua   3 call   4 member of the sorted set   5 id
---       6 reminder (JSON)   7 due, ms   8 most reminders of a chat   9 most reminders of one message
--- Reply {'set', due time of the call's first run} | {'too many', ''} | {'full', ''} | {'fenced', ''}
+-- ARGV  1 fencing token   2 numbers of the attempt's last confirmed and last sent write   3 call of the tool
+--       4 member of the sorted set   5 id   6 reminder (JSON)   7 due time in ms   8 maximum number of reminders of a chat
+--       9 maximum number of reminders of one message
+-- Reply {'set', due time that the first run of the call set} | {'too many', ''} (of the message) | {'full', ''} (the chat)
+--       | {'fenced', ''} (another attempt took over, or Redis has lost a write of this one)
 -- include: fence
 if not begin_write(KEYS[1], ARGV[1], ARGV[2]) then
   return { 'fenced', '' }

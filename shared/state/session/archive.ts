@@ -6,7 +6,7 @@ import { sessionLogs } from './log.ts';
 
 /** The records of a session that may be archived. Their number only grows, so an old plan stays valid. */
 export interface ArchivePlan {
-  /** The index of the first record that must stay in the log, counted from the session's first. */
+  /** The index of the first record that must stay in the log, counted from the session's first record. */
   until: number;
   windowStart: string;
   closedBy: string;
@@ -15,13 +15,13 @@ export interface ArchivePlan {
 /** The oldest records of a log, which move to the archive together. */
 export interface SegmentRange {
   session: SessionId;
-  /** The index of its first record, counted from the session's first. */
+  /** The index of the range's first record, counted from the session's first record. */
   from: number;
   /** The number of records. */
   records: number;
 }
 
-/** Runs with `eval`, because bound scripts take no binary arguments. */
+/** The text of the script that `move` runs with `eval`, because bound scripts take no binary arguments. */
 const ARCHIVE = readScript(join(import.meta.dirname, 'archive.lua'));
 
 /** The archives of a shard's sessions. Methods reject when Redis cannot be reached. */
@@ -33,8 +33,8 @@ export function sessionArchives(redis: RedisClient, keys: Keys) {
     /** The sessions with records that may be archived. */
     archivable: async (): Promise<SessionId[]> => (await redis.smembers(keys.archivable)) as SessionId[],
     /**
-     * Plans to archive the records before the window and its head, or all records of a closed session. The newest
-     * `tailBytes` always stay.
+     * Plans to archive the records before the window and its head, or all records of a closed session. The newest records, of
+     * `tailBytes` together, always stay.
      */
     async plan(session: SessionId, tailBytes: number): Promise<ArchivePlan> {
       const fields = await redis.hmget(keys.session(session), 'windowStart', 'head', 'closedBy');
@@ -45,14 +45,14 @@ export function sessionArchives(redis: RedisClient, keys: Keys) {
       return { until, windowStart: windowStart ?? '', closedBy: closedBy ?? '' };
     },
     /**
-     * Moves a segment to the archive in one step. `item` is its bytes, or the pointer to them, which is valid until `untilS`.
-     * Returns false if the log no longer begins with the segment, or if it is too late.
+     * Moves a segment to the archive in one step. `item` is the segment's bytes, or the pointer to their blob, which is valid
+     * until `untilS`. Returns false, and changes nothing, if the log no longer begins with the segment, or after `untilS`.
      */
     async move({ session, from, records }: SegmentRange, item: Buffer | string, untilS: number, keepSeconds: number) {
       const at = keysAt(session);
       return (await redis.eval(ARCHIVE, at.length, ...at, from, records, keepSeconds, item, untilS)) === 1;
     },
-    /** Ends the work on a plan; a closed session then expires after `keepSeconds`. False if the session changed since. */
+    /** Ends the work on a plan; a closed session then expires after `keepSeconds`. Returns false if the session has changed. */
     async release(session: SessionId, { windowStart, closedBy }: ArchivePlan, keepSeconds: number): Promise<boolean> {
       const at = [...keysAt(session), keys.archivable];
       return (await release(at, [session, windowStart, closedBy, keepSeconds])) === 1;
@@ -64,7 +64,7 @@ export function sessionArchives(redis: RedisClient, keys: Keys) {
   };
 }
 
-/** A segment in an archive's list whose bytes are in the blob store. */
+/** The item in an archive's list for a segment whose bytes are in the blob store. */
 interface SegmentPointer {
   /** The name of the blob. */
   blob: string;
@@ -75,7 +75,7 @@ interface SegmentPointer {
 const BRACE = 0x7b;
 const POINTER = /^\{"blob":"([0-9a-f-]{1,100})","records":(\d+),"bytes":(\d+)\}$/;
 
-/** Writes a pointer as JSON. Its first character, a brace, distinguishes it from a segment's bytes. */
+/** Writes a pointer as JSON. Its first character, a brace, distinguishes the pointer from a segment's bytes. */
 export function encodePointer({ blob, records, bytes }: SegmentPointer): string {
   return JSON.stringify({ blob, records, bytes });
 }
@@ -87,7 +87,7 @@ export function decodePointer(item: Buffer): SegmentPointer | undefined {
   return blob === undefined ? undefined : { blob, records: Number(records), bytes: Number(bytes) };
 }
 
-/** The names of the blobs of a session's archive. Rejects when Redis cannot be reached. */
+/** The names of the blobs to which a session's archive points. Rejects when Redis cannot be reached. */
 export async function archiveBlobs(redis: RedisClient, keys: Keys, session: SessionId): Promise<ReadonlySet<string>> {
   const items = await redis.lrangeBuffer(keys.archive(session), 0, -1);
   return new Set(items.flatMap((item) => decodePointer(item)?.blob ?? []));

@@ -2,13 +2,13 @@ import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys, SessionId } from '../../redis/keys.ts';
 import { TRIAL } from './session.ts';
 
-/** The most sessions that `chainOf` follows. */
+/** How many sessions `chainOf` returns at most, unless its caller limits it further. */
 const CHAIN_MAX = 10_000;
 
 /**
- * Reads the size and the origin of a session. Times are ISO times. `createdAt` is absent for the first session of a chat,
- * `limitTokens` before a provider's error stated a window; `stored` has all fields of the hash. Rejects when Redis cannot be
- * reached.
+ * Reads the size and the origin of a session. Times are ISO times. `createdAt` is absent for the first session of a chat.
+ * `limitTokens` is absent unless a provider's error stated the model's window. `stored` has all fields of the hash. Rejects
+ * when Redis cannot be reached.
  */
 export async function readHeader(redis: RedisClient, keys: Keys, id: SessionId) {
   const [stored, logRecords] = await Promise.all([redis.hgetall(keys.session(id)), redis.llen(keys.log(id))]);
@@ -20,7 +20,7 @@ export async function readHeader(redis: RedisClient, keys: Keys, id: SessionId) 
     ...{ windowStart: Number(windowStart), stored: stored as Readonly<Record<string, string>> },
     ...(parent && { parent }),
     ...(createdAt && { createdAt }),
-    // The time of the newest compaction, and the size of the window after it.
+    // The time of the newest compaction, and the size of the window after that compaction.
     ...(compactedAt && { compacted: { at: compactedAt, tokens: Number(compactedTokens) } }),
     ...(limitTokens && { limitTokens: Number(limitTokens) }),
   };
@@ -33,7 +33,7 @@ export async function endsOfLog(redis: RedisClient, keys: Keys, id: SessionId, c
   return { oldest, newest };
 }
 
-/** The index at which a session's window begins, and the log's line at that index. */
+/** The index at which a session's window begins, and the log's line at that index, if any. */
 export async function windowStartOf(redis: RedisClient, keys: Keys, id: SessionId) {
   const [windowStart = null, archived = null] = await redis.hmget(keys.session(id), 'windowStart', 'archived');
   const start = Number(windowStart ?? 0);
@@ -41,7 +41,7 @@ export async function windowStartOf(redis: RedisClient, keys: Keys, id: SessionI
   return { start, line: line ?? undefined };
 }
 
-/** A session and its parents, newest first, `most` at most. */
+/** A session, its parent, the parent of that session and so on, newest first; `most` sessions at most. */
 export async function chainOf(redis: RedisClient, keys: Keys, id: SessionId, most = CHAIN_MAX): Promise<SessionId[]> {
   const chain: SessionId[] = [];
   for (let at: SessionId | null = id; at !== null && chain.length < most; ) {
@@ -51,7 +51,7 @@ export async function chainOf(redis: RedisClient, keys: Keys, id: SessionId, mos
   return chain;
 }
 
-/** The fresh sessions of trials that began in a session. */
+/** The fresh sessions of the trials of a session's messages. */
 export async function trialSessionsOf(redis: RedisClient, keys: Keys, id: SessionId): Promise<SessionId[]> {
   const names = await redis.hkeys(keys.session(id));
   return names.filter((name) => name.startsWith(TRIAL)).map((name) => name.slice(TRIAL.length) as SessionId);

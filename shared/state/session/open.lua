@@ -1,18 +1,20 @@
 -- Appends the message to its session's log, once, and loads the window for the model's request. Without a message it only
 -- loads. The caller may have cached a part of the window, which the script then does not load again.
 -- KEYS  1 turn   2 session   3 log
--- ARGV  1 fence   2 step   3 record of the message (JSON), or ''   4 most bytes to load   5 write numbers: see fence.lua
+-- ARGV  1 fencing token   2 step   3 record of the message (JSON), or ''   4 maximum number of bytes to load
+--       5 numbers of the attempt's last confirmed and last sent write
 --       6 index after the newest cached record, or 0   7 SHA-1 of that record's line   8 index of the cached head, or -1
 -- Reply {'fenced'} or
 --       {'opened', number of records in the session, index of the first record loaded, index at which the window begins,
---        head record | '', {record, …}, index of the head | -1, index of the oldest record in the window and the log,
+--        head record | '', {record, …}, index of the head | -1, index of the window's oldest record that is not archived,
 --        index of the message | the number of records, 1 if the cache is valid, else 0}
--- The head is the record that opens the window, a compaction or a seed. It lies before the window and is always loaded.
+-- The head is the record that opens the window, a compaction or a seed. It lies before the window. The script loads the head
+-- unless the caller has cached it.
 -- All indexes count from the session's first record. The log begins after the archived records.
 -- The cache is valid if its newest line is still at its place in the log: a log only grows at its end, and each line
--- contains a unique id, so all records before that line are the same, too.
+-- contains a unique id, so all records before that line are unchanged, too.
 -- include: fence
--- Returns the reply without 'opened'. `cached` is {ARGV 6, ARGV 7, ARGV 8}.
+-- `open_window` returns the reply without 'opened'. `cached` is {ARGV 6, ARGV 7, ARGV 8}.
 local CHUNK = 32
 local function open_window(keys, step, record, bytes_max, cached)
   local archived = tonumber(redis.call('HGET', keys.session, 'archived') or 0)
@@ -24,7 +26,7 @@ local function open_window(keys, step, record, bytes_max, cached)
     redis.call('HINCRBY', keys.session, 'entries', 1)
     size = size + 1
   end
-  -- The message is always loaded, even if large records (tool results) follow it.
+  -- A message that is not cached is always loaded, even if large records (tool results) follow it.
   local pending = record == '' and size or tonumber(redis.call('HGET', keys.turn, 'did:' .. step))
 
   local window = tonumber(redis.call('HGET', keys.session, 'windowStart') or 0)

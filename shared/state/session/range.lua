@@ -1,8 +1,8 @@
--- Reads records of a log, oldest first, up to a number of records and of bytes, but at least one.
+-- Reads records of a log, oldest first, up to a number of records and of bytes, but at least one record if there is one.
 -- KEYS  1 session   2 log   3 archive
--- ARGV  1 index to read from, counted since the session's first record   2 most records   3 most bytes
--- Reply {number of archived records, segments in the archive, {record, …}, seconds since the epoch}; the records begin at
---       that index, or at the log's first record if that is later
+-- ARGV  1 index to read from, counted from the session's first record   2 maximum number of records   3 maximum number of bytes
+-- Reply {number of archived records, number of segments in the archive, {record, …}, seconds since the epoch}; the records
+--       begin at the index of ARGV 1, or at the log's first record if that is later
 local CHUNK = 32
 local archived = tonumber(redis.call('HGET', KEYS[1], 'archived') or 0)
 local at = math.max(0, tonumber(ARGV[1]) - archived)

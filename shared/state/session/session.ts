@@ -4,9 +4,9 @@ import type { Change } from '../change.ts';
 /** A model's window, as an error of its provider stated it. */
 interface LearntWindow {
   tokens: number;
-  /** The time until which the gateway relies on it, in ms since the epoch. */
+  /** The time until which the gateway relies on this window, in ms since the epoch. */
   untilMs: number;
-  /** The model. */
+  /** The name of the model. */
   of: string;
 }
 
@@ -17,18 +17,18 @@ export interface Compaction {
   windowStart: number;
   /** ISO time. */
   at: string;
-  /** The size of the window. */
+  /** The size of the window after the compaction. */
   tokens: number;
   /** The number of messages that the summary replaced; the next answer reports it. */
   unreported: number;
 }
 
-/** The life of an unfinished import's log. */
+/** An unfinished import's log expires after this time without new lines. */
 const UNFINISHED_SECONDS = 3_600;
 
 type ShardKeys = Pick<Keys, 'session' | 'log' | 'archive' | 'archivable'>;
 
-/** Prefix of a session's fields that name the fresh sessions of trials that began in the session. */
+/** Prefix of the fields of a session that name the fresh sessions of its messages' trials. */
 export const TRIAL = 'tried:';
 
 /** Changes of one session, for a fenced write. */
@@ -36,7 +36,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
   const key = keys.session(id);
   const archivable: Change = ['SADD', keys.archivable, id];
   return {
-    /** Creates a session that continues `parent`. `isSeeded`: its first record is a seed, which becomes the window's head. */
+    /** Creates a session, which continues `parent` if given. `isSeeded`: the first record is a seed, the window's head. */
     begin: (parent: SessionId | undefined, at: string, { isSeeded = false } = {}): Change => [
       'HSET',
       key,
@@ -49,7 +49,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ['HINCRBY', key, 'entries', entries],
       ['HINCRBY', key, 'bytes', lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0)],
     ],
-    /** Appends lines of an import to the log. They expire unless `finishImport` follows. */
+    /** Appends lines of an import to the log. The log expires unless `finishImport` follows. */
     stage: (lines: readonly string[]): Change[] => [
       ['RPUSH', keys.log(id), ...lines],
       ['EXPIRE', keys.log(id), UNFINISHED_SECONDS],
@@ -58,7 +58,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ['PERSIST', keys.log(id)],
       ['HSET', key, 'entries', entries, 'bytes', bytes, 'imported', 1],
     ],
-    /** Closes the session, whose chat continues in `next`, and lets the archivist archive all of it. */
+    /** Closes the session, whose chat continues in `next`. From then on, records of the window may be archived, too. */
     closeFor: (next: SessionId): Change[] => [['HSET', key, 'closedBy', next], archivable],
     /** Stores the fresh session of a trial, so that an erasure of the chat also finds the session of a failed trial. */
     addTrial: (fresh: SessionId): Change => ['HSET', key, `${TRIAL}${fresh}`, 1],
@@ -68,7 +68,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ...['limitTokens', tokens, 'limitUntilMs', untilMs, 'limitOf', of],
     ],
     forgetWindow: (): Change => ['HDEL', key, 'limitTokens', 'limitUntilMs', 'limitOf'],
-    /** Stores a compaction, and lets the archivist archive the records before the window. */
+    /** Stores a compaction. From then on, the records before the new window may be archived. */
     compact: ({ head, windowStart, at, tokens, unreported }: Compaction): Change[] => [
       [
         'HSET',
@@ -78,7 +78,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ],
       archivable,
     ],
-    /** Stores the number of compactions in a row that did not help. */
+    /** Stores how many compactions in a row failed or did not make the window small enough. */
     setVainCompactions: (count: number): Change => ['HSET', key, 'vainCompactions', count],
     /** Marks all compactions as reported to the user. */
     reportCompactions: (): Change => ['HDEL', key, 'unreportedCompactions'],
@@ -91,7 +91,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
   };
 }
 
-/** Changes of the finished part of a session's summary, for a fenced write. `part` is JSON of `worker/recovery`. */
+/** Changes of the finished part of a session's summary, for a fenced write. `part` is JSON that `worker/recovery` writes. */
 export function summaryPart(keys: Pick<Keys, 'session'>, id: SessionId) {
   const key = keys.session(id);
   return {
@@ -100,7 +100,7 @@ export function summaryPart(keys: Pick<Keys, 'session'>, id: SessionId) {
   };
 }
 
-/** Changes of a session's copy of its chat's memory, which each of the session's requests states. */
+/** Changes of a session's copy of its chat's memory. Each request of the session states the copy. */
 export function sessionMemory(keys: Pick<Keys, 'session'>, id: SessionId) {
   const key = keys.session(id);
   return {

@@ -1,7 +1,7 @@
--- Reads the newest records of a log, newest first, up to a number of bytes, but at least one.
+-- Reads the newest records of a log, newest first, up to a number of bytes, but at least one record if there is one.
 -- KEYS  1 log   2 session
--- ARGV  1 most bytes to read   2 index after the newest record to read, or '' for the log's end; indexes count from the
---       session's first record, archived ones included
+-- ARGV  1 maximum number of bytes to read   2 index after the newest record to read, or '' for the log's end; indexes count
+--       from the session's first record and include archived records
 -- Reply {number of records in the session, index of the oldest record read, {record, …}}
 local CHUNK = 32
 local bytes_left = tonumber(ARGV[1])

@@ -1,8 +1,8 @@
--- Books a call of a model or a transcriber: adds a line to the audit trail and its cost to its chat's day. A call that is
--- sent again because its reply was lost books nothing twice.
--- KEYS  1 mark of the booked call   2 events   3 usage of the chat's day; absent if no chat pays
--- ARGV  1 life of the mark, in seconds   2 event   3 its record (JSON)   4 life of the day, in seconds   5 field of a
---       person's name, or ''   6 the name   then field, whole amount to add, …
+-- Books a call of a model or a transcriber: adds an event to the audit trail and the cost to the sums of the chat's day. If
+-- ioredis sends this request again because the reply was lost, nothing is booked twice.
+-- KEYS  1 key that marks the call as booked   2 events   3 usage of the chat's day; absent if no chat pays
+-- ARGV  1 seconds to store KEYS 1   2 event   3 the event's record (JSON)   4 seconds to store KEYS 3
+--       5 field for a person's name, or ''   6 the name   then field, whole amount to add, …
 -- Reply 1, or 0 if the call was booked before
 if not redis.call('SET', KEYS[1], 1, 'NX', 'EX', ARGV[1]) then
   return 0

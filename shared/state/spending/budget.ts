@@ -17,29 +17,29 @@ import {
 
 /**
  * Bounds of a purchase's cost, e.g. of a model call: the least, the most, and `certain`, the cost that is booked if the
- * process dies before it learns the real one.
+ * process dies before it learns the real cost.
  */
 export type Bounds = Readonly<Record<'least' | 'most' | 'certain', Bill>>;
 
-/** Permission for one purchase. It holds the most that the purchase may cost until it is settled. */
+/** Permission for one purchase. Until `settle`, the highest cost that the purchase may have is on hold. */
 export interface Reservation {
   /** Replaces the hold by the real cost. Contract: never rejects; if Redis cannot be reached, the reservation lapses. */
   settle(bill: Bill): Promise<void>;
 }
 
 const DAY_SECONDS = 24 * 3600;
-/** The life of a book, longer than its period because calls may be settled after its end. */
+/** How long Redis stores the spending of a period. Longer than the period, as a call may be settled after the period's end. */
 const KEEP_SECONDS = { day: 2 * DAY_SECONDS, month: 62 * DAY_SECONDS } as const;
-/** The life of the mark of a settled call. A request whose reply was lost is sent again within seconds. */
+/** How long Redis remembers a settled reservation. A request whose reply was lost is sent again within seconds. */
 const REPEAT_SECONDS = 300;
 const LEASE_MS = 20_000;
 const RENEW_MS = 5_000;
-/** From this share of a limit on, a person or a chat gets a notice, once. */
+/** Once this share of a limit is spent, the person or the chat gets one notice. */
 const NEARLY_PERCENT = 80;
-/** The most fields of books that a process remembers as far from their limit. */
+/** The number of limits of which a process remembers whether little of them was spent. */
 const CALM_MAX = 10_000;
 
-/** A hold in the book of a limit, as the scripts read it. */
+/** The cost of a purchase on hold in one limit. `book` is the hash of a period's spending, `field` counts that of the limit. */
 type Hold = readonly [book: string, field: string, most: number, certain: number];
 
 interface Scripts {
@@ -47,7 +47,7 @@ interface Scripts {
   settle: RunScript<number[]>;
 }
 
-/** By book and field: whether the amount spent was below `NEARLY_PERCENT` after this process's last call. */
+/** By the hash and field of a limit: whether less than `NEARLY_PERCENT` was spent after this process's last call. */
 type Calm = BoundedMap<string, boolean>;
 
 const KEYS = keysOf(0);
@@ -57,9 +57,9 @@ export type Budget = ReturnType<typeof createBudget>;
 /**
  * The limits on spending, by payer.
  *
- * Contract: rejects when Redis cannot be reached. If a process dies with a reservation, `certain` is booked after 20 seconds
- * and the rest is free again. A call that begins within a limit is never aborted for its cost. A limit can be exceeded by
- * the cost of one call at most, because other calls wait while one call holds the rest of the limit.
+ * Contract: each method rejects when Redis cannot be reached. If a process dies with a reservation, `certain` is booked after
+ * 20 seconds and the rest is free again. A call that begins within a limit is never aborted for its cost. A limit can be
+ * exceeded by the cost of one call at most, because other calls wait while one call holds the rest of the limit.
  */
 export function createBudget(
   redis: RedisClient,
@@ -76,17 +76,17 @@ export function createBudget(
   };
   return {
     /**
-     * Reserves the most that a purchase may cost. Without a payer only the limits of all chats apply. Returns a limit that is
-     * used up instead, or `held by others` if running calls hold the rest of a limit.
+     * Reserves the highest cost that a purchase may have. Without a payer only the limits of all chats apply. If a limit is
+     * used up, returns that limit instead; if running calls hold the rest of a limit, `held by others`.
      */
     reserve: (payer: Payer | undefined, bounds: Bounds) =>
       reserve(scripts, calm, limitsFor(payer), { payer, bounds, atMs: nowMs() }),
     /** The spending of a payer's own limits, without the limits of all chats. */
     spentBy,
     /**
-     * A limit that is nearly spent, for the notice to its payer. Returned to the first message of the limit's period only; a
-     * limit of all chats to the first message of each chat. Idempotent for a message. Does not read limits that were calm
-     * after this process's last call.
+     * A limit of which at least `NEARLY_PERCENT` is spent, if the reply to `message` should say so. Only one message for each
+     * limit and period gets a limit; of a limit of all chats, one message of each chat. A repeated call for that message gets
+     * the limit again. Skips limits that were below `NEARLY_PERCENT` after this process's last call.
      */
     async nearlySpent(payer: Payer, message: EntryId): Promise<LimitUsage | undefined> {
       const atMs = nowMs();
@@ -115,7 +115,7 @@ async function reserve(
   });
   const reservation = { id: randomUUID(), limits: ofPayer, holds };
   const conditions = ofPayer.flatMap(({ unit, max, period }) => [
-    // A free purchase always passes; any other one needs at least 1 of the unit.
+    // A purchase that is not free needs at least 1 of the unit, so that a limit that is used up refuses it.
     Math.max(whole(bounds.least[unit]), bounds.most[unit] > 0 ? 1 : 0),
     max,
     KEEP_SECONDS[period],
@@ -128,7 +128,7 @@ async function reserve(
   return { limit, spent: limit.max, isUsedUp: true, againMs: nextPeriodMs(limit.period, atMs) };
 }
 
-/** Renews a reservation until it is settled. */
+/** Renews a reservation until the returned `settle` is called. */
 function keepRenewing(
   { reserve, settle }: Scripts,
   calm: Calm,
@@ -161,12 +161,12 @@ function textOf({ id, holds }: { id: string; holds: readonly Hold[] }): string {
   return JSON.stringify([id, holds]);
 }
 
-/** Makes an amount a safe integer. An endpoint may state any number. */
+/** Turns an amount into a safe integer of 0 or more, because an endpoint may state any number. */
 function whole(amount: number): number {
   return Number.isFinite(amount) ? Math.min(Math.max(0, Math.round(amount)), Number.MAX_SAFE_INTEGER / 2) : 0;
 }
 
-/** Reads the amounts spent of limits in their present periods. Without a payer, only of the limits of all chats. */
+/** Reads the amounts spent of limits in their present periods; without a payer, only of those limits that are for all chats. */
 export async function readSpent(
   redis: RedisClient,
   limits: readonly Limit[],

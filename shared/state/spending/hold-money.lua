@@ -1,10 +1,10 @@
--- Makes or renews a reservation: holds the most that a call may cost in the book of each limit. Refuses it if the least that
--- the call may cost would exceed a limit. First ends the reservations of dead processes: frees their holds and enters the
--- certain costs of their calls as spent.
--- KEYS  1 reservations   2 absent, for the books, which reservations name: see keys.ts
--- ARGV  1 ms that a reservation lives unless it is renewed   2 the reservation (JSON): its id, and for each limit {book,
---       field, most, certain}   then for each limit: least, limit, seconds to keep the book; without these it is renewed
--- Reply 0 if it is made or renewed, -1 if it must wait until other calls settle, or the number of the limit that is used up
+-- Makes or renews a reservation: puts the highest cost of a call on hold in the book of each limit, the hash of a period's
+-- spending. Makes none if the lowest cost would exceed a limit. First ends the reservations of dead processes: frees the
+-- amounts on hold and enters the certain costs of their calls as spent.
+-- KEYS  1 reservations   2 absent: a key that never exists; it defers the script while the cluster moves the shard
+-- ARGV  1 ms until a reservation ends unless it is renewed   2 the reservation (JSON): its id, and for each limit {book,
+--       field, highest cost, certain cost}   then for each limit: lowest cost, limit, seconds to store the book; none to renew
+-- Reply 0 if made, and for each renewal; -1 if the call must wait until others settle; or the number of a limit that is used up
 -- include: time, held
 local now = now_ms()
 for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
@@ -13,11 +13,11 @@ for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT
     enter_spent(hold, hold[4], true)
   end
 end
--- If the clock stepped back, reservations end too far in the future. Shortens them, so that those of dead processes lapse.
+-- If the clock stepped back, reservations end too far in the future. Shorten them, so that those of dead processes lapse.
 for _, reservation in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now + ARGV[1], '+inf', 'LIMIT', 0, 100)) do
   redis.call('ZADD', KEYS[1], now + ARGV[1], reservation)
 end
--- A renewal, or a call that is sent again because its reply was lost.
+-- This is a renewal, or a request that is sent again because its reply was lost.
 if #ARGV == 2 or redis.call('ZSCORE', KEYS[1], ARGV[2]) then
   redis.call('ZADD', KEYS[1], 'XX', now + ARGV[1], ARGV[2])
   return 0

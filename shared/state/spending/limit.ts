@@ -3,11 +3,11 @@ import type { ChatKey, EntryId } from '../../redis/keys.ts';
 
 /** The payers that a limit counts: one chat, one person, or all together. */
 export type Whose = 'chat' | 'person' | 'total';
-/** A period of UTC. */
+/** A calendar period in UTC. */
 type Period = 'day' | 'month';
 /** The unit of a limit. */
 export type Unit = 'usd' | 'tokens';
-/** A cost in both units; `usd` counts billionths of a dollar (see `PER_DOLLAR`). */
+/** A cost in both units; `usd` counts billionths of a dollar. */
 export type Bill = Readonly<Record<Unit, number>>;
 
 /** A limit on spending in a period. */
@@ -17,14 +17,14 @@ export interface Limit {
   whose: Whose;
   period: Period;
   unit: Unit;
-  /** In the unit of a `Bill`. */
+  /** The highest amount that may be spent, in the unit of a `Bill`. */
   max: number;
 }
 
 /** The spending of a limit in its present period. */
 export interface LimitUsage {
   limit: Limit;
-  /** In the unit of a `Bill`, without the holds of running calls. */
+  /** The amount spent, in the unit of a `Bill`, without the amounts on hold for running calls. */
   spent: number;
   /** Whether the limit refuses calls: nothing remains, or a call in this period needed more than remains. */
   isUsedUp: boolean;
@@ -35,7 +35,7 @@ export interface LimitUsage {
 /** The gateway counts billionths of a dollar in whole numbers, so that sums are exact. */
 export const PER_DOLLAR = 1e9;
 
-/** In the order in which used-up limits are reported: the narrower payer first, then the longer period. */
+/** The limits in the order in which used-up ones are reported: the narrower payer first, then the longer period. */
 const SETTINGS = {
   CHAT_MONTHLY_USD: ['chat', 'month', 'usd'],
   CHAT_DAILY_USD: ['chat', 'day', 'usd'],
@@ -52,11 +52,11 @@ type BudgetSettings = Pick<Settings, Limit['setting']> & Partial<Pick<Settings, 
 
 /**
  * The daily limit of a stranger if PERSON_DAILY_USD is not set. A stranger is a guest, or anybody if the bot is open to all.
- * It is about a tenth of the default of TOTAL_DAILY_USD, so that no stranger uses that up alone.
+ * It is about a tenth of the default of TOTAL_DAILY_USD, so that no stranger uses up TOTAL_DAILY_USD alone.
  */
 const GUEST_DAILY_USD = 2;
 
-/** The limits that apply, by the settings, the chat's own limits and the kind of person; 0 means no limit. Pure. */
+/** The limits that apply according to the settings, the chat's own limits and the kind of person; 0 means no limit. Pure. */
 export function limitsOf(
   settings: BudgetSettings,
   { dailyUsd, monthlyUsd }: OwnLimits = {},
@@ -93,7 +93,7 @@ export function nextPeriodMs(period: Period, atMs: number): number {
   return period === 'day' ? Date.UTC(year, month, at.getUTCDate() + 1) : Date.UTC(year, month + 1, 1);
 }
 
-/** The field in the book of a period that counts a limit's spending; `undefined` if the limit does not apply to `payer`. */
+/** The field that counts a limit's spending in a period's hash; `undefined` if the limit does not apply to `payer`. */
 export function fieldOf({ whose, unit }: Limit, payer: Payer | undefined): string | undefined {
   if (whose === 'total') return `all:${unit}`;
   const id = payer?.[whose];
@@ -129,7 +129,7 @@ export interface OwnLimits {
 /** The chat and the person whose limits pay for a call. */
 export interface Payer {
   chat: ChatKey;
-  /** The supergroup that the chat became. Sums are booked under this chat. */
+  /** The supergroup that the chat became, or else the chat. Sums are booked under this chat. */
   currentChat?: ChatKey;
   /** The message that the call serves, and its trace. */
   entry?: EntryId;

@@ -1,7 +1,7 @@
--- Settles a reservation: frees its holds and enters the real costs as spent. A call that is sent again because its reply was
--- lost settles nothing twice.
--- KEYS  1 reservations   2 mark of the settled reservation   3 absent, for the books, which it names: see keys.ts
--- ARGV  1 the reservation (JSON)   2 life of the mark, in seconds   then the amount spent of each limit
+-- Settles a reservation, once even if the request is sent again: frees the amounts on hold and enters the real costs as spent.
+-- KEYS  1 reservations   2 key that marks the reservation as settled   3 absent: a key that never exists; it defers the script
+--       while the cluster moves the shard
+-- ARGV  1 the reservation (JSON)   2 seconds to store KEYS 2   then the amount spent of each limit
 -- Reply the new sum of each limit; empty if the reservation was settled before
 -- include: held
 if not redis.call('SET', KEYS[2], 1, 'NX', 'EX', ARGV[2]) then

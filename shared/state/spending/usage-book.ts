@@ -12,10 +12,10 @@ export interface DayUsage {
   calls: number;
   inputTokens: number;
   outputTokens: number;
-  /** Without the calls of models without a known price. */
+  /** The costs, without the calls of models whose price is unknown. */
   dollars: number;
   unpricedCalls: number;
-  /** The costs by person, in a group; without calls before version 0.4. */
+  /** In a group, the costs by person; without calls from before version 0.4. */
   shares: readonly Share[];
 }
 
@@ -31,7 +31,7 @@ export interface Share {
 const DAY_MS = 24 * 3600_000;
 const KEEP_DAYS = 40;
 const KEEP_SECONDS = KEEP_DAYS * 24 * 3600;
-/** The life of the mark of a booked call. A request whose reply was lost is sent again within seconds. */
+/** How long Redis remembers a booked call. A request whose reply was lost is sent again within seconds. */
 const REPEAT_SECONDS = 300;
 const COST_OF = 'cost:';
 const NAME_OF = 'name:';
@@ -53,8 +53,8 @@ export interface CallRecord extends Usage {
 export type BookCall = (payer: Payer | undefined, call: CallRecord) => Promise<void>;
 
 /**
- * Books the calls of a shard: in the audit trail, and in the sums of each chat's day. `nowMs` is Redis' clock. If the process
- * dies before it books a call, only the limits count that call; see `createBudget`.
+ * Books the calls of a shard in the audit trail and, for calls with a payer, in the sums of the chat's day. `nowMs` is Redis'
+ * clock. If the process dies before it books a call, only the limits on spending count that call.
  */
 export function openAccount(redis: RedisClient, keys: Keys, nowMs: () => number, log: Logger): BookCall {
   const book = bindScript<0 | 1>(redis, join(import.meta.dirname, 'book-call.lua'));
@@ -95,7 +95,7 @@ export function createUsageBook(redis: RedisClient, keys: Keys) {
     },
     /** Erases the sums of a chat. */
     async erase(chat: ChatKey, nowMs: number): Promise<void> {
-      // One day more, in case the clock stepped back.
+      // Erase one day more, in case the clock stepped back.
       for (const day of newestDays(KEEP_DAYS + 1, nowMs)) await redis.unlink(keys.usage(day, chat));
     },
   };
@@ -127,7 +127,7 @@ export type Purpose = 'answer' | 'summary' | 'probe';
 
 /**
  * The tokens that a call is billed for: the sum of its passes, if a tool of the provider made the model run several times.
- * For the size of the conversation see `conversationSize`.
+ * The size of the conversation may differ: `conversationSize` returns it.
  */
 export interface Usage {
   /** All input, including the parts read from the cache or written to it. */
@@ -137,13 +137,13 @@ export interface Usage {
   cacheReadTokens: number;
   /** The part of the input that was written to the cache; absent if the endpoint does not state it. */
   cacheWriteTokens?: number;
-  /** The part of the cache writes with a life of one hour. */
+  /** The part of the cache writes with a lifetime of one hour. */
   cacheWrite1hTokens?: number;
   /** The part of the output that is thinking; absent if the endpoint does not state it. */
   thinkingTokens?: number;
   /** Web searches by the provider, each for a fee; absent for none. */
   searches?: number;
-  /** The passes of the model; `unstated` if there may be several; absent if there was one. */
+  /** The passes of the model; `unstated` if there may have been several; absent if there was only one. */
   passes?: Passes | 'unstated';
 }
 

@@ -1,7 +1,7 @@
--- Takes the lease to probe Telegram, which one process of the installation has at a time.
+-- Takes the lease to probe Telegram. Only one process of the installation has the lease at a time.
 -- KEYS  1 telegram
 -- ARGV  1 owner   2 ms that the lease lasts, so that another process follows a killed owner
--- Reply 1, or 0 if another probe runs or has just ended
+-- Reply 1, or 0 if another process probes or the pause after the last probe still runs
 -- include: time, telegram
 local now = now_ms()
 local lease = redis.call('HMGET', KEYS[1], 'prober', 'proberUntilMs')

@@ -1,9 +1,11 @@
 -- Stores the result of a probe and releases its lease. A successful probe counts even if the lease has expired; a failed one
--- counts only for the lease's owner. The pauses continue to grow while as many sends as ARGV 3 are in doubt.
+-- counts only for the lease's owner. A successful probe makes the next pauses short again, unless the last ARGV 3 sends ended
+-- in doubt, i.e. without Telegram's own answer.
 -- KEYS  1 telegram
 -- ARGV  1 owner   2 '' if Telegram answered, else the failure   3 doubts in a row that mean that Telegram is away
 --       4 first pause, ms   5 longest pause, ms
--- Reply see telegram_state
+-- Reply {ms since the epoch, ms for which nothing may be sent, time at which Telegram went away, time of its last answer}; each
+--       of the last three is 0 if it does not apply
 -- include: time, telegram
 local now = now_ms()
 local is_owner = redis.call('HGET', KEYS[1], 'prober') == ARGV[1]

@@ -5,8 +5,8 @@ import { keysOf, shardOf } from '../../redis/keys.ts';
 import type { Allowance, AskPlace } from '../../telegram/pacing.ts';
 
 /**
- * The rate limit of sends to a group, shared by all processes: so many sends in each window of whole seconds, which begins
- * with its first send. If a process dies before its send, the window has one send less.
+ * The rate limit of sends to a group, shared by all processes: `allowance.limit` sends in a window of `allowance.interval`,
+ * which is whole seconds. A window begins with its first send. If a process dies before its send, that place stays unused.
  *
  * Contract: as `AskPlace`. Needs an impatient connection, which limits the time of the request to Redis.
  */
@@ -19,7 +19,7 @@ export function groupPlaces(redis: RedisClient, shards: number, allowance: Allow
       return 0;
     } catch (rejection) {
       const waitMs = rejection instanceof Error ? undefined : (rejection as RateLimiterRes).msBeforeNext;
-      // If Redis' clock stepped back, the window lasts too long. Do not wait for its end then.
+      // If Redis' clock stepped back, the window lasts too long. Do not wait for the end of such a window.
       if (waitMs !== undefined && waitMs <= allowance.interval) return Math.max(1, waitMs);
       log.debug({ err: rejection, waitMs }, 'a group is paced by this process alone');
       return 0;

@@ -4,24 +4,24 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** The first and the longest pause between probes while Telegram is away. Each pause is twice as long as the one before. */
+/** The first and the longest pause between probes while Telegram is away. Each pause is twice as long as the previous one. */
 export interface BreakerPauses {
   telegramPauseMs: number;
   telegramPauseMsMax: number;
 }
 
-/** The state of Telegram; see `telegram_state` in `telegram.lua`. Times are ms since the epoch. */
+/** The state of Telegram by Redis' clock. Times are ms since the epoch. */
 interface KnownState {
   nowMs: number;
-  /** The time for which nothing may be sent; 0 while Telegram answers. */
+  /** For how many ms nothing may be sent; 0 while Telegram answers. */
   awayMs: number;
-  /** The time at which Telegram went away; 0 while it answers. */
+  /** The time at which Telegram went away; 0 while Telegram answers. */
   sinceMs: number;
-  /** Its last answer of any kind; 0 for never. */
+  /** The time of Telegram's last answer of any kind; 0 if there was none. */
   answeredMs: number;
 }
 
-/** After so many sends in a row without Telegram's own answer, Telegram counts as away, even if it answers other calls. */
+/** Telegram counts as away after this many sends in a row without its own answer, even if it answers other calls. */
 const DOUBTS_MAX = 3;
 
 type Reply = [nowMs: number, awayMs: number, sinceMs: number, answeredMs: number];
@@ -29,9 +29,10 @@ type Reply = [nowMs: number, awayMs: number, sinceMs: number, answeredMs: number
 export type TelegramState = ReturnType<typeof telegramState>;
 
 /**
- * The state of Telegram, shared by all processes in Redis. Each process logs when Telegram goes away and when it is back.
+ * The state of Telegram, which all processes share in Redis. Each process logs when Telegram goes away and when it is back.
  *
- * Contract: no method rejects. While Redis cannot be reached, methods return the last state that this process read.
+ * Contract: no method rejects. While Redis cannot be reached, methods return the last state that this process read, and
+ * `beginProbe` returns true.
  */
 export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPauses) {
   const at = [keysOf(0).telegram];
@@ -66,7 +67,7 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
     confirmed: () => update(note(at, ['confirmed', '', ...limits])),
     /** Stores that a send ended without Telegram's own answer. */
     doubted: (why: string) => update(note(at, ['doubt', why, ...limits])),
-    /** Takes the lease to probe for `leaseMs`. Returns false while another process probes. */
+    /** Takes the lease to probe for `leaseMs`. Returns false while another process probes or a pause between probes runs. */
     beginProbe: async (owner: string, leaseMs: number) => (await begin(at, [owner, leaseMs]).catch(() => 1)) === 1,
     /** Stores a probe's result and releases the lease. `why` is the failure, or empty if Telegram answered. */
     endProbe: (owner: string, why: string) => update(end(at, [owner, why, ...limits])),
@@ -77,8 +78,8 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
 /** The state of Telegram for the watchdog. Times are ms since the epoch, by Redis' clock. */
 export interface TelegramRecord {
   /**
-   * Set while Telegram does not answer, or answers other calls but no sends. In the second case `lastMs` is the time of the
-   * last send without an answer: if nobody sends any more, the end of the trouble stays unknown.
+   * Set while Telegram does not answer, or answers other calls but no sends. `lastMs` is set if `DOUBTS_MAX` sends in a row got
+   * no answer: the time of the last such send. If nobody sends after that, the end of the trouble stays unknown.
    */
   away?: { sinceMs: number; why: string; lastMs?: number };
 }
@@ -92,7 +93,7 @@ export async function readTelegram(redis: RedisClient): Promise<TelegramRecord> 
   return awaySinceMs === undefined ? {} : { away: { sinceMs: Number(awaySinceMs), why } };
 }
 
-/** The open breaker of Telegram: the time at which it opened, and the time of the next probe. */
+/** The open breaker of Telegram: the time at which the breaker opened, and the time of the next probe. */
 type TelegramPause = Record<'sinceMs' | 'untilMs', number>;
 
 /** Reads the breaker of Telegram; `undefined` while it is closed. Rejects when Redis cannot be reached. */

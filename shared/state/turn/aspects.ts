@@ -2,7 +2,7 @@ import { jsonValue } from '../../base/fields.ts';
 import type { EntryId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 
-/** A Redis hash with its fields as of one moment. Methods of its subclasses return changes and write nothing. */
+/** A Redis hash with its fields as of one moment. The methods of subclasses read these fields or return changes to write. */
 export class Fields {
   protected readonly key: string;
   protected readonly fields: ReadonlyMap<string, string>;
@@ -41,7 +41,7 @@ export class Fields {
 
 /** The links of a message to other messages: merges, retries and reports. */
 export class MergeState extends Fields {
-  /** The message that this one was merged into. */
+  /** The message that this one was merged into, if any. */
   get mergedInto(): EntryId | undefined {
     return this.text('mergedInto') as EntryId | undefined;
   }
@@ -59,7 +59,7 @@ export class MergeState extends Fields {
     return this.set('mergedFailed', 1);
   }
 
-  /** The number of further pieces that an attempt saw last. */
+  /** How many messages the last attempt found that it could merge into this one; the next attempt checks for more. */
   get piecesSeen(): number | undefined {
     return this.number('piecesSeen');
   }
@@ -68,7 +68,7 @@ export class MergeState extends Fields {
     return this.set('piecesSeen', count);
   }
 
-  /** The pieces that were merged into this message. */
+  /** The messages that were merged into this one; `undefined` until they are. */
   get pieces(): EntryId[] | undefined {
     return this.json('pieces');
   }
@@ -82,7 +82,7 @@ export class MergeState extends Fields {
     return this.fields.has('cancelledOthers');
   }
 
-  /** The dead letter that this /retry replays. */
+  /** The dead letter that this message, a /retry, replays. */
   get retries(): string | undefined {
     return this.text('retries');
   }
@@ -91,7 +91,7 @@ export class MergeState extends Fields {
     return this.set('retries', letter);
   }
 
-  /** Earlier messages that this message's answer also answers. They had called tools, so the answer lists their changes too. */
+  /** Earlier messages that this message's answer also answers and that called tools. The answer lists their changes, too. */
   get reportsFor(): EntryId[] {
     return (this.text('setBefore')?.split(' ') ?? []) as EntryId[];
   }
@@ -103,7 +103,7 @@ export class MergeState extends Fields {
 
 /** A wait over several attempts. */
 export interface Wait {
-  /** A sum of durations: differences of clock times would end the wait early when the clock steps. */
+  /** The sum of the durations of all waits so far. A difference of two clock times would be wrong after a step of the clock. */
   waitedMs: number;
   tries: number;
 }
@@ -123,7 +123,7 @@ export class Waits extends Fields {
     return this.set(OUTAGE[0], Math.round(waitedMs), OUTAGE[1], tries);
   }
 
-  /** The wait of the finished answer for Telegram; `tries` are the sends with an unknown result. */
+  /** The wait of the finished answer for Telegram; `tries` counts the sends with an unknown result. */
   get telegram(): Wait {
     return this.#wait(TELEGRAM);
   }
@@ -152,12 +152,12 @@ export class Reply extends Fields {
     return this.text(`part:${at}`) as PartMark | undefined;
   }
 
-  /** `undefined` removes the mark: certainly nothing was sent. */
+  /** Stores how far the send has come; `undefined` removes that, because certainly nothing was sent. */
   mark(at: PartPlace, mark: PartMark | undefined): Change {
     return mark === undefined ? this.unset(`part:${at}`) : this.set(`part:${at}`, mark);
   }
 
-  /** Whether a summons is answered in the person's own chat, because Telegram takes no answer in the chat of the summons. */
+  /** Whether a summons is answered in the person's own chat, because Telegram accepts no answer in the chat of the summons. */
   get isPrivate(): boolean {
     return this.fields.has('reply:private');
   }
@@ -166,7 +166,7 @@ export class Reply extends Fields {
     return this.set('reply:private', 1);
   }
 
-  /** Whether this answer was refused before, dead-lettered and replayed. It is not replayed again. */
+  /** Whether Telegram has refused this answer before, so that its dead letter was replayed. That happens only once. */
   get wasReplayed(): boolean {
     return this.fields.has('reply:back');
   }
@@ -175,7 +175,7 @@ export class Reply extends Fields {
     return this.set('reply:back', 1);
   }
 
-  /** The id of the message that shows the progress; `sending` until Telegram returns the id. */
+  /** The id of the message that shows the progress; `sending` until Telegram returns the id; absent without such a message. */
   get statusLine(): number | 'sending' | undefined {
     const line = this.text('statusLine');
     return line === undefined || line === 'sending' ? line : Number(line);
@@ -197,11 +197,11 @@ export interface EndedAttempt {
   attempt: number;
   /** A short code, such as `overloaded`. */
   reason: string;
-  /** The delay until the next attempt; absent if there was none. */
+  /** The delay until the next attempt; absent if no delay was set. */
   delayMs?: number;
 }
 
-/** The number of ends that a turn stores. Each attempt adds one, and a message may wait for hours. */
+/** How many ends of attempts a turn stores. Limited, because each attempt adds one and a message may wait for hours. */
 const ENDS_MAX = 20;
 
 /** The stored ends of a turn's attempts, oldest first; none if they are unreadable. */
@@ -216,10 +216,10 @@ export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): Ended
 }
 
 /**
- * The delivery of one part of a reply. `sending`: an attempt was about to send it. `sent`: Telegram confirmed it. `unsure`:
- * the part was sent twice, and Telegram confirmed neither. `resent`: written by version 0.3 only.
+ * How far one send of a reply has come. `sending`: an attempt was about to send. `sent`: Telegram confirmed the message.
+ * `unsure`: the part was sent twice, and Telegram confirmed neither send. `resent`: written by version 0.3 only.
  */
 export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
 
-/** Names one send of a reply: a part, by its index, or the part's repeat after an unknown result (`text`: of part 0). */
+/** Names one send of a reply: a part, by its index, or the repeat of a part after an unknown result (`text`: of part 0). */
 export type PartPlace = number | 'text' | `${number}:text`;

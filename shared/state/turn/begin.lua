@@ -1,29 +1,30 @@
--- Begins an attempt at a message. Stores a new fencing token, so that earlier attempts can write nothing any more. A call
--- that is sent again because its reply was lost carries the same token: it gets the same reply and counts nothing twice.
+-- Begins an attempt at a message. Stores a new fencing token, so that earlier attempts can no longer write. A call that is
+-- sent again because its reply was lost carries the same token, so nothing is counted twice.
 -- Crashes: an attempt that ended without a verdict died with its process, and any message of that process may have killed
--- it. After two such ends a message is a poison candidate. Of all poison candidates only the oldest may run, so a message
--- that kills processes uses up its own attempts and not those of its neighbours. A poison candidate in a paused chat makes
--- way for the next one, and is a candidate again after the pause.
+-- the process. After two such ends in a row a message is a poison candidate. Of all poison candidates only the oldest may
+-- run, so a message that kills processes uses up its own attempts and not those of other messages. A poison candidate in a
+-- paused chat makes way for the next one, and is a candidate again after the pause.
 -- Supergroups: a group that became a supergroup has two lanes and one session. Messages under its old id come first, except
 -- that a message under the new id may continue if it began before the change was known. So only one of the two lanes has a
 -- message that may begin. Command lanes and desk lanes wait for no other lane, and pauses do not stop desk lanes.
--- KEYS  1 inbound   2 turn   3 lane   4 chat  5 poison candidates   6 absent, for the key that is not named: see keys.ts
+-- KEYS  1 inbound   2 turn   3 lane   4 chat  5 poison candidates
+--       6 absent: a key that never exists; it defers the script while the cluster moves the shard
 --       7 paused: a pause stops no running attempt   8 gone: the chats in which the bot cannot write
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
---       4 ends without a verdict that make a poison candidate   5 fence, which no other attempt has
+--       4 number of ends without a verdict that makes a poison candidate   5 fencing token, which no other attempt has
 --       6 lane   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
 --       10 chat of the lane   11 prefix of log keys
 -- Reply {'settled', head | '', its lane, its traceparent, its person | ''}   the message has its outcome
 --       {'waiting', head, its lane, its traceparent, its person | ''}        another message of the chat comes first
---       {'poison candidate', ms since the epoch}           an older poison candidate comes first
+--       {'poison candidate', ms since the epoch}  the message is one, and an older poison candidate comes first
 --       {'paused'}                                an operator has paused the chat, or every chat
 --       {'fenced'}                                a repeated call, and another attempt has taken over meanwhile
 --       {'begun', ms since the epoch, chat that owns the session, entry fields, turn fields, session id, session fields,
---        chat fields, entries behind it in its lane, stored absence of the bot from the chat | ''}
+--        chat fields, number of entries behind the message in its lane, score of the chat in KEYS 8 | ''}
 -- include: chat, entry, time
 
--- Earlier fencing tokens to store, to recognise repeated calls. A call is repeated once its connection is back; fewer
--- attempts than this begin until then.
+-- How many earlier fencing tokens a turn stores, to recognise repeated calls. A call is repeated as soon as its connection is
+-- back, and fewer attempts than this begin until then.
 local FENCES_MAX = 16
 
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
@@ -38,7 +39,8 @@ if head and head ~= ARGV[1] then
   return { 'waiting', head, ARGV[6], origin_of(KEYS[1], head) }
 end
 
--- The reply for a message that must wait for the head of another lane; nil if it need not.
+-- The reply for a message that must wait for the head of another lane; nil if it need not. `only_if_begun`: the message waits
+-- only for a head that an attempt has begun.
 local function wait_for(chat, only_if_begun)
   local first = redis.call('LINDEX', ARGV[8] .. chat, 0)
   if not first or #redis.call('XRANGE', KEYS[1], first, first) == 0 then
@@ -67,7 +69,7 @@ local now = now_ms()
 
 local function begun_reply()
   local session = redis.call('HGET', chat_key, 'session')
-  -- A message on trial runs in a fresh session. Its chat stays in the old session until the model answers in the fresh one.
+  -- A message on trial runs in a fresh session. The chat stays in the old session until the model answers in the fresh one.
   local trial = redis.call('HMGET', KEYS[2], 'trialOf', 'trialIn')
   if trial[1] == session then
     session = trial[2]
@@ -89,7 +91,7 @@ local function begun_reply()
   }
 end
 
--- A full Redis refuses this first write, and with it the whole script: the attempt is then not counted.
+-- A full Redis refuses this first write and with it the whole script, so the attempt is not counted.
 redis.call('HSETNX', chat_key, 'session', ARGV[2])
 local fences = redis.call('HMGET', KEYS[2], 'fence', 'fencesBefore')
 local earlier_fences = fences[2] or ''

@@ -10,13 +10,13 @@ import { Turn } from './turn.ts';
 /** The result of beginning an attempt. */
 export type Begun =
   | { kind: 'begun'; turn: Turn }
-  /** The message has its outcome. `head` is the lane's next one; after a crash it may not be a job yet. */
+  /** The message has its outcome. `head` is the lane's next head, if any; after a crash, that head may not be a job yet. */
   | { kind: 'settled'; head?: Head }
-  /** Another message of the chat comes first. */
+  /** Another message of the chat comes first: `head`. */
   | { kind: 'waiting'; head: Head }
-  /** The message is a poison candidate, and an older one comes first. */
+  /** The message is a poison candidate, and an older poison candidate comes first. */
   | { kind: 'poison candidate' }
-  /** An operator has paused the chat. The reconciler makes the message a job again after the pause. */
+  /** An operator has paused the chat, or all chats. The reconciler makes the message a job again after the pause. */
   | { kind: 'paused' }
   /** The reply was lost, and another attempt took over before the request was sent again. */
   | { kind: 'fenced' };
@@ -40,7 +40,7 @@ export type BeginReply =
       string,
     ];
 
-/** Crashes in a row that make a message a poison candidate. One crash may be the fault of any message, or of none. */
+/** How many crashes in a row make a message a poison candidate. One crash may be the fault of any message, or of none. */
 const CRASHES_OF_CANDIDATE = 2;
 
 /** The scripts and the data of a shard that an attempt needs. */
@@ -52,7 +52,7 @@ interface ShardParts {
   chats: ChatTable;
 }
 
-/** Begins an attempt at a message with `begin.lua`. Rejects while Redis takes no writes. */
+/** Begins an attempt at a message with `begin.lua`. Rejects while Redis cannot be reached or accepts no writes. */
 export async function beginTurn(
   parts: ShardParts,
   entry: EntryId,

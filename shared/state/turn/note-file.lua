@@ -1,7 +1,9 @@
 -- Stores a file for the reply of a turn, once per call of a tool, if this attempt still owns the turn.
 -- KEYS  1 turn
--- ARGV  1 fence   2 write numbers: see fence.lua   3 call   4 file (JSON)   5 most files of a reply
--- Reply 'noted' (now or before) | 'full' (the reply has the most files already) | 'fenced'
+-- ARGV  1 fencing token   2 numbers of the attempt's last confirmed and last sent write   3 call of the tool   4 file (JSON)
+--       5 maximum number of files of a reply
+-- Reply 'noted' (now or before) | 'full' (the reply already has that many files) | 'fenced' (another attempt took over, or
+--       Redis has lost a write of this one)
 -- include: fence
 if not begin_write(KEYS[1], ARGV[1], ARGV[2]) then
   return 'fenced'

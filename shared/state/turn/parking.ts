@@ -1,7 +1,7 @@
 import type { Change, Expected } from '../change.ts';
 import { Fields } from './aspects.ts';
 
-/** A question to a person, for whose decision a turn waits. */
+/** A question to a person. The turn waits until the person decides. */
 export interface ParkedQuestion {
   /** Unique among the questions of its message. */
   id: string;
@@ -17,7 +17,7 @@ export interface ParkedQuestion {
 interface ParkedCall {
   id: string;
   tool: string;
-  /** The tool's definition, for which "Always here" grants approval; absent if the tool must ask each time. */
+  /** The hash of the tool's definition, which the button "Always here" approves; absent if the tool must ask each time. */
   definition?: string | undefined;
   /** A decision on this call alone; absent if the decision on the question applies. */
   how?: 'always' | 'beyond' | undefined;
@@ -46,27 +46,28 @@ export function toolsShown({ calls }: Pick<ParkedQuestion, 'calls'>): string[] {
   return [...new Set(calls.filter(({ how }) => how !== 'beyond').map(({ tool }) => tool))];
 }
 
-/** The decisions on the calls of a question when `how` decides the question; none for a question of the model. Pure. */
+/** The decisions on a question's calls: each call's own, or else `how`. Empty for a question of the model. Pure. */
 export function callDecisions({ calls }: Pick<ParkedQuestion, 'calls'>, how: CallDecision): Pick<Decision, 'calls'> {
   return calls.length === 0 ? {} : { calls: Object.fromEntries(calls.map((call) => [call.id, call.how ?? how])) };
 }
 
-/** The question for whose decision a turn waits, without a slot or a job, and the decisions on earlier questions. */
+/** The questions of a turn and the decisions on them. While the turn waits for a decision, it has no slot and no job. */
 export class Parking extends Fields {
-  /** The newest question, open or decided. */
+  /** The newest question, open or decided; `undefined` if there was none. */
   get newest(): ParkedQuestion | undefined {
     return this.json('parked');
   }
 
-  /** The open question; undefined once it is decided. */
+  /** The open question, if any. */
   get openQuestion(): ParkedQuestion | undefined {
     const { newest } = this;
     return newest === undefined || this.decisionOf(newest.id) !== undefined ? undefined : newest;
   }
 
   /**
-   * Parks the turn with a question, or again with the same question, whose stored text does not change. The reconciler makes
-   * the message no job until somebody decides, `untilMs` passes, or more than `messagesBehind` messages wait behind it.
+   * Makes the turn wait for the decision on a question. If the turn waited for the same question before, the stored question
+   * does not change. Once the question is sent, the reconciler does not make the message a job again until somebody decides or
+   * cancels the message, `untilMs` passes, or more than `messagesBehind` messages are behind the message in its lane.
    */
   park(question: ParkedQuestion, messagesBehind: number): Change {
     const { id, untilMs } = question;
@@ -79,7 +80,7 @@ export class Parking extends Fields {
     return this.set('parked', JSON.stringify(question));
   }
 
-  /** Whether the turn stays parked with so many messages behind it in its lane: see `heads.lua`. */
+  /** Whether the turn goes on waiting for a decision although this many messages are behind its message in the lane. */
   staysParked(messagesBehind: number): boolean {
     const behindAtPark = this.number('parkedBehind');
     return behindAtPark !== undefined && messagesBehind <= behindAtPark && !this.fields.has('cancelled');
@@ -89,7 +90,7 @@ export class Parking extends Fields {
     return this.json(`decided:${id}`);
   }
 
-  /** Decides a question. Write it with `expectUndecided` only, so that the first decision stands. */
+  /** Decides a question. Write these changes only under the conditions of `expectUndecided`: the first decision counts. */
   decide(id: string, decision: Decision, nowMs: number): Change[] {
     return [
       this.set(`decided:${id}`, JSON.stringify(decision), 'resumedAt', nowMs),
@@ -111,12 +112,12 @@ export class Parking extends Fields {
     return [this.key, 'parked', JSON.stringify(question)];
   }
 
-  /** The id of the Telegram message that shows the question. */
+  /** The id of the Telegram message that shows the question, if known. */
   messageIdOf(id: string): number | undefined {
     return this.number(`asked:${id}`);
   }
 
-  /** Whether the file with the question's arguments was sent. */
+  /** Whether the file with the arguments of the question's calls was sent. */
   hasFile(id: string): boolean {
     return this.fields.has(`askedFile:${id}`);
   }
@@ -126,12 +127,12 @@ export class Parking extends Fields {
     return this.set(`askedFile:${id}`, 1);
   }
 
-  /** The id of the Telegram message that shows the open question. */
+  /** The id of the Telegram message that shows the open question; `undefined` if no question is open or the id is unknown. */
   get openMessageId(): number | undefined {
     return this.openQuestion && this.messageIdOf(this.openQuestion.id);
   }
 
-  /** The time at which the question was sent, by Redis' clock; undefined if it is certainly not in the chat. */
+  /** When the question was sent, by Redis' clock; undefined if the question is certainly not in the chat. */
   sentAtMs(id: string): number | undefined {
     return this.number(`askedAt:${id}`);
   }

@@ -6,11 +6,11 @@ import type { Change, Expected } from '../change.ts';
 import { type EndedAttempt, endsIn, Fields, MergeState, OUTAGE, Reply, Waits, withEnd } from './aspects.ts';
 import { Parking } from './parking.ts';
 
-/** The progress of a message's recovery. It only moves forward, and the write that stores it also stores its effect. */
+/** How far the recovery of a message has gone. The write that stores a stage also stores the effect of that stage. */
 export type RecoveryStage = (typeof RECOVERY_STAGES)[number];
 export const RECOVERY_STAGES = ['none', 'compacted', 'fresh'] as const;
 
-/** The end of a message, with its reply. It is stored before the first part is sent. */
+/** The end of a message, with its reply. The turn stores the conclusion before the first part of the reply is sent. */
 export interface Conclusion {
   outcome: Outcome;
   /** A short code for the ledger; absent for a plain answer. */
@@ -19,17 +19,17 @@ export interface Conclusion {
   into?: EntryId;
   /** The parts of the reply, in order, as plain texts. */
   parts: readonly string[];
-  /** The format of each part; `null` for plain text. Absent if all parts are plain, and before version 0.3. */
+  /** The format of each part; `null` for plain text. Absent if all parts are plain, and if version 0.2 or older stored it. */
   layout?: readonly (Part | FilePart | null)[];
   /** Rows of buttons under the last text part. */
   buttons?: readonly (readonly Button[])[];
-  /** The buttons stay under the message on which a person pressed one. */
+  /** Set if the buttons stay under the message whose button a person pressed. */
   keepsButtons?: true;
 }
 
 /** A retry of a message in a fresh session. The chat moves to that session only if the model answers there. */
 export interface Trial {
-  /** The chat's session until then. */
+  /** The chat's session until the model answers in the fresh one. */
   of: SessionId;
   /** The fresh session. */
   in: SessionId;
@@ -41,13 +41,13 @@ export interface Trial {
   why: string;
 }
 
-/** Stored instead of a command if an operator cancelled a message. Its user then gets a notice of their own. */
+/** Stored in place of the cancelling command's name if an operator cancelled the message. The message's user gets a notice. */
 export const BY_OPERATOR = 'operator';
 
-/** An answer that is still being written. A draft may have shown it to people. */
+/** The part of an answer that the model has written so far. A draft may have shown this text to people. */
 interface StoredPartialAnswer {
   text: string;
-  /** The number of its characters that the session's log has already. */
+  /** How many of the text's characters the session's log has already. */
   recordedChars: number;
 }
 
@@ -57,7 +57,7 @@ export class TurnRecord extends Fields {
   readonly merge: MergeState;
   /** The waits for the model and for Telegram. */
   readonly waits: Waits;
-  /** The question for whose decision the turn waits. */
+  /** The questions of the turn and the decisions on them. */
   readonly parking: Parking;
   /** The delivery of the reply. */
   readonly reply: Reply;
@@ -70,17 +70,17 @@ export class TurnRecord extends Fields {
     this.reply = new Reply(key, fields);
   }
 
-  /** Whether an attempt before this one wrote the step; see `Turn.write`. */
+  /** Whether the step of `Turn.write` was already written when these fields were read. */
   hasDone(step: string): boolean {
     return this.fields.has(`did:${step}`);
   }
 
-  /** The fencing token of the previous attempt. */
+  /** The fencing token of the previous attempt, if any. */
   get previousFence(): string | undefined {
     return this.text('fencesBefore')?.split(' ')[0];
   }
 
-  /** The command that cancelled the message, or `BY_OPERATOR`. */
+  /** The name of the command that cancelled the message, or `BY_OPERATOR`; `undefined` if nobody cancelled the message. */
   get cancelledBy(): string | undefined {
     return this.text('cancelled');
   }
@@ -90,12 +90,12 @@ export class TurnRecord extends Fields {
     return [this.key, 'cancelled', ''];
   }
 
-  /** Whether a full lane refused the message. Only a summons has a turn then; other messages are settled at admission. */
+  /** Whether a full lane refused the message. Only a refused summons has a turn: admission settles other messages at once. */
   get isRefused(): boolean {
     return this.fields.has('refused');
   }
 
-  /** The new id of the chat if it is a group that became a supergroup. */
+  /** The new id of the chat if the chat is a group that became a supergroup. */
   get migratedTo(): number | undefined {
     return this.number('migratedTo');
   }
@@ -104,7 +104,7 @@ export class TurnRecord extends Fields {
     return this.set('migratedTo', chatId);
   }
 
-  /** The stored text of a file or a recording. The reader of such files chooses `name`. */
+  /** A text stored under a `name` that the caller chooses, e.g. the text of a file or a recording. */
   content(name: string): string | undefined {
     return this.text(name);
   }
@@ -117,12 +117,15 @@ export class TurnRecord extends Fields {
     return this.unset(...names);
   }
 
-  /** Stores lines for the user, above the answer or with the notice of another end. */
+  /**
+   * Stores notices for the user. The reply shows them above the answer or, if the message ends without an answer, below the
+   * text about that. Replaces earlier notices.
+   */
   notify(notices: readonly string[]): Change {
     return this.set('notices', JSON.stringify([...new Set(notices)]));
   }
 
-  /** Stores lines about unread parts of the message. Replaces those of an earlier attempt. */
+  /** Stores lines about unread parts of the message. Replaces the lines of an earlier attempt. */
   notifyReading(notices: readonly string[]): Change {
     return this.set('readingNotices', JSON.stringify([...new Set(notices)]));
   }
@@ -139,7 +142,7 @@ export class TurnRecord extends Fields {
     return this.unset('said', 'saidRecorded');
   }
 
-  /** The time that earlier attempts ran, without their recoveries. */
+  /** How long earlier attempts ran, as far as they stored that. */
   get spentMs(): number {
     return this.number('spentMs') ?? 0;
   }
@@ -148,7 +151,7 @@ export class TurnRecord extends Fields {
     return this.set('spentMs', Math.round(totalMs));
   }
 
-  /** The time that an interrupted recovery ran. */
+  /** How long recoveries of this message have run so far. */
   get recoverySpentMs(): number {
     return this.number('recoverySpentMs') ?? 0;
   }
@@ -157,12 +160,12 @@ export class TurnRecord extends Fields {
     return this.set('recoverySpentMs', Math.round(totalMs));
   }
 
-  /** Stores the number of model calls that timed out in silence since the last answer or recovery. */
+  /** Stores how many model calls timed out without any output since the last answer or recovery. */
   setSilences(count: number): Change {
     return this.set('silences', count);
   }
 
-  /** The model that the chat chose and the endpoint does not offer. The turn uses the default model instead. */
+  /** The model that the chat chose but the endpoint does not offer, if so. The turn uses the default model instead. */
   get goneModel(): string | undefined {
     return this.text('modelGone');
   }
@@ -171,22 +174,22 @@ export class TurnRecord extends Fields {
     return [this.set('modelGone', model, 'attempts', 0), this.unset('tried', 'blamed')];
   }
 
-  /** Marks the message as suspect: the model refused its content, or that of its conversation. */
+  /** Marks the message as suspect, because the model refused the content of the message or of its conversation. */
   markSuspect(): Change {
     return this.set('blamed', 1);
   }
 
-  /** Removes the mark of `suspect`: the refusal had another cause. */
+  /** Undoes `markSuspect`, because the refusal had another cause. */
   clearSuspicion(): Change {
     return this.unset('blamed');
   }
 
-  /** Enters a stage of recovery: counts the recovery and resets the attempts. */
+  /** Enters a stage of recovery: counts the recovery, and resets the attempts and the wait for the endpoint. */
   enter(stage: RecoveryStage): Change[] {
     return [this.set('stage', stage, 'attempts', 0), this.add('recoveries', 1), this.unset('silences', ...OUTAGE)];
   }
 
-  /** The recovery steps already taken of those that are limited in number, oldest first; see `triedBy`. */
+  /** The recovery steps already tried, oldest first, of the kinds that may be tried only a limited number of times. */
   get tried(): readonly string[] {
     return this.text('tried')?.split(',') ?? [];
   }
@@ -195,12 +198,12 @@ export class TurnRecord extends Fields {
     return this.set('tried', [...this.tried, ...steps].join(','));
   }
 
-  /** Takes this attempt off the count, because it tried nothing. */
+  /** Takes this attempt off the count, so that it does not use up one of the attempts that a message has. */
   refundAttempt(): Change {
     return this.add('attempts', -1);
   }
 
-  /** Resets the attempts, because the next request is a different one. */
+  /** Resets the count of attempts, because the next request differs from the failed one. */
   renewAttempts(): Change {
     return this.set('attempts', 0);
   }
@@ -209,7 +212,7 @@ export class TurnRecord extends Fields {
     return this.set('maxOutputTokens', maxOutputTokens);
   }
 
-  /** Stores a round of tools. Resets the attempts and the limit on recoveries, because the turn makes progress. */
+  /** Stores the number of a round of tools. Restarts the counts of attempts and recoveries, because the turn makes progress. */
   recordRound(round: number, { recoveries, stage }: { recoveries: number; stage: RecoveryStage }): Change[] {
     return [
       this.set('rounds', round, 'attempts', 1, 'recoveriesBefore', recoveries, 'stage', stage),
@@ -217,7 +220,7 @@ export class TurnRecord extends Fields {
     ];
   }
 
-  /** Starts a trial: `begin.lua` opens the fresh session while the chat stays in `trial.of`. */
+  /** Starts a trial: the next attempts run in the fresh session, while the chat stays in `trial.of`. */
   tryIn(trial: Trial): Change {
     return this.set('trial', JSON.stringify(trial), 'trialOf', trial.of, 'trialIn', trial.in);
   }
@@ -263,7 +266,7 @@ export class TurnRecord extends Fields {
   }
 }
 
-/** The turn of a message from outside of its attempts. Without `fields` it can only make changes. */
+/** The turn of a message, for code outside of its attempts. Without `fields`, use only the methods that return changes. */
 export function turnOf(
   keys: Pick<Keys, 'turn'>,
   entry: EntryId,

@@ -6,27 +6,27 @@ import type { EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { type EndedAttempt, endsIn } from './aspects.ts';
 
-/** A message's turn for reports. Redis has it until an hour after the outcome. Times are ms since the epoch. */
+/** A message's turn, for reports. Redis stores a turn until an hour after the outcome. Times are ms since the epoch. */
 export interface TurnSummary {
-  /** 1 for the first attempt; restarts after a recovery step. 0: no attempt has begun. */
+  /** 1 for the first attempt; restarts at 1 after each recovery step. 0: no attempt has begun yet. */
   attempt: number;
   firstBegunMs?: number;
-  /** The start of the running attempt; absent without one. After a crash it stays until the next attempt begins. */
+  /** When the running attempt began; absent if none runs. After a crash, this remains until the next attempt begins. */
   runningSinceMs?: number;
   /** The deadline of the person's decision; absent if the turn waits for none. */
   parkedUntilMs?: number;
-  /** The step of the running attempt, or else the last step. */
+  /** The present or last step of the turn, in words. */
   step: string;
-  /** The ends of the newest attempts. */
+  /** The ends of the newest attempts, oldest first. */
   ended: EndedAttempt[];
   /** The number of attempts that died with their process. */
   crashes: number;
   recoveries: number;
   toolRounds: number;
   outageTries: number;
-  /** The parts of the stored reply; absent before the conclusion. */
+  /** The numbers of parts of the stored reply; absent before the conclusion. */
   parts?: { total: number; sent: number };
-  /** An end that was decided outside of its turn: `cancelled`, `refused`, `merged`. */
+  /** The events outside of this turn that end its message: `cancelled`, `refused`, `merged`. */
   marks: string[];
 }
 
@@ -76,7 +76,7 @@ function partsOf(fields: Readonly<Record<string, string>>): TurnSummary['parts']
   return { total: Array.isArray(parts) ? parts.length : 0, sent: sentParts.length };
 }
 
-/** Binds the scripts of an attempt at a message. `Begun` is the type of `begin.lua`'s reply. */
+/** Binds the scripts of an attempt at a message. `Begun` is the type of the reply of `begin.lua`. */
 export function bindTurnScripts<Begun>(redis: RedisClient) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   return {
@@ -87,7 +87,7 @@ export function bindTurnScripts<Begun>(redis: RedisClient) {
   };
 }
 
-/** Reads turns from outside of their attempts. Methods reject when Redis cannot be reached. */
+/** Reads turns, for code outside of their attempts. Methods reject when Redis cannot be reached. */
 export function turnReads(redis: RedisClient, keys: Pick<Keys, 'turn'>) {
   return {
     isCancelled: async (entry: EntryId): Promise<boolean> => (await redis.hexists(keys.turn(entry), 'cancelled')) === 1,

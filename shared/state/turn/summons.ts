@@ -3,22 +3,22 @@ import type { RedisClient } from '../../redis/connection.ts';
 import type { EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** The state of our message in the chat of a summons. */
+/** The state of the gateway's message in the chat of a summons. */
 export type Place =
-  /** Our message is in the chat, with this id. */
+  /** The message is in the chat, with this id. */
   | { kind: 'there'; inlineId: string }
-  /** Telegram refuses our message for good. */
+  /** Telegram refuses the message for good. */
   | { kind: 'refused' };
 
-/** For so long the accepting process tries to send the first message, which the answer replaces. Then a worker tries. */
+/** How long the process that accepts a summons tries to send the first message, which the answer replaces; then workers try. */
 export const FIRST_MESSAGE_WITHIN_MS = 3_000;
 
 export type SummonsBook = ReturnType<typeof summonsBook>;
 
 /**
- * The state of our message in the chat of a summons, stored on the summons' turn. Writes need no fencing token, because
- * Telegram's reply is the same for every attempt. Each method returns the stored state, and rejects when Redis cannot be
- * reached.
+ * The state of the gateway's message in the chat of a summons, stored in the turn of the summons. Writes need no fencing
+ * token, because Telegram's reply is the same for every attempt. Each method returns the stored state, if any, and rejects
+ * when Redis cannot be reached.
  */
 export function summonsBook(redis: RedisClient, keys: Pick<Keys, 'inbound' | 'turn'>) {
   const run = bindScript<[inlineId: string, isRefused: string]>(redis, join(import.meta.dirname, 'summons.lua'));

@@ -23,13 +23,13 @@ interface StateAtBegin {
   turnFields: ReadonlyMap<string, string>;
   sessionFields: ReadonlyMap<string, string>;
   chatFields: ReadonlyMap<string, string>;
-  /** The number of messages behind this one in its lane. */
+  /** How many messages are behind this one in its lane. */
   messagesBehind: number;
-  /** The stored absence of the bot from the chat, for `goneMsOf`. */
+  /** When the bot left the chat or came back, in the stored form that `goneMsOf` reads; empty if neither happened. */
   absence: string;
 }
 
-/** The parts of a turn that its shard provides. */
+/** The data and services of a shard that a turn uses. */
 interface TurnSource {
   keys: Keys;
   chats: ChatTable;
@@ -37,101 +37,102 @@ interface TurnSource {
   nowMs(): number;
 }
 
-/** The properties that a step may replace in a copy of the turn; see `with`. */
+/** The properties that `with` may replace in a copy of the turn. */
 type Replaceable = 'notices' | 'memory' | 'rounds' | 'attempts' | 'silences' | 'recoveriesBefore' | 'stage';
 
 /**
- * One attempt at a message. All writes go through `write`, which checks the attempt's fencing token: an attempt that was
- * frozen and resumes after another one began can change nothing. The writes are numbered: if Redis loses one in a failover,
- * it refuses all later writes of this attempt, and the next attempt continues from the data that Redis still has.
+ * One attempt at a message. Fenced writes (`write`, `asWrite`) check the attempt's fencing token: those of an attempt that was
+ * frozen and resumes after another one began change nothing. The writes are numbered: if Redis loses one in a failover, it
+ * refuses all later writes of this attempt, and the next attempt continues from the data that Redis still has.
  *
- * The properties are as of the beginning of the attempt. The verbs of `TurnRecord` return changes for `write`.
+ * The properties are as of the beginning of the attempt, unless `with` replaced them. The methods of `TurnRecord` that change
+ * something return changes for `write`.
  *
- * `Env` are the services that the steps of the turn use.
+ * `Env` is the type of the services that the steps of the turn use.
  */
 export class Turn<Env = unknown> extends TurnRecord {
-  /** Undefined until `withEnv`. */
+  /** The services that the steps of the turn use. Undefined until `withEnv` sets them. */
   readonly env = undefined as Env;
   readonly entry: EntryId;
   /** The lane whose head is this message. */
   readonly lane: LaneKey;
   readonly chat: ChatKey;
-  /** The chat that owns session, data and costs; differs from `chat` if a group became a supergroup. */
+  /** The chat that owns the session, the data and the costs; differs from `chat` if `chat` became a supergroup. */
   readonly currentChat: ChatKey;
   /** Where replies go: the chat of the message, with its topic, or the supergroup that it became. */
   readonly destination: Destination;
-  /** The Redis keys. `keys.chat(chat)` is the key of `currentChat`, so that a migrated group keeps its state. */
+  /** The Redis keys. `keys.chat(chat)` is the key of `currentChat`, so that a group keeps its state as a supergroup. */
   readonly keys: Keys;
   /** Random, so it stays unique even if Redis loses the record of another attempt. */
   readonly fencingToken: string;
-  /** 1 for the first; restarts at 1 after each recovery step. */
+  /** 1 for the first attempt; restarts at 1 after each recovery step. */
   readonly attempts: number;
   readonly recoveries: number;
-  /** Recoveries before the last tool round. The limit on recoveries counts from here. */
+  /** How many recoveries came before the last round of tools. The limit on recoveries counts only later ones. */
   readonly recoveriesBefore: number;
   readonly stage: RecoveryStage;
-  /** Tool rounds recorded for this message, in any session. */
+  /** How many rounds of tools are recorded for this message, in all sessions together. */
   readonly rounds: number;
   readonly message: Decoded<InboundMessage>;
   /** The kind of the message's content; `undefined` if the message is unreadable. */
   readonly kind: string | undefined;
   /** Whether the message is a summons. */
   readonly isElsewhere: boolean;
-  /** The failed entry that an operator or a /retry replayed as this one. */
+  /** The entry whose dead letter was replayed as this message, if any. */
   readonly replayOf: EntryId | undefined;
-  /** Whether no message was behind this one when the attempt began. */
+  /** Whether no message was behind this one in its lane when the attempt began. */
   readonly isAloneAtBegin: boolean;
   /** The time at which the chat blocked or removed the bot, in ms since the epoch; 0 if the bot can write there. */
   readonly goneMs: number;
   readonly traceparent: string;
   readonly session: SessionId;
-  /** The chat's memory as every request of the session states it; absent before the session's first request. */
+  /** The session's copy of the chat's memory, which the session's requests state; absent until an attempt makes the copy. */
   readonly memory: string | undefined;
-  /** The window that a provider's error in this session stated: its model (`of`), and the time until which it counts. */
+  /** The window of the model `of`, if a provider's error in this session stated the window and `untilMs` has not passed. */
   readonly limit: { readonly tokens: number; readonly untilMs: number; readonly of: string } | undefined;
   /** The chat's ratio of tokens used to tokens estimated; absent before the first answer. */
   readonly calibration: number | undefined;
-  /** Messages of this session that a summary replaced since the last answer; the next answer reports their number. */
+  /** How many messages of this session a summary has replaced since the last answer; the next answer reports this number. */
   readonly unreportedCompactions: number;
-  /** Compactions of this session in a row that failed or did not make it small enough. */
+  /** How many compactions in a row failed in this session, or did not make its window small enough. */
   readonly vainCompactions: number;
-  /** The finished part of a summary of this session, as JSON. */
+  /** The finished part of a summary of this session that is not complete yet, as JSON; absent if there is none. */
   readonly summaryPart: string | undefined;
-  /** Messages of this session that the model declined since it last answered one. */
+  /** How many messages of this session the model has declined since the model last answered one. */
   readonly refusalsInRow: number;
-  /** The number of model calls that timed out in silence since the last answer or recovery. */
+  /** How many model calls timed out without any output since the last answer or recovery. */
   readonly silences: number;
   /**
-   * The beginning of the previous attempt, in ms since the epoch, if that attempt stored no verdict because its process was
-   * killed or lost Redis.
+   * When the previous attempt began, in ms since the epoch, if that attempt stored no verdict because its process was killed or
+   * lost Redis.
    */
   readonly cutFromMs: number | undefined;
   /** Whether the model refused the content of this message or of its conversation. */
   readonly isSuspect: boolean;
-  /** Set while this session is on trial. */
+  /** The trial of this message, while the message runs in the trial's fresh session. */
   readonly trial: Trial | undefined;
-  /** Lowered after input and output together did not fit, raised after thinking used up the output. */
+  /** The changed limit on output: lowered after input and output together did not fit, raised after thinking used it up. */
   readonly maxOutputTokens: number | undefined;
   readonly conclusion: Conclusion | undefined;
   /** Lines for the user above the answer, e.g. about a fresh session. */
   readonly notices: readonly string[];
   /** Lines about unread parts of this message; only the answer shows them. */
   readonly readingNotices: readonly string[];
-  /** The texts in the chat's language: set by a command, or else by the operator, or else by the sender's app. */
+  /** The texts in the chat's language: set by a command, or else by the operator, or else by the sender's Telegram app. */
   readonly texts: Texts;
   /** The operator's settings for this chat. */
   readonly chatSettings: ChatSettings;
-  /** A choice that the chat made with a command. */
+  /** A choice that people made for the chat with a command, if any. */
   readonly choice: (name: Choice) => string | undefined;
-  /** The tools that the chat may use without an approval. */
+  /** Permissions for the chat to use tools without an approval; some may have expired. */
   readonly toolGrants: readonly ToolGrant[];
   /** The end of the wait that Telegram demanded for the chat (429), in ms since the epoch; 0 without one. */
   readonly quietUntilMs: number;
-  /** The chat's messages whose answers Telegram refused, oldest first. They are replayed once the chat takes a message. */
+  /** The chat's messages whose answers Telegram refused, oldest first. They are replayed once the chat accepts a message. */
   readonly refusedAnswers: readonly EntryId[];
   /** The number of the chat's messages that a full lane refused and no reply has reported yet; 0 in a lane of commands. */
   readonly laneRefusals: number;
-  /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
+  /** The time of Redis, in ms since the epoch. Entry ids are times of the same clock. */
   readonly nowMs: () => number;
   readonly write: FencedWrites['write'];
   readonly assertOwned: FencedWrites['assertOwned'];
@@ -214,7 +215,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     return copyOf(this, { destination: { chatId } });
   }
 
-  /** A copy without waits for the endpoint, for the time after a successful call. */
+  /** A copy whose wait for the endpoint is 0, for the time after a successful call. */
   withoutOutage(): this {
     const fields = new Map(this.fields);
     for (const name of OUTAGE) fields.delete(name);
@@ -226,7 +227,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     return performance.now() - this.begunAtMs;
   }
 
-  /** The time that all attempts have run, without their recoveries. */
+  /** How long this attempt has run, and earlier ones as far as they stored that. */
   totalMs(): number {
     return this.spentMs + this.elapsedMs();
   }
@@ -254,7 +255,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     return [this.entry, ...this.merge.reportsFor];
   }
 
-  /** The chat and the person whose budgets pay for the calls of the attempt. */
+  /** The chat and the person whose budgets pay for the calls of the attempt; only the chat if the message is unreadable. */
   get payer(): Payer {
     const { chat, currentChat, entry } = this;
     const chatPayer = { chat, currentChat, entry, traceId: traceIdOf(this.traceparent), ownLimits: this.chatSettings };
@@ -264,7 +265,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     return { ...chatPayer, person: from.id, isGuest: this.isOfGuest, ...inGroup };
   }
 
-  /** The chat's session after this conclusion. A trial moves the chat to the fresh session only with an answer. */
+  /** The chat's session after this conclusion. A trial moves the chat to the fresh session only if the message is answered. */
   sessionAfter({ outcome }: Conclusion): SessionId {
     return outcome === 'answered' ? this.session : (this.trial?.of ?? this.session);
   }
@@ -278,14 +279,14 @@ function isStage(stage: string): stage is RecoveryStage {
   return RECOVERY_STAGES.some((each) => each === stage);
 }
 
-/** Stages that only version 0.4 stored. */
+/** Stages that only version 0.4 stored, each with the stage that now takes its place. */
 const FORMER_STAGES: Readonly<Record<string, RecoveryStage>> = { bare: 'fresh', scrubbed: 'fresh' };
 
 function stageOf(storedStage: string): string {
   return FORMER_STAGES[storedStage] ?? storedStage;
 }
 
-/** Reports a message whose stage only a later version knows as unreadable: this version would repeat finished steps. */
+/** Treats a message as unreadable if only a later version knows its stage, because this version would repeat finished steps. */
 function messageOfLaterVersion(stage: string): Turn['message'] {
   return { ok: false, problem: `stage: ${stage} is none of ${RECOVERY_STAGES.join(', ')}`, isNewer: true };
 }

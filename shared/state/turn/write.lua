@@ -1,12 +1,12 @@
 -- A fenced write: applies a list of commands atomically, once per step, if this attempt still owns the turn. Stores the
 -- number and the step after the commands, so that the write can be repeated if Redis rejects one of the commands.
--- KEYS  1 turn   2 absent, for the keys that are not named: see keys.ts
--- ARGV  1 fence   2 write numbers: see fence.lua; a repeated call carries the same numbers
---       3 step, or '' for a write that another attempt may repeat   4 number of conditions, then of each condition the key,
---       the field and the expected value, '' for a missing field
+-- KEYS  1 turn   2 absent: a key that never exists; it defers the script while the cluster moves the shard
+-- ARGV  1 fencing token   2 numbers of the attempt's last confirmed and last sent write, the same if the call is sent again
+--       3 step, or '' for a write that may happen repeatedly   4 number of conditions, then of each condition the key, the
+--       field and the expected value, '' for a missing field
 --       then each command as: number of words, words…; without step and commands the script only checks the ownership
 -- Reply 'written' | 'repeated' (this step was written before) | 'fenced' (another attempt took over, or Redis has lost an
---       earlier write of this one) | 'unmet' (a condition does not hold); a repeated call gets the same reply
+--       earlier write of this one) | 'unmet' (a condition does not hold)
 -- include: fence
 local last, number = last_write(KEYS[1], ARGV[1], ARGV[2]), number_of(ARGV[2])
 if not last then
@@ -17,7 +17,7 @@ if ARGV[3] == '' and #ARGV == 4 then
 end
 local call_id = ARGV[1] .. ' ' .. number .. ' '
 if last == number then
-  -- A repeated call. If the first one wrote nothing, it stored its reply.
+  -- This call is sent again. If the first call wrote nothing, it stored its reply in `unwritten`.
   local unwritten = redis.call('HGET', KEYS[1], 'unwritten') or ''
   return unwritten:sub(1, #call_id) == call_id and unwritten:sub(#call_id + 1) or 'written'
 end
