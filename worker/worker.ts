@@ -33,10 +33,7 @@ export interface WorkerParts {
   limits?: Partial<Limits>;
 }
 
-/**
- * Starts the worker of a process: the services of each shard, and those that watch all shards, such as the watchdog and the
- * alerter.
- */
+/** Starts the worker of a process: the services of each shard, and the watchdog, the alerter and others for all shards. */
 export async function startWorker(root: Root, parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
   const { log, telemetry } = root;
   const redis = connectRedis(root.redisAddress, 'patient');

@@ -48,10 +48,7 @@ export function openLease(
 ): Lease {
   const hold = openReceiverLease(redis, telegram.botId);
   let holder: string | undefined;
-  /**
-   * Takes or renews the lease. Returns the time until which we may use it; 0 if another process has it, `undefined` if Redis
-   * does not answer.
-   */
+  /** Takes or renews the lease, and returns the end of our term; 0: another process has it; `undefined`: Redis is silent. */
   const ask = async (): Promise<number | undefined> => {
     // Count from the time before the request, because Redis starts the lease only after the request.
     const askedAtMs = performance.now();

@@ -79,10 +79,7 @@ export function whereOf({ chat, entry, traceparent }: Place & { traceparent: str
 
 const WORDS = ['key', 'line', 'chat', 'entry', 'traceId', 'level'] as const;
 
-/**
- * Reads a queued alert of any version. Passes on a cause that this version does not know, and drops fields that it cannot use.
- * Returns `undefined` for an alert without a text or a cause.
- */
+/** Reads a queued alert of any version, also of an unknown cause, without unusable fields; `undefined` without text or cause. */
 export function readAlert(json: string | undefined): Alert | undefined {
   const fields = jsonFields(json) ?? {};
   // Alerts of an earlier version have `incident` in place of `cause`.

@@ -107,10 +107,7 @@ export interface Messages {
   removeButtons(to: Destination, messageId: number): Promise<TelegramResult<void>>;
   /** Deletes a message of ours. A message that is gone is no failure. */
   deleteMessage(to: Destination, messageId: number): Promise<TelegramResult<void>>;
-  /**
-   * Ends the wait of the Telegram app after a press of a button. Shows `words`, of at most 200 characters, to that person only.
-   * A press that is too old for an answer is no failure.
-   */
+  /** Ends the app's wait after a press of a button. Only that person sees `words`, at most 200 characters. Late is no failure. */
   answerPress(pressId: string, words?: string): Promise<TelegramResult<void>>;
   /**
    * Shows a text of 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft with the same id (never
@@ -193,8 +190,7 @@ export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews
       return !result.ok && PRESS_TOO_OLD.test(result.failure.description) ? DONE : withoutValue(result);
     },
     async sendDraft(to, draftId, text, entities = []) {
-      // A draft locks the input field of some Telegram apps, so its button is the only way to stop the answer. After that, the
-      // gateway sends the text so far as a message.
+      // A draft locks the input field of some Telegram apps, so only its button can stop the answer.
       const stopOptions = { can_stop: true, keep_on_stop: true };
       const content = { text, ...previews, ...textFields({ entities }) };
       const payload = { ...address(to), draft_id: draftId, ...content, ...stopOptions };
@@ -287,10 +283,7 @@ function sendFields({ isSilent, replyTo, buttons }: SendOptions) {
   };
 }
 
-/**
- * The result of an edit of a message of ours. An edit that changes nothing succeeds. If the message no longer exists, the
- * failure is `message_gone`.
- */
+/** The result of an edit. An edit that changes nothing succeeds; `message_gone`: the message no longer exists. */
 function editResult(result: TelegramResult<unknown>): TelegramResult<void> {
   if (result.ok || SAME_TEXT.test(result.failure.description)) return DONE;
   const isGone = MESSAGE_GONE.test(result.failure.description);

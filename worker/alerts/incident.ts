@@ -52,10 +52,7 @@ export interface Incident {
   /** The first affected message. */
   entry?: string;
   traceId?: string;
-  /**
-   * A line for each occurrence, for causes with `namesEach`; for `<cause>:others`, a line for each merged key.
-   * `occurrencesMore` counts the occurrences beyond `OCCURRENCES_MAX`, which only the log has.
-   */
+  /** Lines: of occurrences if the cause has `namesEach`, of keys for `<cause>:others`. Only the log has `occurrencesMore`. */
   occurrences: readonly string[];
   occurrencesMore: number;
   /** The keys of the merged alerts; only for `<cause>:others`. */
@@ -177,10 +174,7 @@ function withOccurrence({ occurrences, occurrencesMore }: Incident, whole: strin
   return hasRoom ? { occurrences: [...occurrences, line] } : { occurrencesMore: occurrencesMore + 1 };
 }
 
-/**
- * Adds a condition that a check found to its incident, and opens or reopens the incident if necessary. If the incident
- * `staysClosed`, only sets `lastMs`. Throws if the beginning of the condition is no valid time.
- */
+/** Adds a condition that a check found to its incident, as `addOccurrence` does. Throws if `sinceMs` is no valid time. */
 export function addSighting(before: Incident | undefined, condition: PlacedAlert<Condition>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
   const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
@@ -201,10 +195,7 @@ export function addSighting(before: Incident | undefined, condition: PlacedAlert
   };
 }
 
-/**
- * Whether an incident that an operator closed stays closed when it recurs. Only facts without `namesEach` do, and only at
- * the same level; for `other-version`, the text must be the same too.
- */
+/** Whether a closed incident stays closed: a fact without `namesEach`, at the same level (`other-version`: the same text). */
 function staysClosed({ cause, isOpen, level, latest, acts }: Incident, alert: Alert): boolean {
   const { endsBy, namesEach } = CAUSES[cause];
   if (cause === 'other-version' && latest !== alert.text) return false;
@@ -247,10 +238,7 @@ function openIncident(last: Incident | undefined, alert: Condition, openedMs: nu
   };
 }
 
-/**
- * Whether an incident must be ended; false if it has ended before. `isLasting`: whether a check has just found its
- * condition; `undefined` without a check, or if the check of its cause failed.
- */
+/** Whether an open incident must end. `isLasting`: whether a check found its condition; `undefined`: no check succeeded. */
 export function isOver(
   { cause, lastMs, chatNames, reopenings, isOpen }: Incident,
   isLasting: boolean | undefined,

@@ -181,10 +181,7 @@ function isTooMany(tokens: number | 'unknown', windowTokens: number): boolean {
   return tokens !== 'unknown' && tokens >= windowTokens * OWN_COUNT_SHARE;
 }
 
-/**
- * The step after the endpoint refused the fixed parts alone, so that the installation, a tool or the chosen model is the
- * cause; or after an unclear answer. `undefined` if the endpoint accepted the fixed parts, or was not asked.
- */
+/** The step after a refusal of the fixed parts alone, or an unclear answer; `undefined` if they passed or were not tried. */
 function decideRefusedFixedParts(state: RecoveryState, failure: Failure, limits: Limits): Step | undefined {
   const { fixedParts } = state.evidence;
   if (fixedParts === undefined || fixedParts.kind === 'taken') return undefined;
@@ -244,9 +241,8 @@ function chooseTrim({ sizes, tried, stage, isOmitting }: RecoveryState): Step | 
 }
 
 /**
- * The step after a failed summary. If the summariser's endpoint is away, waits while the time for a summary lasts; then asks
- * whether the endpoint accepts the fixed parts alone, and masks old tool results if it does. `undefined` if the failure
- * calls for no step of its own.
+ * The step after a failed summary. If the summariser's endpoint is away, waits while the time for a summary lasts; then, if
+ * the endpoint accepts the fixed parts alone, masks old tool results. `undefined` if the failure calls for no other step.
  */
 function decideFailedSummary(
   state: RecoveryState,
@@ -288,10 +284,7 @@ function decideRefusal(state: RecoveryState, { kind, reason }: Failure): Step {
   return isOnTrial || !hasHistory ? FAILS.message : { do: 'fresh session', quotes: refusedInRow === 0, isTrial: true };
 }
 
-/**
- * Rule 8: replays the second refused message in a row in a fresh session that quotes no messages, once and only if the
- * endpoint accepts the fixed parts alone; otherwise fails the message.
- */
+/** Rule 8: replays the second refused message in a row, once, in a fresh session that quotes nothing; otherwise fails. */
 function failOrReplay(state: RecoveryState, fail: Fail = FAILS.message): Step {
   const { refusedInRow, failedCalls, isOnTrial, tried, evidence } = state;
   if (refusedInRow === 0 || failedCalls >= FAILED_CALLS_MAX) return fail;

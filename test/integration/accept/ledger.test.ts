@@ -67,7 +67,9 @@ test('alerts once on a gap, again when it grows, and once on its end, also when 
   const reading = { accepted: 2, settled: 0, pending: 1, unaccounted: 1 };
   expect(await lane.ledger.check(NOW)).toMatchObject(reading);
   await lane.ledger.check(NOW + 1);
-  const text = expect.stringMatching(/^The counts of messages do not add up: 2 .* 0 settled, 1 waiting, 1 unaccounted for/m);
+  const text = expect.stringMatching(
+    /^The counts of messages do not add up: 2 .* 0 settled, 1 waiting, 1 unaccounted for/m,
+  );
   expect(await alerts()).toEqual([{ cause: 'ledger', key: keys.counts, level: '1', text }]);
   await redis.xdel(keys.inbound, second);
   const checkTwice = (nowMs: number) =>
@@ -171,7 +173,10 @@ test('a gateway whose ledger does not add up alerts the operator and goes on ans
   await world.peek.hset(world.keys.counts, 'accepted', 5, 'settled', 3);
   const gateway = await startGateway(world);
   try {
-    await world.telegram.waitForText(ALERT_CHAT, /The counts of messages do not add up: 5 .* 3 settled, 0 waiting, 2 un/);
+    await world.telegram.waitForText(
+      ALERT_CHAT,
+      /The counts of messages do not add up: 5 .* 3 settled, 0 waiting, 2 un/,
+    );
     world.telegram.say(1001, 'and now?');
     expect(await nextOutcome(world, 1001)).toMatchObject({ outcome: 'answered' });
     expect(await world.peek.hgetall(world.keys.counts)).toMatchObject({ accepted: '6', settled: '4' });

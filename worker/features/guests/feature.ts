@@ -43,8 +43,7 @@ export const guestsFeature: Feature = {
 
 /**
  * Delivers a conclusion by editing the bot's message in the chat of the summons; a repeat does no harm. If Telegram refuses
- * that for good, delivers the conclusion to the person's private chat, below a line that explains this. Contract: as `deliver`
- * of the outbox.
+ * that for good, delivers the conclusion to the person's private chat, with an explanation. Contract: as `deliver` of the outbox.
  */
 async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery> {
   const { env, texts, message } = turn;
