@@ -42,7 +42,7 @@ export interface Evidence {
   /** What stands in each chat at the end. */
   shown: ReadonlyMap<number, readonly ShownMessage[]>;
   telegramCalls: readonly TelegramCall[];
-  /** What the operator was told, but of processes that ended without a goodbye. */
+  /** What the operator was told, but of processes that crashed. */
   alerts: readonly string[];
   /** What the operator was told of those. */
   uncleanEnds: readonly string[];
@@ -61,7 +61,7 @@ export interface Evidence {
 }
 
 /** How the alert of a process that was killed begins, and the title of its incident. */
-export const UNCLEAN_END = /ended without a goodbye/;
+export const UNCLEAN_END = /crashed or was killed/;
 
 /** Refusals, behind their methods, that can only be found out by trying. */
 export const TRIED = /message is not modified|^answerGuestQuery: .*query is too old/;

@@ -212,7 +212,7 @@ test('an alert of another kind is a violation, however many alerts are allowed',
 });
 
 test('an unclean end is told where there was a fault, and where it must be', () => {
-  const told = { ...sound(), uncleanEnds: ['A process ended without a goodbye'] };
+  const told = { ...sound(), uncleanEnds: ['A process crashed or was killed'] };
   const fault = { name: 'killed', fromMs: 0, toMs: 1, excuses: [] };
   const must = { ...USUAL_RULES, isEndTold: true };
   expect(judge({ ...told, faults: [fault] }, must).violations).toEqual([]);

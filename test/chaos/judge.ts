@@ -49,7 +49,7 @@ export interface Rules {
   refusals: readonly number[];
   alertsMin: number;
   alertsMax: number;
-  /** Whether the operator must be told of a process that ended without a goodbye. */
+  /** Whether the operator must be told of a process that crashed. */
   isEndTold: boolean;
   /** What every alert says. */
   alertLike: RegExp;

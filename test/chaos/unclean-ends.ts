@@ -1,4 +1,4 @@
-/** Reads what the operator was told of processes that ended without a goodbye. */
+/** Reads what the operator was told of processes that crashed. */
 import type { Evidence } from './evidence.ts';
 
 /** What is wrong with it: who was killed is told of where there is time for it, and nobody else is. Pure. */

@@ -104,7 +104,7 @@ async function replay(stage: Stage): Promise<boolean> {
     () => true,
     () => false,
   );
-  if (answered) await telegram.waitForText(stage.operator, /Context overflow/, ANSWER_MS_MAX);
+  if (answered) await telegram.waitForText(stage.operator, /outgrew the model/, ANSWER_MS_MAX);
   await narrator.stop();
   return report(stage, answered);
 }

@@ -78,7 +78,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       const sent = (match: RegExp) => () => channel.taken.find(({ text }) => match.test(String(text)));
       fault();
       world.telegram.fail('*', { status: 401, description: 'Unauthorized' }, FOR_EVER);
-      await channel.until('the alert', sent(/bot token is not accepted/));
+      await channel.until('the alert', sent(/rejects the bot token/));
       world.telegram.heal();
       await restart();
       await channel.until('its end', sent(/Resolved/));

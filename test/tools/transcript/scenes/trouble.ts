@@ -54,7 +54,7 @@ export const TROUBLE: readonly Scene[] = [
       await stage.write(ANN.id, 'Go on with the plan, please.');
       await stage.expectShown(ANN.id, /started a new one/);
       await stage.expectShown(ANN.id, /You said: Go on/);
-      await stage.expectShown(OPERATOR, /Context overflow/);
+      await stage.expectShown(OPERATOR, /outgrew the model/);
     },
   },
   {
