@@ -64,7 +64,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       isRefused = false;
       await phone.presses(/^Try again now$/);
       await phone.reads(/^It answers/);
-      await phone.reads(/^Resolved: (?:.|\n)*API key is refused/);
+      await phone.reads(/^Resolved: (?:.|\n)*rejects the API key/);
       await phone.presses(/^Replay failed$/);
       await phone.reads(/^Replayed (\d+) of \1\./);
       phone.putAway();
@@ -108,12 +108,12 @@ export const INCIDENTS: readonly PhoneIncident[] = [
         call.pendingText.includes('[stuck]') ? { do: 'silent', text: '', pingEveryMs: 1_000 } : undefined,
       );
       world.telegram.say(CHATS[0] ?? 0, '[stuck] Are you there?');
-      await phone.reads(/^🔴 Page: Messages are unanswered/);
+      await phone.reads(/^🔴 Page: Messages have waited too long/);
       await phone.presses(/^Cancel message$/);
       await phone.presses(/^Yes, cancel/);
       await phone.reads(/cancel/);
       phone.putAway();
-      await phone.reads(/^Resolved: .*(?:.|\n)*unanswered/);
+      await phone.reads(/^Resolved: .*(?:.|\n)*waited too long/);
       world.telegram.say(CHATS[0] ?? 0, 'And now?');
       await world.telegram.waitForText(CHATS[0] ?? 0, /And now/, 60_000);
     },
@@ -160,7 +160,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       for (const chat of CHATS.slice(0, 4)) world.telegram.say(chat, 'Hello?');
       await phone.reads(/^🔴 Page: Every message fails: the endpoint rejects the API key/);
       isRefused = false;
-      await phone.reads(/^Resolved: (?:.|\n)*API key is refused/);
+      await phone.reads(/^Resolved: (?:.|\n)*rejects the API key/);
       await pause(PASSED_MS);
     },
   },
@@ -184,7 +184,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       fault();
       await runCli(['pause', '--why', 'maintenance'], world.env);
       for (const chat of CHATS) world.telegram.say(chat, 'Hello?');
-      await phone.reads(/operator has paused/);
+      await phone.reads(/paused chats/);
       await pause(UNANSWERED_MS);
       await runCli(['resume'], world.env);
       await Promise.all(CHATS.map((chat) => world.telegram.waitForText(chat, /You said/)));

@@ -40,7 +40,7 @@ function refusingEach(): ReactionRule {
 export const INCIDENTS: readonly NightIncident[] = [
   {
     name: 'one chat overflows again and again',
-    alert: /(?:Conversations outgrew the model|The model rejected conversations)[\s\S]*\b1301\b/,
+    alert: /(?:Conversations outgrew the model|the model rejected them)[\s\S]*\b1301\b/,
     // The number in words, or so many rows of a table.
     cause: /[2-9] recoveries recently|(?:context\.\S+.{0,200}?\b1301\b.*?){3}/s,
     async begin(ground) {
@@ -54,7 +54,7 @@ export const INCIDENTS: readonly NightIncident[] = [
   },
   {
     name: 'the provider is down',
-    alert: /The model endpoint|SpillwayProviderFailing/,
+    alert: /the model endpoint|SpillwayProviderFailing/,
     cause: /overloaded/i,
     async begin(ground) {
       const down = ground.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' }));
@@ -64,7 +64,7 @@ export const INCIDENTS: readonly NightIncident[] = [
   {
     name: 'the token is revoked',
     alert: /bot token|SpillwayNoPolls/i,
-    cause: /token is (?:not accepted|refused)|refuses? the (?:bot )?token|Unauthorized/i,
+    cause: /token is refused|(?:refuse|reject)s? the (?:bot )?token|Unauthorized/i,
     async begin(ground) {
       ground.telegram.fail('*', { status: 401, description: 'Unauthorized' }, FOR_EVER);
       return async () => ground.telegram.heal();
@@ -82,7 +82,7 @@ export const INCIDENTS: readonly NightIncident[] = [
   },
   {
     name: 'one chat is stuck',
-    alert: /Messages are unanswered[\s\S]*\b1305\b|SpillwayUnanswered/,
+    alert: /Messages have waited too long[\s\S]*\b1305\b|SpillwayUnanswered/,
     cause: /asking the model/,
     async begin(ground) {
       const stuck = ground.react((call) => (about(call, STUCK) ? { do: 'hang' } : undefined));
