@@ -151,7 +151,7 @@ export function endOf({ acts, cause, latest, endedMs }: Incident): string {
 
 function sinceLine(incident: Incident): string {
   const extent = extentOf(incident);
-  const back = incident.reopenings === 0 ? '' : ' It came back within an hour.';
+  const back = incident.reopenings === 0 ? '' : ' The trouble came back within an hour of its end.';
   return `${extent === '' ? 'Since' : `${extent} since`} ${utcTime(incident.openedMs)}.${back}`;
 }
 

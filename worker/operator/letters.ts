@@ -12,7 +12,7 @@ import { findLetterSubject, type LetterSubject, type LettersSubject, selectLette
 /** The results of a replay in words, to follow the name of the dead letter. */
 const REPLAY_TEXTS: Readonly<Record<Replayed[0], string>> = {
   replayed: 'is replayed after the other messages of its chat',
-  unfinished: 'cannot be replayed yet: a piece of it is still being stored. Try again in a moment',
+  unfinished: 'cannot be replayed yet: a part of the message is still being stored. Try again in a moment',
   gone: 'was replayed or removed in the meantime',
   chatless: 'names no chat, so there is nobody to answer. It is kept',
 };

@@ -79,7 +79,7 @@ test('alerts once on a gap, again when it grows, and once on its end, also when 
   await redis.hincrby(keys.counts, 'settled', 2);
   await checkTwice(NOW + 3);
   await lane.ledger.check(NOW + 4);
-  const over = expect.stringMatching(/^Resolved: the ledger adds up again/);
+  const over = expect.stringMatching(/^Resolved: the counts of messages add up again/);
   expect((await alerts()).slice(2)).toEqual([{ cause: 'ledger', key: keys.counts, isOver: true, text: over }]);
   // An entry that was never accepted.
   await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');

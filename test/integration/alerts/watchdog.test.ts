@@ -76,7 +76,7 @@ test('alerts when a poller falls silent, and when it returns, but not before one
   produce();
   const { text } = await alerted(/No poll has succeeded for \d+ seconds?.*unknown/);
   world.telegram.say(CHAT, 'hello');
-  await alerted(/^Resolved: messages arrive again/);
+  await alerted(/^Resolved: messages are arriving again/);
   expect(text).toContain('24 hours');
 });
 
@@ -156,7 +156,7 @@ test('a poller whose updates cannot be stored is no sign of life: it pages and e
   for (let nth = 0; nth < 5; nth += 1) await nextHeartbeat();
   expect(outside.pings() - before).toBeLessThanOrEqual(1);
   await world.peek.del(...ids);
-  await alerted(/^Resolved: messages arrive again/);
+  await alerted(/^Resolved: messages are arriving again/);
   expect(await nextOutcome(world, CHAT + 1)).toMatchObject({ outcome: 'answered' });
 });
 

@@ -214,6 +214,6 @@ test('alerts when the webhook is unreachable and when it is back; the process st
   const { status, parts } = await readyOf(producer);
   expect([status, parts.webhook?.detail]).toEqual(['ready', expect.stringMatching(/trouble with the webhook: .*502/)]);
   front.behind(producer.port);
-  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: messages arrive again/);
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: messages are arriving again/);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });

@@ -6,7 +6,7 @@ export const BUDGET = {
   budget: {
     severity: 'info',
     title: 'The budget for all chats is half used up',
-    todo: 'If this is too early, raise it and restart: once it is used up, every message is refused.',
+    todo: 'Raise the budget and restart if you expected this later. Once the budget is used up, every message is refused.',
     endsBy: 'watch',
     end: 'a new period began, or the budget was raised.',
     follows: ['over-budget'],
@@ -15,7 +15,7 @@ export const BUDGET = {
   'over-budget': {
     severity: 'attention',
     title: 'Every message is refused: the budget for all chats is used up',
-    todo: 'Raise it and restart, or wait until then.',
+    todo: 'Raise the budget and restart, or wait until then.',
     endsBy: 'watch',
     end: 'a new period began, or the budget was raised.',
   },

@@ -130,9 +130,9 @@ export function deadLettersAlert(pile: { letters: number; fullest: number; max: 
   const { letters, fullest, max, dropped } = pile;
   const [level, more] =
     fullest >= max
-      ? [LETTERS_FULL, `Each new one removes the oldest for good: ${dropped} so far.`]
+      ? [LETTERS_FULL, `Each further failed message removes the oldest for good; removed so far: ${dropped}.`]
       : fullest >= max * LETTERS_SHARE
-        ? ['nearly full', 'When it is full, each new one removes the oldest for good.']
+        ? ['nearly full', 'When it is full, each further failed message removes the oldest for good.']
         : ['', ''];
   const text = `${counted(letters, 'failed message')} can be replayed or removed.`;
   if (level === '') return { cause: 'dead-letters', text, messages: letters };

@@ -69,7 +69,7 @@ test('a condition that is back, with the beginning that it had, opens a new mess
   incidents.at(0, { conditions: [waiting] });
   incidents.at(1_000, { conditions: [] });
   expect(incidents.at(2_000, { conditions: [waiting] })).toMatchObject([
-    { isSilent: false, text: expect.stringContaining('It came back within an hour.') },
+    { isSilent: false, text: expect.stringContaining('The trouble came back within an hour of its end.') },
   ]);
   for (let round = 4; round < 20; round += 2) {
     expect(incidents.at(round * 1_000, { conditions: [waiting] })).toEqual([]);
@@ -90,7 +90,7 @@ test('trouble of another kind is new and names its own cure; of the same kind, i
     /^🔴 Page: Every message fails: the endpoint rejects the API key\nSince .*\n.*\nCorrect ANTHROPIC/,
   );
   incidents.at(60_000, { conditions: [] });
-  expect(incidents.at(80_000, { conditions: [REFUSED] })[0]?.text).toMatch(/It came back/);
+  expect(incidents.at(80_000, { conditions: [REFUSED] })[0]?.text).toMatch(/trouble came back/);
 });
 
 test('a failure after the end opens the incident again, and a day after its end it is forgotten', () => {
