@@ -1,5 +1,5 @@
 const MB = 1024 * 1024;
-/** The interval of sweeps, which drop entries without a `hold` for this long. So erased data is gone after half an hour. */
+/** The interval of sweeps, which drop entries without a `hold` for this long. So erased data is gone within half an hour. */
 const IDLE_MS = 15 * 60_000;
 
 interface Entry {

@@ -71,7 +71,7 @@ export function withoutEffect(settings: Settings, set: Readonly<Record<string, u
   ];
 }
 
-/** Names that others read: OpenTelemetry, the S3 client, Node, npm, Compose, and the code that sets up the proxy. */
+/** Names in a settings file for other readers: OpenTelemetry, the S3 client, Node, npm, Compose, and `useProxy`. */
 const READ_BY_OTHERS =
   /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
 
