@@ -9,7 +9,7 @@ interface CommandRule {
    * `operators`: only operators, in the operators' chat.
    */
   who: 'everybody' | 'listed' | 'listed with words' | 'operators';
-  /** The lane in which the command waits: the chat's own, behind earlier messages, its command lane, or its desk lane. */
+  /** The lane in which the command waits: the chat's own (behind earlier messages), its command lane, or its desk lane. */
   lane: 'chat' | 'commands' | 'desk';
   /** The menus that offer the command; everybody in a group sees the group's menu. `help`: only the reply to `/help` does. */
   menu: 'everywhere' | 'private' | 'help' | 'nowhere';
