@@ -11,7 +11,7 @@ const sender = z.object({
   name: z.string().optional(),
   /** Set for the author of a summons, and for a member of an allowed group whose own id is not on the allow list. */
   isGuest: z.literal(true).optional(),
-  /** Set for an operator who gave a command for operators in the operators' chat. */
+  /** Set if an operator gave the command in the operators' chat. */
   isOperator: z.literal(true).optional(),
   /** The language of the person's app, as an IETF tag. */
   language: z.string().optional(),
@@ -155,7 +155,7 @@ export function commandIn({
   return isOwn ? commandOf(content.text ?? '') : undefined;
 }
 
-/** The lane of a message: its chat's own lane, or the command or desk lane, for a command that need not wait in the first. */
+/** The lane of a message: its chat's own lane, or for commands that need not wait there, the command lane or desk lane. */
 export function laneOf(message: InboundMessage): LaneKey {
   if (message.summons) return summonsKey(message.from.id, message.summons.chatId);
   const chat = chatKey(message.chatId, message.topicId);
@@ -209,7 +209,7 @@ export interface Waiting {
 /** Telegram apps split a pasted text at the limit of 4,096 characters, or a little earlier, at the end of a word. */
 const CUT_CHARS_MAX = 4_096;
 const CUT_CHARS_MIN = 3_500;
-/** The longest time between messages of a split text or a burst of forwards. Not less, as Telegram's dates are full seconds. */
+/** The maximum gap within a split text or a burst of forwards. Not shorter, because Telegram's dates are full seconds. */
 const AT_ONCE_MS_MAX = 2_000;
 /** The maximum number of messages that a Telegram app forwards at once. */
 export const BURST_MAX = 100;
