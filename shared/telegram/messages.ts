@@ -71,7 +71,7 @@ export interface SendOptions extends Timing {
 export interface Messages {
   /** Sends a text of 1 to 4096 UTF-16 units. */
   sendMessage(to: Destination, text: string, options?: SendOptions): Promise<TelegramResult<{ messageId: number }>>;
-  /** Sends a rich message. Fails as `not_offered` on servers before Bot API 10.2, and after that for a day without a request. */
+  /** Sends a rich message. Fails as `not_offered` on servers before Bot API 10.2, and then for a day without a request. */
   sendRichMessage(
     to: Destination,
     blocks: InputRichBlock<never>[],
