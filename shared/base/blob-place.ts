@@ -35,7 +35,7 @@ export const blobPlace = z.string().transform((text, context): BlobPlace => {
   return z.NEVER;
 });
 
-/** Parses a place. If the text is malformed, returns the text of the problem. */
+/** Parses a place. If the text is malformed, returns a description of the problem. */
 function placeOf(text: string): BlobPlace | string {
   if (/^redis:(?:\/\/)?$/.test(text)) return { kind: 'redis' };
   if (text.startsWith('s3:')) return URL.canParse(text) ? bucketOf(new URL(text)) : EXPECTED_S3;
@@ -63,7 +63,7 @@ function bucketOf({ username, password, host, pathname, searchParams, hash }: UR
   return { kind: 's3', bucket: host, prefix, endpoint, region: region ?? ANY_REGION };
 }
 
-/** Whether a text is an http or https URL without user, password and query, because operators see this URL. */
+/** Whether a text is an http or https URL without a user, a password or a query, because operators see this URL. */
 function isHttp(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search } = new URL(text);

@@ -1,5 +1,5 @@
 const MB = 1024 * 1024;
-/** The interval of sweeps that drop entries not held for this long, so erased data is gone after half an hour at most. */
+/** The interval of sweeps, which drop entries without a `hold` for this long. So erased data is gone within half an hour. */
 const IDLE_MS = 15 * 60_000;
 
 interface Entry {
@@ -9,10 +9,10 @@ interface Entry {
 }
 
 /**
- * A limit on the memory that the caches of a process use together. Each cache holds its entries here and estimates their bytes.
+ * A limit on the memory that the caches of a process use together. Each cache holds its entries here, with estimated sizes.
  *
- * Contract: the estimates never add up to more than `maxBytes`: the space first drops the entries that were held longest ago. A
- * sweep also drops the entries that were not held for a quarter of an hour. So the space may call `drop` at any time.
+ * Contract: the estimates never add up to more than `maxBytes`. To make room, the space drops the entries whose last `hold` was
+ * longest ago. A sweep also drops entries without a `hold` for a quarter of an hour. So the space may call `drop` at any time.
  */
 export class CacheSpace {
   readonly maxBytes: number;
@@ -28,7 +28,7 @@ export class CacheSpace {
     return this.#usedBytes;
   }
 
-  /** Holds an entry as the newest, in place of the key's earlier entry. Returns false, without an entry, if it is too large. */
+  /** Holds an entry as the newest, in place of the key's earlier entry. An entry over the limit is not held: returns false. */
   hold(key: unknown, bytes: number, drop: () => void): boolean {
     this.release(key);
     if (bytes > this.maxBytes) return false;
@@ -42,7 +42,7 @@ export class CacheSpace {
     return true;
   }
 
-  /** Removes the entry of a key, if any, without a call of its `drop`. For a cache that has dropped the data itself. */
+  /** Removes the entry of a key, if any, without calling its `drop`. For a cache that has dropped the data itself. */
   release(key: unknown): void {
     this.#usedBytes -= this.#entries.get(key)?.bytes ?? 0;
     this.#entries.delete(key);

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 /** The contents of a settings file. */
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
-  /** Each problem names the file and, if one line is at fault, its number. None quotes a line, because a line may be secret. */
+  /** Each problem names the file and, if one line is at fault, its number. None quotes a line, which may be a secret. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -14,7 +14,7 @@ const NAMED = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)$/;
 const EXPECTED = 'expected NAME=value, or a comment that begins with #';
 /** A quoted value, perhaps followed by a comment. Backticks do not count as quotes, because a shell runs the text in them. */
 const QUOTED = /^(["'])(?:(?!\1).)*\1\s*(?:#.*)?$/;
-/** A value whose first # follows a non-space. Shells and Compose take this # as a part of the value, Node as a comment. */
+/** A value whose first # follows a non-space. For shells and Compose this # is part of the value, for Node it is a comment. */
 const INNER_HASH = /^[^#]*[^\s#]#/;
 /** Whether the value of a setting is a secret, judged by the end of the setting's name. Pure. */
 export const isSecretName = (name: string): boolean => /(?:TOKEN|KEY|SECRET|PASSWORD)$/.test(name);
@@ -22,7 +22,7 @@ const READABLE_BY_ALL = 0o004;
 
 /**
  * Parses lines of the form `NAME=value`, with an optional `export`, quotes and comments. If a name repeats, its last line
- * counts. A malformed line, and one that shells, Compose and Node read differently, becomes a problem and sets nothing. Pure.
+ * counts. A malformed line, or a line that shells, Compose and Node read differently, is a problem and sets nothing. Pure.
  */
 export function parseEnvFile(text: string, file: string): Pick<EnvFile, 'values' | 'problems'> {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);

@@ -38,7 +38,7 @@ export type ReachFailpoint = (step: Failpoint) => void;
 
 /**
  * Creates the hook of a process; without `spec` it does nothing. `spec` has the form `name:nth` (`SPILLWAY_FAIL_AT`): the
- * process kills itself by SIGKILL when it reaches that step for the nth time, so that no cleanup runs, as in a real crash.
+ * process kills itself with SIGKILL when it reaches that step for the nth time, so that no cleanup runs, as in a real crash.
  */
 export function createFailpoints(spec: string | undefined): ReachFailpoint {
   if (spec === undefined) return () => {};

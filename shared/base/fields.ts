@@ -1,4 +1,4 @@
-/** Parses JSON; `undefined`, which no JSON text stands for, if the text is absent or malformed. Pure, never throws. */
+/** Parses JSON; `undefined`, which no JSON text represents, if the text is absent or malformed. Pure, never throws. */
 export function jsonValue(text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? '');

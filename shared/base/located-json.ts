@@ -7,12 +7,12 @@ export type LocatedJson =
       value: unknown;
       /** The line of the value at a path from the root. For a missing value, the line of the nearest container on its path. */
       lineOf(path: Path): number;
-      /** The paths of keys that repeat within one object. `value` has the last one's value, which may surprise the author. */
+      /** The paths of keys that repeat within one object. In `value` the last one wins, which may surprise the author. */
       twice: readonly Path[];
     }
   | { ok: false; line: number };
 
-/** JSON that nests deeper than this counts as malformed. No real settings file nests so deep. */
+/** JSON that nests deeper than this counts as malformed. No real settings file nests that deep. */
 const DEPTH_MAX = 32;
 const TOKEN = /\n|[{}[\],:]|"(?:[^"\\\n]|\\.)*"|[^\s{}[\],:"]+|\S/g;
 
@@ -27,7 +27,7 @@ export function readLocatedJson(json: string): LocatedJson {
   const refuse = (): never => {
     throw new SyntaxError('this is not JSON');
   };
-  /** Reads items with commas between them, up to the closing bracket `end`. */
+  /** Reads items separated by commas, up to the closing bracket `end`. */
   const readItems = (end: string, readItem: (index: number) => void): void => {
     for (let index = 0, sign = ','; sign === ','; index++) {
       if (index === 0 && tokens[at]?.text === end) return void at++;

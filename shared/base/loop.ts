@@ -52,7 +52,7 @@ async function run({ round, retryMs, onError, firstAfterMs = 0 }: Rounds, signal
   }
 }
 
-/** The kind of an error: its text without its numbers, because ports, line numbers or counts do not make another kind. */
+/** The kind of an error: its text without numbers, so that errors that differ only in a port or a count are of one kind. */
 function kindOf(error: unknown): string {
   return String(error).replaceAll(/\d+/g, '0');
 }

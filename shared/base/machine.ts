@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Whether a process with this id runs on this machine, under any owner. On Linux, a zombie does not count as running: a process
- * that has ended while its parent has not collected its exit code. In a container without an init, zombies stay for ever.
+ * Whether a process with this id runs on this machine, under any owner. On Linux, a zombie does not count: a process that has
+ * ended, but whose parent has not collected its exit code. In a container without an init, zombies stay for ever.
  */
 export function isRunning(pid: number): boolean {
   try {
@@ -15,7 +15,7 @@ export function isRunning(pid: number): boolean {
     // The state follows the program's name, which is in parentheses and may itself contain any character.
     return status.charAt(status.lastIndexOf(')') + 2) !== 'Z';
   } catch {
-    // Outside of Linux there is no such file. On Linux the process has probably just ended, and the next call will notice that.
+    // Outside Linux there is no such file. On Linux the process has probably just ended, and the next call will notice that.
     return true;
   }
 }

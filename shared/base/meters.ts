@@ -35,14 +35,14 @@ export interface GaugeReading {
 /** Reads gauges for an export. Contract: may reject; the gauges then keep their last values. */
 type ReadGauges = () => Promise<readonly GaugeReading[]>;
 
-/** The words for units at the end of names in Prometheus, as a collector adds them; it adds none for a unit in braces. */
+/** The words for units that a collector appends to names in Prometheus. For a unit in braces, a collector appends nothing. */
 const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 'bytes' };
 
 /** The gateway's metrics, with one meter for each exporter. Without an exporter nothing is computed. */
 export type Meters = ReturnType<typeof createMeters>;
 export type Instruments = Omit<Meters, 'attach'>;
 
-/** A function that reads some gauges, and for each meter a function that unregisters it there. */
+/** Some gauges, the function that reads them, and for each meter a function that unregisters this source there. */
 interface Source {
   gauges: readonly MetricName[];
   read: ReadGauges;
@@ -105,7 +105,7 @@ function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUn
   };
 }
 
-/** The name and the options of an instrument. `hasUnitInName`: the exporter does not add the unit, so the name has it. */
+/** The name and the options of an instrument. `hasUnitInName`: the exporter does not add the unit, so the name contains it. */
 function nameOf({ name, unit, help: description }: Metric, hasUnitInName: boolean): [string, MetricOptions] {
   const word = unit && UNIT_WORDS[unit];
   if (hasUnitInName && word !== undefined) return [`${name}.${word}`, { description }];

@@ -20,7 +20,7 @@ const MS_PER_S = 1_000;
 /** Creates the list of running attempts, which is empty at first. */
 export function createRunningTurns() {
   const running = new Set<RunningTurn>();
-  /** All steps so far. A step without attempts counts as 0, because a missing gauge would show its last value for minutes. */
+  /** All steps so far. A step without attempts counts as 0, because a gauge without a value keeps its last one for minutes. */
   const steps = new Set<string>();
   return {
     /** Begins an attempt. Returns the attempt's context, and a function that ends the attempt. */

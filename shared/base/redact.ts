@@ -18,11 +18,11 @@ const CREDENTIALS = [
   /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,100}:[^\s/@]{1,200}@/gi,
   /\bbearer\s{1,8}[A-Za-z0-9._~+/-]{20,9999}/gi,
 ];
-/** A secret with its name: the name, a separator whose quotes may be escaped, and the value, which ends before a quote. */
+/** A name, a separator whose quotes may be escaped, and a secret value, up to white space, a quote, a comma or a semicolon. */
 const ASSIGNED =
   /(password|passwd|passphrase|secret(?:[_-]?key)?|token|(?:api|access|private)[_-]?key|authorization)(\\?["']?\s{0,3}[:=]>?\s{0,3}\\?["']?)(?:(?:bearer|basic)\s{1,8})?(?:[^\s"',;\\]|\\(?!["'])){4,200}/gi;
 
-/** Replaces everything that looks like a credential by `[secret]`. Pure, in linear time. */
+/** Replaces everything that looks like a credential with `[secret]`. Pure, in linear time. */
 export function redact(text: string): string {
   const plain = CREDENTIALS.reduce((rest, pattern) => rest.replace(pattern, '[secret]'), text);
   return plain.replace(ASSIGNED, '$1$2[secret]');

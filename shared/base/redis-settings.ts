@@ -5,7 +5,7 @@ export type RedisRisk = (typeof REDIS_RISKS)[number];
 /** A setting of Redis without which messages can be lost or refused. */
 interface RedisSetting {
   name: string;
-  /** The recommended value; `isMet` accepts equivalent ones. */
+  /** The recommended value. `isMet` also accepts other values that serve the purpose. */
   value: string;
   isMet(value: string): boolean;
   /** The servers that need the setting: all, those with replicas, or the nodes of a cluster. */

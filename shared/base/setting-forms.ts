@@ -45,7 +45,7 @@ export const modelsUrl = httpUrl.transform((url) => url.replace(/\/v1\/?$/, ''))
 
 const DIFFERENT_MIN = 8;
 
-/** Whether a secret has at least `DIFFERENT_MIN` different characters. A random secret practically always has them. */
+/** Whether a secret has at least `DIFFERENT_MIN` different characters. A random secret practically always does. */
 export const isVaried = (secret: string): boolean => new Set(secret).size >= DIFFERENT_MIN;
 
 /** A URL that we call with `fetch`, which refuses a URL with a user name. */

@@ -71,7 +71,7 @@ export function withoutEffect(settings: Settings, set: Readonly<Record<string, u
   ];
 }
 
-/** Names in a settings file that other programs read: OpenTelemetry, the bucket's client, Node, a proxy, Compose. */
+/** Names in a settings file for other readers: OpenTelemetry, the S3 client, Node, npm, Compose, and `useProxy`. */
 const READ_BY_OTHERS =
   /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
 
@@ -84,7 +84,7 @@ export function unreadNames(names: readonly string[], validNames: readonly strin
   });
 }
 
-/** The largest share of wrong letters in a name that counts as a misspelling of another name. */
+/** A name counts as a misspelling of another name if at most this share of its letters is wrong. */
 const WRONG_SHARE = 1 / 3;
 
 /** The valid name that a misspelt name probably means; `undefined` if none is similar enough. Pure. */
@@ -94,7 +94,7 @@ export function nearName(misspelt: string, validNames: readonly string[]): strin
   return best !== undefined && best.edits <= misspelt.length * WRONG_SHARE ? best.name : undefined;
 }
 
-/** The Levenshtein distance of two words. */
+/** The Levenshtein distance between two words. */
 function editsBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (const [at, letter] of [...one].entries()) {

@@ -155,11 +155,11 @@ export const CONSTANTS = {
   TOOL_RESULT_MAX_CHARS: 16_000,
   /** The maximum number of rounds of tool calls for one message. After them the model must answer in words. */
   TOOL_ROUNDS_MAX: 25,
-  /** The share of the model's window that a session may fill at most. A fuller session is compacted after a reply. */
+  /** The largest share of the model's window that a session may fill. A fuller session is compacted after a reply. */
   COMPACT_AT: 0.7,
   /** The megabytes of memory in which a worker process caches the decoded windows of sessions. */
   PROCESS_CACHE_MB: 64,
-  /** The maximum number of attempts at a message. One that ends in a wait for the endpoint or for Telegram does not count. */
+  /** The maximum number of attempts at a message. One that ends in a wait for the endpoint or Telegram does not count. */
   MAX_ATTEMPTS: 5,
   /** The maximum number of messages in a lane. A full lane refuses most further messages, but takes e.g. reminders. */
   LANE_MAX_MESSAGES: 50,
@@ -178,7 +178,7 @@ export const CONSTANTS = {
    * another server, short enough for a person who waits.
    */
   DOUBT_WAIT_MS: 2_000,
-  /** An album or a split text arrives as several messages, and nothing marks the last one: wait this long for a further one. */
+  /** An album or a split text arrives as several messages, and nothing marks the last one: wait this long for the next one. */
   GATHER_WAIT_MS: 1_000,
   /** The time limit for a summary, retries included. A message can be answered without a summary. */
   SUMMARY_TIME_MS: 60_000,
@@ -242,8 +242,8 @@ function restOf(set: Record<string, unknown>, malformed: readonly string[]): { r
 }
 
 /**
- * Adds the variables of the settings file to `process.env`, from which the OpenTelemetry SDK reads too, and reads the settings
- * from there. A variable that the environment already has wins over the file. Also applies the proxy of the environment.
+ * Adds the variables of the settings file to `process.env`, which the OpenTelemetry SDK also reads, and reads the settings from
+ * there. A variable that the environment already has wins over the file. Also makes this process use the proxy, if any is set.
  */
 export function readOwnSettings(role: Role): SettingsReading {
   const { values, problems: fileProblems, warnings: fileWarnings } = readSettingsFile();
@@ -254,7 +254,7 @@ export function readOwnSettings(role: Role): SettingsReading {
   const warnings = [...fileWarnings, ...unreadNames(Object.keys(values), validNames)];
   const problems = [...fileProblems, ...useProxy(process.env)];
   if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...warnings, ...reading.warnings] } : reading;
-  // If the file gave no values, the other problems would only list the settings that the file may contain.
+  // Without any values from the file, the other problems would only list settings that the file may contain.
   const others = reading.ok || Object.keys(values).length === 0 ? [] : reading.problems;
   return { ok: false, problems: [...problems, ...others], ...(!reading.ok && reading.rest && { rest: reading.rest }) };
 }

@@ -30,7 +30,7 @@ export function signalsOf(settings: Addresses, env: Readonly<Record<string, stri
   };
 }
 
-/** Warns of settings of exporters that have no effect. `set`: all settings that are not empty. Pure. */
+/** Warns of exporter settings that have no effect. `set`: all settings that are not empty. Pure. */
 export function unusedExporterSettings(set: Readonly<Record<string, unknown>>): string[] {
   const names = Object.keys(set).filter((name) => EXPORTER.test(name));
   const hasEndpoint = names.some((name) => /^OTEL_EXPORTER_OTLP_(?:TRACES_|METRICS_)?ENDPOINT$/.test(name));

@@ -37,7 +37,7 @@ export type RunInSpan = <T>(
 
 /**
  * Returns a function that runs work in spans. A span inside the span of a turn becomes the turn's current step. If no spans are
- * exported, work inside another span of this process runs in that span, which has ids, unless it asks for a root span.
+ * exported, work inside another span of this process runs in that span, which has ids, unless `root` is set.
  */
 export function createSpans(
   scope: string,

@@ -66,14 +66,14 @@ export const SPAN = {
 /** The bounds of buckets, in seconds, up to an hour: a message may wait behind others, and a turn may last half an hour. */
 const LATENCY = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1_800, 3_600];
 
-/** The bounds of buckets for a call: its duration in seconds, and its tokens. They are those of the gen_ai conventions. */
+/** The bounds of buckets for the duration of a call in seconds, and for its tokens, as the gen_ai conventions give them. */
 const SECONDS = Array.from({ length: 14 }, (_, power) => 2 ** power / 100);
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
 /**
- * The metrics that the gateway emits. A scrape has their descriptions as `# HELP`. Every worker process reports the same value
- * for a gauge "of the installation": take the maximum over processes, never the sum. Times are in seconds, sizes in bytes. In
- * Prometheus a name ends with its unit: `_seconds` for s. The gen_ai metrics are those of version 0.1 of the gen_ai
+ * The metrics that the gateway emits. A scrape shows their descriptions as `# HELP`. Every worker process reports the same
+ * value for a gauge "of the installation": take the maximum over processes, never the sum. Times are in seconds, sizes in
+ * bytes; their names in Prometheus end with `_seconds` or `_bytes`. The gen_ai metrics are those of version 0.1 of the gen_ai
  * conventions; two metrics of version 1.41 remain for one release.
  */
 const TABLE = {
@@ -163,11 +163,11 @@ export interface Telemetry extends Instruments {
   mark(name: string, attributes: Attributes, at?: MarkOptions): void;
   /** The attribute that names a chat, by default by a keyed hash; no attribute if spans are not exported. */
   chat(chat: string): Attributes;
-  /** Returns the metrics as Prometheus text. Counts of events begin with the first call. */
+  /** Returns the metrics as Prometheus text. Counts of events begin with the first scrape. */
   scrape(): Promise<string>;
   /** The last failed export of each signal, if recent; an empty text if there is none. */
   exportTrouble(): string;
-  /** Exports the rest. Waits at most `deadlineMs`, so that a dead collector does not delay the exit. Never rejects. */
+  /** Exports the remaining data. Waits at most `deadlineMs`, in case the collector does not answer. Never rejects. */
   stop(deadlineMs: number): Promise<void>;
 }
 
@@ -191,7 +191,7 @@ export async function startTelemetry(options: {
   return telemetryOver(exporter, meters, signals.traces === undefined ? undefined : options.nameChat);
 }
 
-/** Starts telemetry that gives messages trace ids and exports nothing; metrics are available by `scrape`. */
+/** Starts telemetry that gives messages trace ids and exports nothing; metrics are available through `scrape`. */
 export function traceIdsOnly(): Telemetry {
   registerTraceIds();
   return telemetryOver({ shutdown: async () => {}, trouble: () => '' }, createMeters(METRICS), undefined);

@@ -1,14 +1,14 @@
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-/** Cuts a text that is too long to at most `maxChars` UTF-16 units, an ellipsis at its end included. Keeps graphemes whole. */
+/** Shortens a longer text to at most `maxChars` UTF-16 units, including an ellipsis at its end. Keeps graphemes whole. */
 export function clip(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   return maxChars < 1 ? '' : `${graphemePrefix(text, maxChars - 1)}…`;
 }
 
 /**
- * Shortens a text that is longer than `maxChars` UTF-16 units to at most this length. Replaces its middle by a note with the
- * length of the whole text. Never cuts inside a grapheme. If the note does not fit, cuts off the end of the text instead.
+ * Shortens a text that is longer than `maxChars` UTF-16 units to at most this length. Replaces its middle with a note that
+ * states the length of the whole text. Never cuts inside a grapheme. If the note does not fit, cuts off the end instead.
  */
 export function clipMiddle(text: string, maxChars: number, how = 'the middle left out'): string {
   if (text.length <= maxChars) return text;
@@ -35,7 +35,7 @@ function graphemeSuffix(text: string, maxChars: number): string {
   return text.slice(cut === undefined || cut.index === start ? start : cut.index + cut.segment.length);
 }
 
-/** Whether all characters of a text are control characters or white space for JavaScript, Python or Rust. Pure. */
+/** Whether all characters of a text are control characters, or white space in JavaScript, Python or Rust. Pure. */
 export function isBlank(text: string): boolean {
   return /^[\s\p{Cc}]*$/u.test(text);
 }
@@ -47,7 +47,7 @@ export function counted(number: number, noun: string, plural = `${noun}s`): stri
   return `${THOUSANDS.format(number)} ${number === 1 ? noun : plural}`;
 }
 
-/** A rounded duration for operators: in seconds below 2 minutes, in minutes below 2 hours, in hours below 2 days. Pure. */
+/** A rounded duration in words: seconds below 2 minutes, minutes below 2 hours, hours below 2 days, else days. Pure. */
 export function durationInWords(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 120) return counted(seconds, 'second');
@@ -69,7 +69,7 @@ export function toolLabel(name: string): string {
 const EMOJI_OR_INVISIBLE = /\p{RGI_Emoji}|([[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]--[\n\t]])\1*/gv;
 
 /**
- * Replaces each invisible character of a text by its code, such as `⟨U+202E⟩`, or `⟨U+200B ×30⟩` for a run. Keeps emoji, tabs
+ * Replaces each invisible character of a text with its code, such as `⟨U+202E⟩`, or `⟨U+200B ×30⟩` for a run. Keeps emoji, tabs
  * and line feeds; each `\r\n` becomes a line feed. Pure.
  */
 export function visible(text: string): string {
@@ -78,7 +78,7 @@ export function visible(text: string): string {
     .replace(EMOJI_OR_INVISIBLE, (found, char?: string) => (char === undefined ? found : codeOf(char, found)));
 }
 
-/** Replaces each invisible character as `visible` does, a line break by `⏎`, and a tab by `⇥`. Pure. */
+/** Replaces each invisible character as `visible` does, a line break with `⏎`, and a tab with `⇥`. Pure. */
 export function visibleInLine(text: string): string {
   return visible(text.replaceAll(/\r\n|\r|\n/g, '⏎').replaceAll('\t', '⇥'));
 }

@@ -85,7 +85,7 @@ export const IDS = {
   generateSpanId: () => chosenId ?? randomId(SPAN_ID_BYTES),
 };
 
-/** Starts one span with a given id, which others can know without the span. Without the SDK the span has a random id. */
+/** Starts one span with a given id, so that other spans can refer to it. Without the SDK, the span has a random id. */
 export function startWithId(id: string, start: () => Span): Span {
   chosenId = id;
   try {

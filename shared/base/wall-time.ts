@@ -1,4 +1,4 @@
-/** A day: longer than any clock change, such as to summer time, and than any offset from UTC. */
+/** A day: no clock change, such as to summer time, and no offset from UTC is longer. */
 const DAY_MS = 24 * 3_600_000;
 
 /** The wall time in a zone at an instant, as the ms since the epoch at which clocks in UTC show the same time. Pure. */
@@ -35,7 +35,7 @@ export function wallText(wallMs: number): string {
 
 const WALL = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2}))?$/;
 
-/** Reads a wall time, such as `2026-11-23T09:00`; `undefined` if the text is none. Pure. */
+/** Reads a wall time, such as `2026-11-23T09:00`; `undefined` for any other text. Pure. */
 export function readWall(text: string): number | undefined {
   const match = WALL.exec(text.trim());
   if (match === null) return undefined;

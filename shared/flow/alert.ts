@@ -51,7 +51,7 @@ export type Cause =
 /** One occurrence of an incident: it opens the incident, adds to its count, or ends the incident. */
 export interface Alert {
   cause: Cause;
-  /** Distinguishes open incidents of one cause, e.g. by the name of a tool; absent if a cause has one at most. */
+  /** Distinguishes open incidents of one cause, e.g. by the name of a tool; absent if the cause has at most one. */
   key?: string;
   /** A plain text for operators: the event, the ids of its chat and trace if it has any, and numbers as digits. */
   text: string;
@@ -79,7 +79,7 @@ export function whereOf({ chat, entry, traceparent }: Place & { traceparent: str
 
 const WORDS = ['key', 'line', 'chat', 'entry', 'traceId', 'level'] as const;
 
-/** Reads a queued alert of any version, also of an unknown cause, without unusable fields; `undefined` without text or cause. */
+/** Reads a queued alert of any version and any cause. Drops unusable fields; `undefined` if the text or cause is missing. */
 export function readAlert(json: string | undefined): Alert | undefined {
   const fields = jsonFields(json) ?? {};
   // Alerts of an earlier version have `incident` in place of `cause`.
@@ -89,7 +89,7 @@ export function readAlert(json: string | undefined): Alert | undefined {
   return { ...Object.fromEntries(words), cause: cause as Cause, text, ...(fields.isOver === true && { isOver: true }) };
 }
 
-/** The alert that the count of accepted messages, in the Redis key `counts`, fell. It only grows, so Redis has lost data. */
+/** The alert that the count of accepted messages fell. Nothing lowers it, so Redis has lost data. `counts`: its Redis key. */
 export function lostDataAlert(counts: string, previous: number, now: number): Alert {
   return {
     cause: 'lost-data',

@@ -11,13 +11,13 @@ const sender = z.object({
   name: z.string().optional(),
   /** Set for the author of a summons, and for a member of an allowed group whose own id is not on the allow list. */
   isGuest: z.literal(true).optional(),
-  /** Set for an operator who gave a command for operators in the chat of alerts. */
+  /** Set if an operator gave the command in the operators' chat. */
   isOperator: z.literal(true).optional(),
   /** The language of the person's app, as an IETF tag. */
   language: z.string().optional(),
 });
 
-/** A file on Telegram's servers. The sender's statements about it may be wrong. */
+/** A file on Telegram's servers. Its name, media type and size are the sender's statements and may be wrong. */
 const file = z.object({
   what: z.enum(['photo', 'document']),
   fileId: z.string().min(1),
@@ -94,7 +94,7 @@ const schema = z
         files: z.array(file).optional(),
         sound: sound.optional(),
       }),
-      /** A photo or a file, with its caption, which may be empty. The turn downloads it. */
+      /** A photo or a file, with its caption, which may be empty. The turn downloads the file. */
       z.object({ kind: z.literal('file'), text: z.string(), file, sound: sound.optional() }),
       /**
        * A message of a kind that the gateway cannot read, e.g. `story`. The turn notifies the user, or transcribes `sound` if
@@ -155,9 +155,7 @@ export function commandIn({
   return isOwn ? commandOf(content.text ?? '') : undefined;
 }
 
-/**
- * The lane of a message: its chat's lane, or for a command that need not wait for the running turn the command or desk lane.
- */
+/** The lane of a message: its chat's own lane, or for commands that need not wait there, the command lane or desk lane. */
 export function laneOf(message: InboundMessage): LaneKey {
   if (message.summons) return summonsKey(message.from.id, message.summons.chatId);
   const chat = chatKey(message.chatId, message.topicId);
@@ -211,7 +209,7 @@ export interface Waiting {
 /** Telegram apps split a pasted text at the limit of 4,096 characters, or a little earlier, at the end of a word. */
 const CUT_CHARS_MAX = 4_096;
 const CUT_CHARS_MIN = 3_500;
-/** Messages of a split text or a burst of forwards follow within this time, because Telegram's dates are full seconds. */
+/** The maximum gap within a split text or a burst of forwards. Not shorter, because Telegram's dates are full seconds. */
 const AT_ONCE_MS_MAX = 2_000;
 /** The maximum number of messages that a Telegram app forwards at once. */
 export const BURST_MAX = 100;
@@ -221,7 +219,7 @@ export function isSelfEntered({ content }: Pick<InboundMessage, 'content'>): boo
   return content.kind === 'reminder';
 }
 
-/** Whether further messages may belong to this one: of an album, a split text, or a burst of forwards. Pure. */
+/** Whether this message may be one of several that belong together: an album, a split text, or a burst of forwards. Pure. */
 export function mayHavePieces(message: InboundMessage): boolean {
   if (message.summons) return false;
   if (isForward(message)) return true;
@@ -249,7 +247,7 @@ export function piecesOf(first: InboundMessage, followers: readonly Waiting[]): 
   return pieces.slice(0, BURST_MAX);
 }
 
-/** The reminders with the same rights as this one: a guest's reminder must not use tools that guests may not use. */
+/** The followers that are reminders with the same rights as the first: no guest's reminder may use tools denied to guests. */
 function remindersOf({ from, content }: InboundMessage, followers: readonly Waiting[]): Waiting[] {
   return followers
     .filter(({ message }) => message.content.kind === content.kind && message.from.isGuest === from.isGuest)

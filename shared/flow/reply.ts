@@ -42,7 +42,7 @@ export interface Table {
   readonly align: readonly Align[];
   /** Each row has as many cells as the header. */
   readonly rows: readonly (readonly Cell[])[];
-  /** If a table was split: the column widths of the whole table, so that all its pieces look alike. */
+  /** If a table was split: the column widths of the whole table, so that all parts of the table look alike. */
   readonly widths?: readonly number[];
 }
 

@@ -8,7 +8,7 @@ const LOOK_MS = 250;
  * a frozen one, and a single lost node of a cluster. Never rejects.
  */
 export async function untilAway(redis: RedisClient, key: string, awayMs: number, signal: AbortSignal): Promise<void> {
-  // Count rounds instead of time: if this process itself froze, an answer of Redis may wait unread in the socket.
+  // Count rounds instead of time: if this process itself froze, an answer from Redis may wait unread in the socket.
   let silentLooks = 0;
   let isRequestOpen = false;
   const ask = async (): Promise<void> => {

@@ -18,7 +18,7 @@ export type ConnectionUse =
 export const BLOCK_MS = 5_000;
 
 const SOCKET_TIMEOUT_MS = 8_000;
-/** Shorter, because no command blocks on an impatient connection, and a poller needs a new one soon after its lease expires. */
+/** Shorter, because impatient connections have no blocking commands, and a poller must reconnect soon after its lease ends. */
 const IMPATIENT_TIMEOUT_MS = 3_000;
 const RECONNECT_MAX_MS = 2_000;
 /** The pause between checks of whether a server has loaded its data. */
@@ -35,9 +35,9 @@ const LOOK_TIMEOUT_MS = 3_000;
 const SENTINEL_TIMEOUT_MS = 1_500;
 
 /**
- * Opens a connection, which reconnects for ever, with a limited backoff. It replaces a half-open socket: one without bytes for
- * 8 s (3 s if impatient) while a command waits. ioredis may send a command again after a lost reply; this is safe because the
- * gateway's writes are idempotent.
+ * Opens a connection, which reconnects for ever, with a limited backoff. It replaces a half-open socket: one that brings no
+ * bytes for 8 s (3 s if impatient) while a command waits. ioredis may send a command again after a lost reply; this is safe
+ * because the gateway's writes are idempotent.
  *
  * The connection to a single server, or to a master that sentinels watch, becomes ready only once the server is a primary that
  * has loaded its data, and reconnects when the server becomes a replica. So it follows failovers. On a cluster, commands follow
@@ -87,7 +87,7 @@ function serverOptions(use: ConnectionUse) {
   };
 }
 
-/** Connects to the primary that the sentinels name. Closes the connection when the sentinels name another, and reconnects. */
+/** Connects to the primary that the sentinels name. When they name another primary, closes the connection and reconnects. */
 function connectByName({ sentinels, master }: SentinelAddress, use: ConnectionUse): Redis {
   const { username, password, tls } = accessOf(sentinels[0] ?? '');
   const access = accessOf(master);

@@ -3,21 +3,21 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { AbstractConnector, type Cluster, Redis, type RedisOptions } from 'ioredis';
 
 /**
- * The errors of a server that accepts no writes at present, although a new connection may reach one that does: a replica, also
- * a former primary whose sockets stayed open, and a server that loads its data or copies it from its primary. In errors of
- * scripts, older servers put other text around these words. NOREPLICAS (a primary with too few replicas) is not listed, because
- * a new connection would reach the same server.
+ * The errors of a server that accepts no writes at present, while a new connection may reach a server that does. Such a server
+ * is a replica (perhaps a former primary whose sockets stayed open), or still loads or copies its data. In errors of scripts,
+ * older servers put other text around these words. NOREPLICAS (a primary with too few replicas) is not listed, because a new
+ * connection would reach the same server.
  */
 const WRONG_SERVER = /(?:^|[\s-])(?:READONLY|MASTERDOWN|LOADING|UNBLOCKED) /;
 /**
- * Commands that ioredis may send again: scripts, and blocking reads. Any other command may be part of a transaction, whose
- * other commands have then failed; this is not visible here, so the caller must retry.
+ * Commands that ioredis may send again: scripts, and blocking reads. Any other command may belong to a transaction that has
+ * failed as a whole, which is not visible here. So the caller must retry.
  */
 const REPEATABLE = new Set(['eval', 'evalsha', 'bzpopmin', 'xread', 'xreadgroup']);
 
 /** Errors of Redis 6 to 8 about a missing permission for a command, a key, or a command of a script. */
 const NO_PERMISSION = /^NOPERM |ACL failure in script|The user executing the script can't/;
-/** Commands without which the gateway still answers messages; only reports and maintenance lack something. */
+/** Commands that the gateway does not need to answer messages, but only for reports and maintenance. */
 const OPTIONAL = new Set(['acl', 'bgrewriteaof', 'client', 'cluster', 'config']);
 let onRefusal: ((problem: string) => void) | undefined;
 

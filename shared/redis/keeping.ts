@@ -7,13 +7,13 @@ import { readServer } from './server-state.ts';
 export interface Keeping {
   /** Set if a Redis would lose messages even without a failure: the problem and its remedy. The gateway then does not start. */
   refusal?: string;
-  /** The risks that these servers have and that the operator has not accepted. */
+  /** The risks of these servers that the operator has not accepted. */
   risks: RedisRisk[];
 }
 
 /**
  * Reads from every server how it endangers data, with commands that managed servers also allow. Skips a server that does not
- * answer. A server that does not tell whether it writes to disk counts as one that does not.
+ * answer. A server that does not reveal whether it writes to disk counts as not writing.
  */
 export async function readKeeping(redis: RedisClient, accepted: readonly RedisRisk[] = []): Promise<Keeping> {
   const results = await Promise.allSettled(serversOf(redis).map(readServer));

@@ -42,17 +42,17 @@ function flowKeys(tag: string) {
     lanes: `${tag}:lanes`,
     /** Hash: the chats that operators have paused, and `*` while all chats are paused. */
     paused: `${tag}:paused`,
-    /** Hash: when the last pause of each chat ended, and under `*` the last pause of all chats. */
+    /** Hash: when the last pause of each chat ended, and under `*`, when the last pause for all chats ended. */
     resumed: `${tag}:resumed`,
     /** How often all processes together have sent to a group in the present window of time; expires with the window. */
     paced: (chatId: number) => `${tag}:paced:${chatId}`,
-    /** Sorted set of the chats that the bot has left or come back to, by the time of the change, which is odd for a return. */
+    /** Sorted set of the chats that the bot has left or come back to, by the ms of the change, plus 1 for a return. */
     gone: `${tag}:gone`,
     /** The last reply of `admit.lua` to a caller, or the entry that a call of `cancel-chat.lua` added, for repeated calls. */
     admitted: (caller: string) => `${tag}:admitted:${caller}`,
-    /** Locks, so that one process does each round of the reconciler for all processes, and one that of the blob keeper. */
+    /** Locks, so that one process does a round of the reconciler, or of the blob keeper, for all processes. */
     ...{ pass: `${tag}:pass`, blobPass: `${tag}:blob-pass` },
-    /** Sorted set of the messages that may have killed their processes, by age. */
+    /** Sorted set of the messages that may have killed their processes, by time of acceptance. */
     poisonCandidates: `${tag}:poison-candidates`,
     ...{ lanePrefix: `${tag}:lane:`, turnPrefix: `${tag}:turn:` },
     lane: (lane: LaneKey) => `${tag}:lane:${lane}`,
@@ -89,11 +89,11 @@ function chatKeys(tag: string) {
     archive: (id: SessionId) => `${tag}:archive:${id}`,
     /** The pointer to the bytes of a chat's file in the blob store, by the hash of the bytes. */
     blob: (sha256: string, chat: ChatKey) => `${tag}:blob:${chat}:${sha256}`,
-    /** The bytes of a chat's file if Redis stores them: without a blob store, or from before it was set. */
+    /** The bytes of a chat's file if Redis stores them: without a blob store, or from before one was set. */
     media: (sha256: string, chat: ChatKey) => `${tag}:media:${chat}:${sha256}`,
     /** Hash: the sums over a chat's model calls on a day, such as `2026-11-22`. */
     usage: (day: string, chat: ChatKey) => `${tag}:usage:${day}:${chat}`,
-    /** Exists for a while after a model call was added to the sums, so that a repeated request does not add it again. */
+    /** Exists for a while once a model call has been added to the sums, so that a repeated request does not add it again. */
     booked: (call: string) => `${tag}:booked:${call}`,
   };
 }
@@ -127,7 +127,7 @@ function installationKeys(tag: string) {
     running: `${tag}:running`,
     /** Hash: each worker process's use of its cache, and its trouble with the export of telemetry. */
     cached: `${tag}:cached`,
-    /** Exists from the start of a worker until the start has succeeded, or until the time allowed for a start is over. */
+    /** Exists from the start of a worker until the start has succeeded, but for ten minutes at most. */
     starting: `${tag}:starting`,
     /** The number of shards. */
     shards: `${tag}:shards`,
@@ -138,14 +138,15 @@ function installationKeys(tag: string) {
 
 /** Keys of the limits on spending. They are in shard 0 for all shards, so that one script sees all limits of a payer. */
 const SPENDING = {
-  /** Hash: how much of each limit was spent in a period, a day `2026-11-22` or a month `2026-11`. */
+  /** Hash: how much of each limit has been spent in a period, a day `2026-11-22` or a month `2026-11`. */
   spent: (period: string) => `{sw:0}:spending:${period}`,
-  /** Sorted set of the reservations of running calls, by expiry; and a key that exists once a reservation was settled. */
+  /** Sorted set of the reservations of running calls, by expiry. */
   reservations: '{sw:0}:reservations',
+  /** Exists for a while once a reservation has been settled. */
   settled: (reservation: string) => `{sw:0}:settled:${reservation}`,
 };
 
-/** The name of a lane: the chat's key, `-100123`; of its command lane that key with `!`, of its desk lane with `!!`. */
+/** The name of a lane: the chat's key, such as `-100123`, followed by `!` for the command lane, by `!!` for the desk lane. */
 export type LaneKey = string & { readonly lane: unique symbol };
 /** A chat's key: its id, `-100123`; with a topic `-100123.7`; for a summons the person and the other chat, `1001@-100123`. */
 export type ChatKey = LaneKey & { readonly chat: unique symbol };
@@ -178,7 +179,7 @@ export function commandLaneOf(chat: ChatKey): LaneKey {
   return `${chat}!` as LaneKey;
 }
 
-/** The lane of operators' commands in the chat of alerts. Pauses do not stop it. */
+/** The lane of operators' commands in the operators' chat. A pause does not stop this lane. */
 export function deskLaneOf(chat: ChatKey): LaneKey {
   return `${chat}!!` as LaneKey;
 }
@@ -234,7 +235,7 @@ export function entryOfJob(id: string): EntryId {
   return id.slice('m-'.length) as EntryId;
 }
 
-/** The shard of a chat and all of its topics. The hash function must never change, because stored data would not be found. */
+/** The shard of a chat and all of its topics. The hash function must never change, or stored data would not be found. */
 export function shardOf(chatId: number, shards: number): number {
   let hash = 0x811c9dc5;
   for (const digit of String(chatId)) hash = Math.imul(hash ^ digit.charCodeAt(0), 0x01000193);

@@ -13,9 +13,9 @@ const WORDS_MAX = 7_500;
 const INCLUDE = /^-- include: (.+)$/gm;
 
 /**
- * Binds a Lua file to a connection. ioredis runs it by its hash, and sends its text only to a server that does not know the
- * hash, so most calls cost one round trip. Contract: a call rejects if it has too many arguments, Redis is away, or the script
- * fails.
+ * Binds a Lua file to a connection. ioredis runs the script by its hash, and sends its text only to a server that does not know
+ * the hash, so most calls cost one round trip. Contract: a call rejects if it has too many arguments, if Redis cannot be
+ * reached, or if the script fails.
  */
 export function bindScript<Reply>(redis: RedisClient, file: string): RunScript<Reply> {
   const name = `spillway:${basename(file, '.lua')}`;

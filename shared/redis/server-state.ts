@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { type RedisClient, serversOf } from './connection.ts';
 
-/** The state of a Redis server; for several servers, the role and sizes of the fullest one and the problems of any of them. */
+/** The state of a Redis server; for several servers, the role and sizes of the fullest and the problems of all. */
 export interface RedisState {
   /** The role as Redis calls it: `master` or `slave`. */
   role: string;
@@ -12,7 +12,7 @@ export interface RedisState {
   unwritten?: string;
   /** The policy by which the server removes data once it is full; absent if it never does. */
   evicts?: string;
-  /** Whether the server writes its data to disk, with an append-only file or snapshots; `unknown` if it does not tell. */
+  /** Whether the server writes its data to disk, with an append-only file or snapshots; `unknown` if it does not say. */
   isOnDisk: boolean | 'unknown';
 }
 

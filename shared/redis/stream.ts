@@ -40,12 +40,12 @@ export function* inSlices<T>(list: readonly T[], length: number): Generator<read
 /** An entry of a stream, with its fields as a flat list. */
 export type StreamEntry = [id: string, fields: string[]];
 
-/** The value of the first field with a name, if any. In a dead letter, its own fields precede those of its message. Pure. */
+/** The value of the first field with the given name. A dead letter's own fields precede those of its message. Pure. */
 export function fieldIn(fields: readonly string[], name: string): string | undefined {
   return fields.find((_, at) => at % 2 === 1 && fields[at - 1] === name);
 }
 
-/** Yields the entries from an id on, or back from it with `isBackwards`, page by page. Rejects when Redis cannot be reached. */
+/** Yields entries from an id on, or with `isBackwards` back from the id, in pages. Rejects when Redis cannot be reached. */
 export async function* entriesFrom(
   redis: RedisClient,
   stream: string,

@@ -14,22 +14,22 @@ import { isUnanswered, type TelegramFailure, type TelegramResult } from './failu
 export interface BreakerView {
   /**
    * The time for which nothing may be sent, in ms; 0 while Telegram answers. Reads the state from Redis, unless this process
-   * read less than `freshMs` ago (100 ms by default) that Telegram answers.
+   * learned less than `freshMs` ago (by default 100 ms) that Telegram answers.
    */
   awayMs(freshMs?: number): Promise<number>;
   /** `awayMs` as of the state that this process read last. A process reads the state once a second. */
   seenAwayMs(): number;
-  /** Whether Telegram answers: no while the breaker is open, yes within a second of an answer, else as a probe finds. */
+  /** Whether Telegram answers. False while the breaker is open, true within a second of an answer; else a probe decides. */
   answersNow(): Promise<boolean>;
 }
 
 /** The breaker. A process that runs it also probes for the end of an outage. */
 export interface TelegramBreaker extends BreakerView, Service {
-  /** Stores that Telegram confirmed a message. Best effort; at most once a second, unless Telegram was in doubt or away. */
+  /** Stores that Telegram confirmed a message. Best effort; at most once a second, but always after a doubt or an outage. */
   noteConfirmed(): Promise<void>;
   /**
-   * Notes that a call ended without Telegram's own answer. One such call proves no outage, so this then probes Telegram, unless
-   * Telegram is known to be away or another process probes. `isSend`: the call should have shown something in a chat.
+   * Notes that a call ended without Telegram's own answer. One such call does not prove an outage, so this probes Telegram,
+   * unless the breaker is open or another process probes. `isSend`: the call was a send or an edit of a message.
    */
   noteDoubt(failure: TelegramFailure, isSend: boolean): Promise<void>;
 }
@@ -50,7 +50,7 @@ export interface BreakerLimits extends BreakerPauses {
   telegramLookEveryMs: number;
 }
 
-/** The longest pause is so short that a backlog drains within a minute after Telegram is back. */
+/** Even the longest pause is short, so that sending resumes soon after Telegram answers again. */
 export const BREAKER_LIMITS: BreakerLimits = {
   telegramPauseMs: 1_000,
   telegramPauseMsMax: 15_000,
@@ -58,7 +58,7 @@ export const BREAKER_LIMITS: BreakerLimits = {
   telegramLookEveryMs: 1_000,
 };
 
-/** Probes Telegram by `getMe`, unless another process does so (`taken`). */
+/** Probes Telegram with `getMe`. `taken`: no probe, because another process probes or it is too early. */
 type Probe = () => Promise<'answered' | 'silent' | 'taken'>;
 
 /**
@@ -97,7 +97,7 @@ export function startTelegramBreaker(
   };
 }
 
-/** Probes Telegram if it is away and a probe is due, unless another process does. Returns the wait before the next round. */
+/** Probes Telegram if the breaker is open and a probe is due. Returns the wait before the next round. */
 async function probeIfDue(state: TelegramState, probe: Probe, everyMs: number): Promise<number> {
   const { awayMs } = await state.look();
   if (awayMs === 0) return everyMs;

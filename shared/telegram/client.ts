@@ -38,7 +38,7 @@ export interface Telegram extends Messages {
   /** Returns the bot's profile. Waits at most `timeoutMs`, by default as long as most other calls. */
   getMe(timeoutMs?: number): Promise<TelegramResult<BotProfile>>;
   /**
-   * Long-polls, or fetches pending updates without a wait (`at once`). The call confirms every update below `offset`: Telegram
+   * Long-polls, or fetches pending updates without waiting (`at once`). The call confirms every update below `offset`: Telegram
    * never delivers such an update again.
    */
   getUpdates(
@@ -46,9 +46,7 @@ export interface Telegram extends Messages {
     signal: AbortSignal,
     when?: 'at once' | undefined,
   ): Promise<TelegramResult<unknown[]>>;
-  /**
-   * Makes Telegram deliver updates to `url`, with `secret` in a header. Keeps pending updates. A repeated call changes nothing.
-   */
+  /** Makes Telegram deliver updates to `url`, with `secret` in a header. Keeps pending updates. */
   setWebhook(url: string, secret: string, signal: AbortSignal): Promise<TelegramResult<void>>;
   /** Ends the deliveries, so that polls are possible again. Keeps pending updates. */
   deleteWebhook(signal: AbortSignal): Promise<TelegramResult<void>>;
@@ -147,7 +145,7 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
       const { file_path: path, file_size: statedBytes } = file;
       if (typeof statedBytes === 'number' && statedBytes > bytesMax) return tooLarge(bytesMax);
       if (typeof path !== 'string' || path === '') return failed('rejected', 'the Bot API server names no path');
-      // The failure does not quote the path, which contains the token on a server in local mode.
+      // The failure must not quote the path, which contains the token on a server in local mode.
       if (ABSOLUTE_PATH.test(path)) return failed('rejected', LOCAL_MODE);
       const at = `./file/bot${options.token}/${path.toWellFormed().split('/').map(encodeURIComponent).join('/')}`;
       const url = new URL(at, options.apiRoot);
@@ -179,7 +177,7 @@ async function callApi(
   const deadline = AbortSignal.timeout(timeoutMs);
   const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
   try {
-    // Telegraf's types know only Bot API 7.1 and an AbortSignal of Telegraf's own. Newer methods and Node's signal work anyway.
+    // Telegraf's types know only Bot API 7.1 and their own AbortSignal. Newer methods and Node's AbortSignal work all the same.
     const value = await client.callApi(method as 'getMe', payload as never, { signal: either as never });
     return { ok: true, value };
   } catch (error) {

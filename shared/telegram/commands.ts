@@ -5,13 +5,13 @@ import { DEFAULT_LANGUAGE, LANGUAGES, type Language, TEXTS } from '../texts/lang
 interface CommandRule {
   /**
    * The people who may give the command. `listed`: people on the allow list, for a command that erases, costs money, decides
-   * for all or shows the past. `listed with words`: as `listed`, but everybody may give the command without an argument.
-   * `operators`: only operators, in the chat of alerts.
+   * for everybody or shows the past. `listed with words`: the same, but without an argument everybody may give the command.
+   * `operators`: only operators, in the operators' chat.
    */
   who: 'everybody' | 'listed' | 'listed with words' | 'operators';
-  /** The lane in which the command waits: the chat's, behind earlier messages; its command lane; or that of operators. */
+  /** The lane in which the command waits: the chat's own (behind earlier messages), its command lane, or its desk lane. */
   lane: 'chat' | 'commands' | 'desk';
-  /** The menus of Telegram apps that offer the command. Everybody in a group sees its menu. `help`: only `/help` names it. */
+  /** The menus that offer the command; everybody in a group sees the group's menu. `help`: only the reply to `/help` does. */
   menu: 'everywhere' | 'private' | 'help' | 'nowhere';
   /** When the command cancels the chat's earlier unanswered messages: always, or only with the argument `CONFIRMED`. */
   cancels?: 'always' | 'confirmed';
@@ -40,13 +40,13 @@ const COMMANDS = {
   whoami: { who: 'everybody', lane: 'commands', menu: 'help' },
   /** The buttons under a question send this command. */
   decide: { who: 'listed', lane: 'commands', menu: 'nowhere' },
-  /** The producer turns an operator's command or press of a button in the chat of alerts into this command. */
+  /** The producer turns operators' commands and presses of buttons in the operators' chat into this command. */
   desk: { who: 'operators', lane: 'desk', menu: 'nowhere' },
 } as const satisfies Record<string, CommandRule>;
 
 export type CommandName = keyof typeof COMMANDS;
 
-/** The operators' commands in the chat of alerts, with descriptions. Each is the first word of an argument of `desk`. */
+/** The commands in the operators' chat, with descriptions. Each name is the first word of an argument of `desk`. */
 export const DESK_MENU = {
   status: 'the state of everything',
   incidents: 'what is wrong, or recently was',
@@ -74,7 +74,7 @@ export interface BotCommand {
   argument: string;
 }
 
-/** The argument with which `/forget` erases the chat. Without this argument the command only asks. */
+/** The argument with which `/forget` erases the chat. Without this argument the command only asks for confirmation. */
 export const CONFIRMED = 'yes';
 
 /** A command in upper or lower case, after a slash or the wide slash of a Chinese keyboard. */
@@ -148,7 +148,7 @@ export function addresseeOf(text: string): string | undefined {
   return ADDRESSED.exec(text)?.[1];
 }
 
-/** The commands that Telegram apps offer in some chats and one language; without `language`, in languages without a menu. */
+/** The commands that Telegram apps offer in some chats and one language; without `language`, in all other languages. */
 export interface Menu {
   /** A number is the id of one chat. */
   scope: 'all_private_chats' | 'all_group_chats' | number;
@@ -162,15 +162,15 @@ const MENU_NAMES = namesIn('everywhere', 'private');
 /** The commands that `/help` names. */
 export const HELP_NAMES = namesIn('everywhere', 'private', 'help');
 
-/** All menus but those of the chat of alerts. Telegram apps take the narrowest scope, and in it the menu in their language. */
+/** All menus except those of the operators' chat. An app shows the menu of the narrowest scope, if possible in its language. */
 export const MENUS: readonly Menu[] = LANGUAGES.flatMap((code) => [
   menuOf('all_private_chats', code, MENU_NAMES),
   menuOf('all_group_chats', code, namesIn('everywhere')),
 ]);
 
 /**
- * The menus of the chat of alerts, which replace the other menus there: the operators' commands and, if people also converse
- * with the bot there, their commands with other names. Pure.
+ * The menus of the operators' chat, which replace the other menus there: the operators' commands and, if the chat is also a
+ * conversation with the bot, the usual commands whose names do not clash. Pure.
  */
 export function deskMenus(chatId: number, isConversation: boolean): readonly Menu[] {
   const names = chatId > 0 ? MENU_NAMES : namesIn('everywhere');

@@ -26,11 +26,11 @@ export interface TelegramFailure {
     | 'unreached'
     /** The request may have taken effect: there was no answer, a broken connection, or an answer that is not Telegram's. */
     | 'unknown'
-    /** Not called, because Telegram is away: certainly nothing was sent; retry after `retryAfterMs`. */
+    /** Not called, because Telegram does not answer: certainly nothing was sent; retry after `retryAfterMs`. */
     | 'away'
     /** Our own signal aborted the call, which may have taken effect. */
     | 'aborted';
-  /** Telegram's words with credentials removed: for logs and operators, never for a chat. */
+  /** The words of Telegram, or of the error if there was no answer, without credentials: for operators, never for users. */
   description: string;
   retryAfterMs?: number;
   migratedTo?: number;
@@ -40,7 +40,7 @@ export interface TelegramFailure {
 
 export type TelegramResult<T> = { ok: true; value: T } | { ok: false; failure: TelegramFailure };
 
-/** Logs and alerts cut Telegram's words at this length. */
+/** The maximum length of a description that quotes Telegram or an error. */
 export const DESCRIPTION_CHARS = 300;
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
@@ -53,7 +53,7 @@ export function isUnanswered({ kind }: TelegramFailure): boolean {
   return kind === 'unknown' || kind === 'unreached';
 }
 
-/** Whether Telegram itself refused the call, so that a repeated call would also fail. */
+/** Whether Telegram refused the call for good, so that a repeated call would also fail. */
 export function isFinal({ kind }: TelegramFailure): boolean {
   return kind === 'gone' || kind === 'rejected';
 }

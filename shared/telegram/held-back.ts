@@ -3,9 +3,9 @@ import type { Telegram } from './client.ts';
 import { isUnanswered, type TelegramResult } from './failure.ts';
 
 /**
- * Fails calls as `away`, without a request, while Telegram is away. A send or an edit of a text first reads the breaker's
- * state, and notes its result there. Calls that matter less, such as drafts, use the state that this process read last. Other
- * calls always go through: `getMe`, by which the breaker probes, and those about updates and menus.
+ * Fails calls as `away`, without a request, while Telegram does not answer. A send or an edit of a message first reads the
+ * breaker's state, and reports its result to the breaker. Other calls in a chat, such as drafts, and downloads use the state
+ * that this process read last. Calls about updates and menus always go through, and so does `getMe`, the breaker's probe.
  */
 export function holdBack(telegram: Telegram, breaker: TelegramBreaker): Telegram {
   const guardSend = async <T>(call: () => Promise<TelegramResult<T>>): Promise<TelegramResult<T>> => {

@@ -67,11 +67,11 @@ export interface SendOptions extends Timing {
   buttons?: readonly (readonly (Button | Link)[])[] | undefined;
 }
 
-/** The methods of the Bot API that show or change something in a chat. Contract: as `Telegram`. */
+/** The methods of the Bot API that show or change something in a chat. Contract: no method throws; a failure is a value. */
 export interface Messages {
   /** Sends a text of 1 to 4096 UTF-16 units. */
   sendMessage(to: Destination, text: string, options?: SendOptions): Promise<TelegramResult<{ messageId: number }>>;
-  /** Sends a rich message. On servers before Bot API 10.2 fails as `not_offered`, and then for a day also without a request. */
+  /** Sends a rich message. Fails as `not_offered` on servers before Bot API 10.2, and then for a day without a request. */
   sendRichMessage(
     to: Destination,
     blocks: InputRichBlock<never>[],
@@ -89,7 +89,7 @@ export interface Messages {
     photos: readonly Omit<OutboundFile, 'kind'>[],
     options?: Omit<SendOptions, 'entities' | 'buttons'>,
   ): Promise<TelegramResult<{ messageId: number }>>;
-  /** Replaces the text and the buttons of a message of ours. An identical message is no failure. */
+  /** Replaces the text and the buttons of a message of ours. Succeeds if nothing changes. */
   editMessage(
     to: Destination,
     messageId: number,
@@ -101,13 +101,13 @@ export interface Messages {
    * Fails as `rejected` if the summons is too old or has an answer, perhaps from an earlier call whose result was lost.
    */
   answerSummons(queryId: string, text: string, timeoutMs?: number): Promise<TelegramResult<{ inlineId: string }>>;
-  /** Replaces the text of `answerSummons`. An identical text is no failure. */
+  /** Replaces the text that `answerSummons` sent. Succeeds if nothing changes. */
   editSummoned(inlineId: string, text: string, entities?: MessageEntity[]): Promise<TelegramResult<void>>;
-  /** Removes the buttons of a message of ours. A message without buttons is no failure. */
+  /** Removes the buttons of a message of ours. Succeeds if there are none. */
   removeButtons(to: Destination, messageId: number): Promise<TelegramResult<void>>;
-  /** Deletes a message of ours. A message that is gone is no failure. */
+  /** Deletes a message of ours. Succeeds if it is already gone. */
   deleteMessage(to: Destination, messageId: number): Promise<TelegramResult<void>>;
-  /** Ends the app's wait after a press of a button. Only that person sees `words`, at most 200 characters. Late is no failure. */
+  /** Ends the app's wait after a button press. Succeeds even when late. Only the presser sees `words`, 1 to 200 characters. */
   answerPress(pressId: string, words?: string): Promise<TelegramResult<void>>;
   /**
    * Shows a text of 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft with the same id (never
@@ -125,7 +125,7 @@ const SAME_TEXT = /message is not modified/i;
 const MESSAGE_GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
 const ALREADY_DELETED = /message to delete not found|MESSAGE_ID_INVALID/i;
 const PRESS_TOO_OLD = /query is too old|query ID is invalid/i;
-/** Longer than for a text, because a file may have 50 MB and the connection may be slow. */
+/** Longer than the timeout of a text, because a file may be as large as 50 MB and the connection slow. */
 const UPLOAD_TIMEOUT_MS = 300_000;
 const DONE: TelegramResult<void> = { ok: true, value: undefined };
 
@@ -138,7 +138,7 @@ type UploadFiles = <Name extends (typeof FILE_METHODS)[FileKind] | 'sendMediaGro
 ) => Promise<TelegramResult<unknown>>;
 
 /**
- * Implements `Messages` by calls of the Bot API. Without `linkPreviews`, texts forbid previews: Telegram's servers fetch the
+ * Implements `Messages` with calls of the Bot API. Without `linkPreviews`, texts forbid previews: Telegram's servers fetch the
  * page of a preview at once, so a URL made up by the model could carry words of the chat to a stranger before anybody reads it.
  */
 export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews: boolean): Messages {

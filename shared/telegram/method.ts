@@ -39,9 +39,9 @@ export type CallMethod = <Name extends Method, Payload extends Arguments<Name>>(
 ) => Promise<TelegramResult<unknown>>;
 
 export const CALL_TIMEOUT_MS = 30_000;
-/** The words of a Bot API server without a method. A 404 without these words may come from a proxy and proves nothing. */
+/** The words of a server that lacks the method. A 404 without these words may come from a proxy and proves nothing. */
 export const METHOD_MISSING = /method not found/i;
-/** How long we do not call a method again after an answer that the server lacks the method. */
+/** After an answer that the server lacks a method, the method is not called for this long. */
 export const MISSING_MS = 24 * 3_600_000;
 const NOT_OFFERED = /^not found(?:: method not found)?$/i;
 
@@ -54,7 +54,7 @@ export function unlessMissing<T>(result: TelegramResult<T>): TelegramResult<T> {
   return failed('not_offered', result.failure.description);
 }
 
-/** Turns `unauthorized` into `not_offered`, for a method that a server may lack. Other calls report a rejected token. */
+/** Turns `unauthorized` into `not_offered`, for a method that a server may lack. Other calls reveal a rejected token. */
 export function ofOptional(result: TelegramResult<unknown>): TelegramResult<void> {
   const isMissing = !result.ok && result.failure.kind === 'unauthorized';
   return isMissing ? failed('not_offered', result.failure.description) : withoutValue(result);

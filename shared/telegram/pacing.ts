@@ -25,8 +25,8 @@ interface ChatPace {
 }
 
 /**
- * Takes a place for one call in a group's allowance, which all processes share. Returns 0, or the ms until there are new
- * places.
+ * Takes a place for one call in a group's allowance, which all processes share. Returns 0 if there was a place, else the ms
+ * until there are new places.
  *
  * Contract: never rejects; takes some seconds at most. Also returns 0 if Redis does not answer, because each process has limits
  * of its own.
@@ -58,7 +58,7 @@ const AGAIN_MS = 500;
 /** The longest delay of a Node timer. No call waits for longer than this. */
 const WAIT_MS_MAX = 2 ** 31 - 1;
 const NEVER = Number.NEGATIVE_INFINITY;
-/** The maximum number of chats whose recent calls a process remembers. It first forgets the chat that was idle for longest. */
+/** The maximum number of chats whose recent calls a process remembers. It first forgets the chat that has been idle longest. */
 const CHATS_MAX = 10_000;
 
 /**
@@ -67,7 +67,7 @@ const CHATS_MAX = 10_000;
  * takes at most half of a chat's allowance, and never a place for which another call of the chat waits.
  *
  * `processes` returns the number of processes that send for this bot. Each has its share of the allowance for all chats. If
- * there are several, a call into a group also needs a place in the group's allowance that they share.
+ * there are several processes, a call into a group also needs a place in the group's allowance, which they share.
  */
 export function paceTelegram(telegram: Telegram, processes: () => number, askPlace: AskPlace, pace = PACE): Telegram {
   const passAll = shareOf(pace.all, processes);
@@ -140,8 +140,8 @@ function oneByOne(...gates: readonly Gate[]): Gate {
 }
 
 /**
- * The gate for the allowance of a group that all processes share; open if there is one process. In the next window the call
- * with the most refusals asks first, so that no call waits for ever.
+ * The gate for the allowance of a group that all processes share; open if there is only one process. In the next window the
+ * call with the most refusals asks first, so that no call waits for ever.
  */
 function amongAll(ask: () => Promise<number>, processes: () => number): Gate {
   return async () => {

@@ -5,9 +5,9 @@ const WAIT_MS = 5_000;
 const WAIT_MS_MAX = 600_000;
 
 /**
- * Stops calls while Telegram rejects the bot's token, because Telegram may delete a bot that goes on calling. The wait after a
+ * Stops calls while Telegram rejects the bot's token, because Telegram may delete a bot that keeps calling. The wait after a
  * rejection is 5 seconds, and doubles with each further rejection up to 10 minutes; then a call goes through again. A call
- * during the wait fails as `unauthorized` with the remaining wait, and nothing was sent.
+ * during the wait fails as `unauthorized`, without a request; its `retryAfterMs` is the remaining wait.
  */
 export function guardToken(telegram: Telegram, now: () => number = Date.now): Telegram {
   let refusals = 0;

@@ -10,7 +10,7 @@ export interface FormFile {
 
 /**
  * Calls a method of the Bot API with files, as a form. Sends values other than texts as JSON, as the API expects. Does not use
- * Telegraf, whose uploads of forms never end on current versions of Node. Contract: never throws; a failure is a value.
+ * Telegraf, whose form uploads never end on current versions of Node. Contract: never throws; a failure is a value.
  */
 export async function upload(
   url: URL,

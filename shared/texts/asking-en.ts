@@ -1,4 +1,4 @@
-/** The texts about tools that ask a person before they act, in English. */
+/** The texts with which the bot asks people for permission or for a decision, in English. */
 export const ASKING_EN = {
   approval: {
     title: (count: number) => (count === 1 ? 'May I do this?' : `May I do these ${count} things?`),
@@ -20,7 +20,7 @@ export const ASKING_EN = {
     granted: (by: string, tool: string, until: string) =>
       `“${tool}” is now allowed here until ${until}${by === '' ? '' : ` (by ${by})`}. This ends earlier if the tool changes. Use /tools to undo this.`,
     stillOpen: 'I still need an answer to the rest of the question above.',
-    /** For a user whose message waits behind a question to somebody else. `name` is that person's name, and may be empty. */
+    /** For a user whose message waits behind a question to another person. `name` is that person's name, or empty. */
     behind: (name: string) =>
       `I'm still waiting for an answer to my question above. ${name === '' ? 'Anybody here who may use my tools' : `${name}, or anybody else here who may use my tools,`} can answer it. Then I'll get to your message.`,
     over: "This question is closed: somebody has already answered it, or I'm no longer waiting for it.",

@@ -11,8 +11,8 @@ function counted(count: string, noun: string): string {
 }
 
 /**
- * All texts for users, except the model's answers, in English: plain sentences, without the words of providers and without
- * numbers or names from inside the gateway.
+ * All texts for users, except the model's answers, in English: plain sentences that do not quote providers and contain no
+ * internal numbers or names of the gateway.
  */
 export const EN = {
   languageName: 'English',
@@ -200,7 +200,7 @@ export const EN = {
     setForLater: "⏰ Reminders I've set:",
     cancelledByModel: "⏰ Reminders I've cancelled:",
     usage: 'Use /reminders and choose one to cancel.',
-    /** The reminder itself, if no answer of the model contains it. */
+    /** The reminder itself, if no answer from the model contains it. */
     plain: (text: string) => `⏰ Reminder: ${text}`,
     dueAt: (when: string, more: number) =>
       more === 0 ? when : `${when} (and ${more === 1 ? 'once more' : `${more} more times`} since then)`,
@@ -215,7 +215,7 @@ export const EN = {
     title: (count: number, percent: number) =>
       `What I remember about this chat (${count} ${count === 1 ? 'note' : 'notes'}, ${percent}% full):`,
     none: "I don't remember anything about this chat yet. Just tell me, for example: remember that I don't eat meat.",
-    /** The sources of notes that nobody in the chat wrote. */
+    /** The sources of notes that may not be the words of anybody in the chat. */
     from: {
       page: '(from a page or a tool)',
       forward: '(from a forwarded message)',

@@ -1,7 +1,7 @@
 import { EN } from './en.ts';
 import { ZH_HANT } from './zh-hant.ts';
 
-/** The texts of each language, by the code in a chat's settings. A further language is one more table here. */
+/** The texts of each language, by the code in a chat's settings. To add a language, add its table here. */
 export const TEXTS = { en: EN, 'zh-hant': ZH_HANT } as const satisfies Record<string, Texts>;
 
 export type Language = keyof typeof TEXTS;

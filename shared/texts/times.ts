@@ -14,7 +14,7 @@ export function momentZh({ atMs, timeZone }: Moment): string {
   return `${new Intl.DateTimeFormat('zh-TW', { ...MOMENT, timeZone }).format(atMs)}（${timeZone}）`;
 }
 
-/** The rhythm of a repeated event. An empty list restricts nothing. */
+/** The rhythm of a repeated event. An empty list of weekdays, dates or months restricts nothing. */
 export type Rhythm =
   | { readonly everyMinutes: number }
   | {
@@ -23,11 +23,11 @@ export type Rhythm =
       readonly dates: readonly number[];
       /** 1 is January. */
       readonly months: readonly number[];
-      /** The times on each day that matches all lists. */
+      /** The times on each matching day. If weekdays and dates are both restricted, a match with either is enough. */
       readonly times: Times;
     };
 
-/** Times of the day, in minutes since midnight: a list and how many more there are, or an interval, in a range or all day. */
+/** Times of the day, in minutes since midnight: a list and the number of others, or an interval, within a range or all day. */
 export type Times =
   | { readonly list: readonly number[]; readonly more: number }
   | { readonly everyMinutes: number; readonly from?: number; readonly to?: number };

@@ -3,8 +3,8 @@ local function whole(number)
   return string.format('%.0f', number + 0)
 end
 
--- Adds the amount that a call has spent to the sum of a hold {hash, field, most, certain}, and frees the hold. If the hold has
--- lapsed (`is_held` is false), the script that ended it has freed it and added `certain`, so this adds only the rest. Returns
+-- Adds the amount that a call has spent to the sum of its hold {hash, field, most, certain}, and frees the hold. If the hold
+-- has lapsed (`is_held` is false), it is already free and its `certain` part is in the sum, so this adds only the rest. Returns
 -- the new sum; does nothing and returns 0 if the hash has expired.
 local function enter_spent(hold, spent, is_held)
   if redis.call('EXISTS', hold[1]) == 0 then

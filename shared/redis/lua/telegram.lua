@@ -1,4 +1,4 @@
--- The shortest wait that callers get while Telegram is away. A running or due probe is likely to end within this time.
+-- The shortest wait that callers get while Telegram does not answer. A running or due probe is likely to end within this time.
 local PROBE_SOON_MS = 250
 -- No pause is longer than this. If more time than this remains, the clock has stepped back since the pause began.
 local PAUSE_MS_MAX = 60000
@@ -17,7 +17,7 @@ local function telegram_state(key, now)
   return { now, away, tonumber(fields[1] or 0), tonumber(fields[3] or 0) }
 end
 
--- Opens the breaker, or leaves it open after a failed probe. Each call in a row doubles the pause before the next probe.
+-- Opens the breaker, or leaves it open after a failed probe. Each further call in a row doubles the pause.
 local function telegram_away(key, now, why, pause, pause_max)
   local times = redis.call('HINCRBY', key, 'found', 1)
   local until_ms = now + math.min(tonumber(pause) * 2 ^ (times - 1), tonumber(pause_max))
