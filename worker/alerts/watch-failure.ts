@@ -1,6 +1,6 @@
 import { refusalOf } from '../../shared/redis/server-state.ts';
 
-/** Names of errors that may come from bad data or a bug, instead of an unreachable Redis. */
+/** Names of errors that may come from bad data or a bug, rather than from an unreachable Redis. */
 const DATA_ERRORS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
 /** Replies of a working Redis to a bad command, or to bad data. */
 const REPLY_TO_BAD_COMMAND = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
