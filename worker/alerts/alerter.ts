@@ -25,7 +25,7 @@ export function createChannels({ settings, telegram, limits: { alertRetryMs: ret
 }
 
 const MINUTE_MS = 60_000;
-/** A stored time that is ahead by no more than this proves no clock step: the clocks of two Redis servers may differ. */
+/** A stored time that is ahead by at most this does not prove a clock step: the clocks of two Redis servers may differ. */
 const STEP_MS = 60_000;
 /** Below Discord's limit of 2,000 characters. */
 const WEBHOOK_CHARS_MAX = 1_900;

@@ -75,7 +75,7 @@ interface About {
   summary: string;
 }
 
-/** An alert in Alertmanager's form. Alertmanager recognises repeats by the labels, so only a new severity changes these. */
+/** An alert in Alertmanager's form. Alertmanager recognises repeats by their labels, which only a new severity changes. */
 function alertOf(about: About, { text, links }: AlertMessage, { installation = 'spillway' }: Surroundings): object {
   const { cause, incident, severity, summary } = about;
   const link = (of: 'trace' | 'runbook') => links.find((each) => each.text === ALERT_WORDS.links[of])?.url;

@@ -126,7 +126,7 @@ function watcherAfter(
   return isEnded ? endIncident(before, nowMs) : before;
 }
 
-/** Removes incidents that are no longer needed, and the oldest beyond `INCIDENTS_MAX`, since every round reads the whole book. */
+/** Removes incidents that are no longer needed, and the oldest beyond `INCIDENTS_MAX`: every round reads the whole book. */
 function removeOld(
   incidents: Map<string, Incident>,
   isDelivered: (incident: Incident) => boolean,

@@ -45,7 +45,7 @@ export interface Incident {
   latest: string;
   /** The present kind of trouble, for causes with several kinds. */
   level: string;
-  /** The numbers of affected messages (or of occurrences, if no message is affected) and of chats, and the chats by name. */
+  /** The numbers of affected messages (or of occurrences, if no message is affected) and chats, and the names of the chats. */
   messages: number;
   chats: number;
   chatNames: readonly string[];

@@ -11,7 +11,7 @@ export function isAboutData(error: unknown): boolean {
   return refusalOf(error) === undefined && (error.name !== 'ReplyError' || REPLY_TO_BAD_COMMAND.test(error.message));
 }
 
-/** A failed part of the watch. While the rule of a cause fails, it neither opens nor ends incidents of this cause. */
+/** A failed part of the watch. While the rule of a cause fails, no check opens or ends incidents of this cause. */
 export interface WatchFailure {
   /** The cause whose rule fails, or the name of another failed part. */
   what: string;

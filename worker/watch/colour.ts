@@ -151,7 +151,7 @@ function severityNow(incident: FlowState['incidents'][number], nowMs: number): S
   return nowMs - lastMs <= FACT_MS ? 'attention' : 'info';
 }
 
-/** The trouble that failed messages were neither replayed nor closed, even if their incident has ended; empty without any. */
+/** The trouble that failed messages, even of ended incidents, were neither replayed nor closed; empty if there are none. */
 function openLetters({ openLetters: letters }: FlowState): Trouble[] {
   if (letters === 0) return [];
   const text = `${counted(letters, 'message')} failed and ${letters === 1 ? 'was' : 'were'} neither replayed nor closed.`;
@@ -159,7 +159,7 @@ function openLetters({ openLetters: letters }: FlowState): Trouble[] {
 }
 
 /**
- * The trouble that most of the newest outcomes are failures, if so. Failures more than an hour old, or from before the end
+ * The trouble that most of the newest outcomes are failures; empty if not. Failures more than an hour old, or from before the end
  * of an incident that explains them, do not count: without new messages, they would remain the newest outcomes.
  */
 function mostFailed({ newest, incidents, nowMs }: FlowState): Trouble[] {

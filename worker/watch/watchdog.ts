@@ -21,7 +21,7 @@ import type { WatchdogView } from './readiness.ts';
 import { checkRules, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
-/** A check begins no earlier than this many durations of the previous one: with very many lanes, a check takes seconds. */
+/** The shortest time between the starts of two checks, in durations of the first: with many lanes, a check takes seconds. */
 const CHECK_PAUSE_FACTOR = 10;
 const LEAVE_MS = 1_000;
 

@@ -4,7 +4,7 @@ import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** Causes about delivering replies, and about long waits for Telegram or the model. */
+/** Causes about delivering replies, and about long waits that Telegram or the model demands. */
 export const TELEGRAM = {
   telegram: {
     severity: 'page',

@@ -54,7 +54,7 @@ export interface CauseRow {
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
   /** Text of the end, after "Resolved:"; absent for a fact. */
   end?: string;
-  /** Causes that may explain such an incident. While one of them has an open incident, this one gets no message of its own. */
+  /** Causes that may explain such an incident, which gets no message of its own while one of them has an open incident. */
   follows?: readonly Cause[];
   /**
    * Actions on the buttons, the likeliest first; at most six, so that a phone shows them all. Default: none for
