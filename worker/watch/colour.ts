@@ -159,8 +159,8 @@ function openLetters({ openLetters: letters }: FlowState): Trouble[] {
 }
 
 /**
- * The trouble that most of the newest outcomes are failures; empty if not. Failures more than an hour old, or from before the end
- * of an incident that explains them, do not count: without new messages, they would remain the newest outcomes.
+ * The trouble that most of the newest outcomes are failures; empty if not. Failures more than an hour old, or from before
+ * the end of an incident that explains them, do not count: without new messages, they would remain the newest outcomes.
  */
 function mostFailed({ newest, incidents, nowMs }: FlowState): Trouble[] {
   const ends = incidents.flatMap(
