@@ -61,7 +61,7 @@ export interface Section {
   timeline?: { fromMs: number; steps: readonly { atMs?: number; kind: string; text: string }[] };
   /** Text of a conversation, for readers with permission to see it. */
   quote?: string;
-  /** The number of further entries, which are not shown, and their noun. */
+  /** The number of further entries, which the section omits, and their noun. */
   more?: { count: number; noun: string };
   /** Text to show below the title, in a section that has nothing else to show. */
   empty?: string;
