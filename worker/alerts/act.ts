@@ -20,7 +20,7 @@ export function isAct(name: string): name is ActName {
   return Object.hasOwn(ALERT_WORDS.acts, name);
 }
 
-/** A line for each action except `close`, oldest first. Skips actions without a result and those of other versions. Pure. */
+/** A line for each action except `close`, oldest first. Skips actions that have no result or are unknown. Pure. */
 export function actLines(acts: NotedActs = {}): string[] {
   return Object.entries(acts)
     .sort(([, one], [, other]) => one.atMs - other.atMs)

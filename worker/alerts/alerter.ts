@@ -25,7 +25,7 @@ export function createChannels({ settings, telegram, limits: { alertRetryMs: ret
 }
 
 const MINUTE_MS = 60_000;
-/** A stored time that is ahead by no more than this proves no clock step: the clocks of two Redis servers may differ. */
+/** A stored time that is ahead by at most this does not prove a clock step: the clocks of two Redis servers may differ. */
 const STEP_MS = 60_000;
 /** Below Discord's limit of 2,000 characters. */
 const WEBHOOK_CHARS_MAX = 1_900;
@@ -37,17 +37,17 @@ interface Round {
   stored: StoredBook;
   nowMs: number;
   record: AlertingRecord;
-  /** The new delivery states of incidents that were sent in this round, by name. */
+  /** The delivery states that this round has changed, by the names of their incidents. */
   changes: Map<string, Delivered>;
 }
 
-/** How often the webhook refused each incident, by name. The least refused goes first, so that a bad text blocks no other. */
+/** How often the webhook refused each incident, by name. Those with fewer refusals go first, so that none blocks the others. */
 type Refusals = Map<string, number>;
 
 /**
  * Starts the service that brings the operators' chat and the webhook up to date with the book of incidents. One process of
- * the installation does so at a time, with one step for each channel in a round. The log gets each stage of an incident
- * before any channel does. Delivery is at least once: if the process dies after a send and before it stores the delivery
+ * the installation does so at a time, with one step for each channel in a round. Each round logs new stages of incidents
+ * before it sends anything. Delivery is at least once: if the process dies after a send and before it stores the delivery
  * state, the next process sends the same message again. Failed sends are retried with backoff until the incident is removed,
  * at the latest a week after its end.
  */
@@ -96,7 +96,7 @@ function note({ stored, changes }: Round, incident: Incident, part: Partial<Deli
   changes.set(name, { ...(changes.get(name) ?? deliveredOf(incident, stored.delivered)), ...part });
 }
 
-/** Logs each new stage of an incident before it is sent, at most once in each process. */
+/** Logs the new stage of each incident that is due. Each process logs a stage only once. */
 function logNew({ env, stored, nowMs }: Round, loggedStages: Set<string>): void {
   const settleMs = env.limits.alertSettleMs;
   for (const [incident, each] of stored.book) {
@@ -140,9 +140,9 @@ async function sendToChat(round: Round): Promise<boolean> {
 }
 
 /**
- * Sends one step. If the message to edit is gone, sends a new one. If the process dies between the edit and the reply, the
- * next round repeats the edit, which changes nothing, and sends the reply. If Telegram refuses a message even as plain text,
- * sends only its short form, so that the message does not block later ones.
+ * Sends one step. If the message to edit is gone, or Telegram rejects the edit, sends a new message. If the process dies
+ * between the edit and the reply, the next round repeats the edit, which changes nothing, and sends the reply. If Telegram
+ * rejects a new message even as plain text, sends only a short text, so that this incident does not block others.
  */
 async function send(channel: AlertChannel, sending: Sending, chatId: number): Promise<SendResult> {
   const { incident, message, reply, after, isSilent } = sending;

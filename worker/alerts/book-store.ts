@@ -10,7 +10,7 @@ import { rowOf } from './causes.ts';
 import { type Incident, incidentOf } from './incident.ts';
 import type { Delivered } from './next-sending.ts';
 
-/** The book as read from Redis, with the last entered position in each shard's queue of alerts. */
+/** The book as read from Redis, and for each shard the queue position of the last alert that was entered into the book. */
 export interface StoredBook {
   version: number;
   book: Book;
@@ -69,7 +69,7 @@ export function createBookStore(redis: RedisClient) {
 /** Causes that only earlier versions knew. Their incidents stay in Redis, but no channel shows them. */
 const FORMER_CAUSES: ReadonlySet<string> = new Set(['overflow-storm']);
 
-/** The format version of stored incidents. An incident with another version is unreadable; one without any is readable. */
+/** The format version of stored incidents. An incident with another version is unreadable; one without a version is not. */
 const INCIDENT_VERSION = 1;
 
 const NAMES_MAX = 5;
@@ -138,7 +138,7 @@ export function readIncident(id: string, json: string): Incident | undefined {
   return incidentOf(incident) === id ? incident : undefined;
 }
 
-/** The fields to display of an incident that this version cannot read, each with a default. */
+/** The fields that reports show of an incident that this version cannot read, each with a default. */
 const GLIMPSE = z.object({
   cause: z.string().catch(''),
   isOpen: z.boolean().catch(true),
@@ -152,7 +152,7 @@ export function glimpse(json: string): z.infer<typeof GLIMPSE> {
   return GLIMPSE.parse(Object(jsonValue(json)));
 }
 
-/** Reads an alert from the queue. If it is unreadable or its cause is unknown here, its cause becomes `other-version`. */
+/** Reads an alert from the queue. If the alert or its cause is unknown to this version, the cause becomes `other-version`. */
 export function alertOf(id: string, json: string | undefined): Alert {
   const alert = readAlert(json);
   if (alert === undefined) return { cause: 'other-version', key: 'alert', text: unreadableText(id, json) };

@@ -41,9 +41,9 @@ const INCIDENTS_MAX = 1_000;
 const KEYS_MAX = 5;
 
 /**
- * Enters an observation into the book. If an alert, a condition or an incident throws, this becomes a failure of the watch
- * and blocks no other. Pure: two processes that enter the same observation get the same book, so the one whose write comes
- * too late can drop its result.
+ * Enters an observation into the book. An error about one alert, condition or incident becomes a failure of the watch, and
+ * the others are entered all the same. Pure: two processes that enter the same observation get the same book, so the one
+ * whose write comes too late can drop its result.
  */
 export function enter(
   book: Book,
@@ -99,7 +99,7 @@ function withCause(incident: Incident, cause: string | undefined): Incident {
 }
 
 /**
- * Chooses the incident for an alert: its own or, if another open one of this cause would exceed `KEYS_MAX`,
+ * Chooses the incident for an alert: its own or, if the cause already has `KEYS_MAX` other open incidents,
  * `<cause>:others`. A key that was merged into `<cause>:others` stays there while that incident is open.
  */
 function placeAlert<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): PlacedAlert<T> {
@@ -126,7 +126,7 @@ function watcherAfter(
   return isEnded ? endIncident(before, nowMs) : before;
 }
 
-/** Removes incidents that are no longer needed, and the oldest beyond `INCIDENTS_MAX`, since the whole book is read often. */
+/** Removes incidents that are no longer needed, and the oldest beyond `INCIDENTS_MAX`: every round reads the whole book. */
 function removeOld(
   incidents: Map<string, Incident>,
   isDelivered: (incident: Incident) => boolean,

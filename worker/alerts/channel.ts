@@ -13,10 +13,10 @@ export type SendResult =
     }
   | {
       ok: false;
-      /** For the log: never a URL or a token. */
+      /** For the log and for operators, without secrets. */
       why: string;
       retryAfterMs?: number;
-      /** No send was tried: Telegram is away, or the webhook's backoff lasts. */
+      /** No send was tried, because Telegram does not answer or the wait after a failed send has not passed. */
       isAway?: true;
       /** The new id of the chat, if the group has become a supergroup. */
       movedTo?: number;
@@ -27,8 +27,8 @@ export type SendResult =
 /**
  * The channel to the operators' chat.
  *
- * Contract: the methods never throw, and end within 30 seconds. A send with an unknown result counts as failed, so a message
- * may arrive twice.
+ * Contract: the methods never throw, and each call to Telegram ends within 30 seconds. A send with an unknown result counts
+ * as failed, so a message may arrive twice.
  */
 export interface AlertChannel {
   send(text: string, options?: { replyTo?: number; look?: Look; isSilent?: boolean }): Promise<SendResult>;
@@ -49,7 +49,7 @@ export interface Channels {
   retryMs: number;
 }
 
-/** The operator's chat on Telegram. */
+/** Creates the channel to a chat on Telegram. */
 export function telegramChannel(telegram: Telegram, chatId: number): AlertChannel {
   return {
     async send(text, { replyTo, look, isSilent = false } = {}) {
@@ -82,7 +82,7 @@ async function sendOrSendPlain<T>(
   return !result.ok && result.failure.kind === 'rejected' ? send(withLinks(text, look), { buttons }) : result;
 }
 
-/** The text and its links, each on a line of its own, for channels without buttons. */
+/** The text, followed by a line for each link, for channels without buttons. */
 export function withLinks(text: string, { links }: Pick<Look, 'links'>): string {
   return [text, ...links.map((link) => `${link.text}: ${link.url}`)].join('\n');
 }

@@ -45,21 +45,22 @@ export interface Incident {
   latest: string;
   /** The present kind of trouble, for causes with several kinds. */
   level: string;
-  /** How many messages (or occurrences, if there is no message) and chats are affected, and the first of these chats. */
+  /** The numbers of affected messages (or of occurrences, if no message is affected) and chats, and the names of the chats. */
   messages: number;
   chats: number;
   chatNames: readonly string[];
   /** The first affected message. */
   entry?: string;
   traceId?: string;
-  /** Lines: of occurrences if the cause has `namesEach`, of keys for `<cause>:others`. Only the log has `occurrencesMore`. */
+  /** One line for each occurrence if the cause has `namesEach`, or for each merged key in `<cause>:others`; otherwise empty. */
   occurrences: readonly string[];
+  /** The number of further occurrences, whose lines only the log has. */
   occurrencesMore: number;
   /** The keys of the merged alerts; only for `<cause>:others`. */
   parts?: readonly string[];
   /** The name of the incident that caused this incident. */
   under?: string;
-  /** The number of dead letters from messages that failed during the incident: its maximum (`most`), and now (`left`). */
+  /** How many messages that failed during the incident are dead letters: the maximum so far (`most`), and now (`left`). */
   letters?: { most: number; left: number };
   /** The oldest unanswered message; the incident's buttons act on this message or its chat. */
   waiting?: WaitingMessage;
@@ -69,7 +70,7 @@ export interface Incident {
   acts?: NotedActs;
 }
 
-/** An alert or condition that names its incident. `part`: the original key, if merged into `<cause>:others`. */
+/** An alert or condition that names its incident. `part`: the alert's own key, if merged into `<cause>:others`. */
 export type PlacedAlert<T extends Alert> = T & { part?: string };
 
 /** The key of the incident that collects the alerts of a cause with too many open incidents. */
@@ -85,12 +86,12 @@ export const QUIET_MS = 600_000;
 export const REOPEN_MS = 3600_000;
 /** How long an ended incident stays stored if operators acted on it or may still replay its messages. */
 const ACTIONABLE_MS = 24 * 3600_000;
-/** How long an incident with chats stays open after its last alert: checks between failing calls may find no trouble. */
+/** How long an incident with chats stays open after `lastMs`, because a check between two failing calls finds no trouble. */
 const SETTLED_MS = 10_000;
 /** How long a reopened incident stays open after its condition was last found, because the condition may recur once more. */
 export const BACK_SETTLED_MS = 300_000;
 const AHEAD_MS = 60_000;
-/** How long facts stay stored after their last occurrence, and ended incidents that a channel has not received. */
+/** How long facts stay stored after their last occurrence, and undelivered incidents after their end. */
 export const WEEK_MS = 7 * 24 * 3600_000;
 
 /** The name of the incident that an alert is about: `<cause>`, or `<cause>:<key>` if the alert has a key. */
@@ -109,8 +110,8 @@ export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' 
 }
 
 /**
- * Caps the times of an incident at now, so that no time lies in the future after Redis' clock has stepped back. If they are
- * less than a minute ahead, they stay, because the clocks of two servers may differ by as much.
+ * Caps the times of an incident at now, so that no time lies in the future after Redis' clock has stepped back. Does nothing
+ * if all times are less than a minute ahead, because the clocks of two servers may differ by as much.
  */
 export function capTimes(incident: Incident, nowMs: number): Incident {
   const { openedMs, lastMs, endedMs = 0 } = incident;
@@ -126,7 +127,7 @@ export function capTimes(incident: Incident, nowMs: number): Incident {
   };
 }
 
-/** Adds an occurrence to an incident, and opens or reopens the incident if needed. If it `staysClosed`, only sets `lastMs`. */
+/** Adds an occurrence to an incident, which opens or reopens if needed. If the incident `staysClosed`, only sets `lastMs`. */
 export function addOccurrence(before: Incident | undefined, alert: PlacedAlert<Alert>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, alert)) return { ...before, lastMs: nowMs };
   const incident = before?.isOpen ? before : openIncident(recentlyEnded(before, nowMs), alert, nowMs, nowMs);
@@ -174,7 +175,7 @@ function withOccurrence({ occurrences, occurrencesMore }: Incident, whole: strin
   return hasRoom ? { occurrences: [...occurrences, line] } : { occurrencesMore: occurrencesMore + 1 };
 }
 
-/** Adds a condition that a check found to its incident, as `addOccurrence` does. Throws if `sinceMs` is no valid time. */
+/** Updates an incident by a condition that a check found; opens or reopens it if needed. Throws if `sinceMs` is unreadable. */
 export function addSighting(before: Incident | undefined, condition: PlacedAlert<Condition>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
   const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
@@ -195,7 +196,7 @@ export function addSighting(before: Incident | undefined, condition: PlacedAlert
   };
 }
 
-/** Whether a closed incident stays closed: a fact without `namesEach`, at the same level (`other-version`: the same text). */
+/** Whether a fact that an operator closed stays closed: its cause has no `namesEach`, and the alert reports nothing new. */
 function staysClosed({ cause, isOpen, level, latest, acts }: Incident, alert: Alert): boolean {
   const { endsBy, namesEach } = CAUSES[cause];
   if (cause === 'other-version' && latest !== alert.text) return false;
@@ -265,12 +266,12 @@ export function hasLetters(cause: Cause): boolean {
   return actsFor(cause).some((name) => name === 'replay' || name === 'deliver');
 }
 
-/** How long after an incident's end others still count as its consequences, because waiting messages take time. */
+/** How long an ended incident may still be the cause of others, because it takes time to answer the waiting messages. */
 export const DRAIN_MS = 60_000;
 
 /**
- * The name of the root cause of an incident, at the end of the chain of `follows`; `undefined` if it has no cause. Each
- * incident in the chain is open or ended less than `DRAIN_MS` ago. Pure.
+ * The name of the root cause of an incident, at the end of the chain of `follows`; `undefined` if the incident has no cause.
+ * Each incident in the chain is open or ended less than `DRAIN_MS` ago. Pure.
  */
 export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>, nowMs: number): string | undefined {
   let name: string | undefined;

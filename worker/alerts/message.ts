@@ -53,7 +53,7 @@ export interface AlertMessage {
 
 const OBSERVED_CHARS_MAX = 400;
 const ACTS_SHOWN = 2;
-/** The maximum length of the folded block. It keeps the message below the limit of `sendMessage`: 4,096 UTF-16 units. */
+/** The maximum length of all listed occurrences. Keeps a message below the limit of `sendMessage`: 4,096 UTF-16 units. */
 const FOLDED_CHARS_MAX = 2_200;
 const CONSEQUENCES_CHARS_MAX = 400;
 const CHATS_SHOWN = 100;
@@ -61,7 +61,7 @@ const CHATS_SHOWN = 100;
 /**
  * The message about an incident in its present state. It has at most eight lines: title, affected messages and times,
  * observation, failed messages, operators' actions, consequences, advice. A folded block below them lists the occurrences
- * or, if none are stored, the chats, the first or oldest waiting message, and the trace. Pure.
+ * or, if none are stored, the chats, the first or the oldest waiting message, and the trace. Pure.
  */
 export function messageOf(incident: Incident, around: Surroundings = {}, book: Book = new Map()): AlertMessage {
   const { title, severity, todo = '' } = rowAt(incident);
@@ -88,7 +88,7 @@ export function messageOf(incident: Incident, around: Surroundings = {}, book: B
   };
 }
 
-/** The message about trouble outside the book of incidents, with links to its section of the runbook and the console. Pure. */
+/** The message about trouble outside the book of incidents, with links to the console and the runbook's section. Pure. */
 export function troubleMessage(
   { title, text, section }: { title: string; text: string; section: string },
   around: Surroundings,
@@ -195,7 +195,7 @@ function adviceFor({ under = '' }: Incident, todo: string, book: Book): string {
   return cause === undefined ? todo : `Caused by: ${rowAt(cause).title}.`;
 }
 
-/** The folded block: the lines of the occurrences or else the chats, the first or oldest waiting message, and the trace. */
+/** The folded block: the lines of the occurrences; without any, the chats, the first or the oldest message, and the trace. */
 function detailsOf(incident: Incident): string {
   const { chats, chatNames, entry, traceId, waiting } = incident;
   const lines = visibleOccurrences(incident);

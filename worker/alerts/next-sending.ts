@@ -96,8 +96,8 @@ export function isUpToDate(incident: Incident, { delivered }: { delivered: Reado
 }
 
 /**
- * The next step that brings the chat up to date. Steps that notify come first, pages before others, and among them the
- * incident that began first. Then come silent steps, starting with the message that was sent or edited longest ago.
+ * The next step that brings the chat up to date. Steps that notify come first: pages, then all others, in both groups ordered
+ * by the beginning of the incident. Then come silent steps, starting with the message that was sent or edited longest ago.
  * `undefined` if there is nothing to send now, or if the rate limit is reached. Pure.
  */
 export function nextSending(
@@ -116,7 +116,7 @@ export function nextSending(
   return first?.isSilent && sendsLately >= SILENT_PER_MINUTE ? undefined : first;
 }
 
-/** The sort key of a step: first pages, then other steps that notify, then silent steps. In each group, oldest first. */
+/** The sort key of a step, for the order that `nextSending` describes. */
 function orderOf({ incident, isSilent, after }: Sending): number {
   if (isSilent) return after.sentMs;
   return incident.openedMs - (after.stage === 2 ? 2 : 1) * Number.MAX_SAFE_INTEGER;
@@ -155,7 +155,7 @@ function isEditable({ sentMs }: Delivered, { nowMs, editEveryMs = EDIT_EVERY_MS 
   return Math.abs(nowMs - sentMs) >= editEveryMs;
 }
 
-/** A digest of the fields whose changes justify an edit: not the texts, whose ages would cause an edit at each check. */
+/** A digest of the fields whose changes justify an edit. Omits texts, because the durations in them change at each check. */
 function digestOf(incident: Incident, book: Book): string {
   const { isOpen, level, messages, chats, letters, acts, under, occurrences, occurrencesMore, parts, waiting } =
     incident;

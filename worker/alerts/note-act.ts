@@ -3,7 +3,7 @@ import { createBookStore } from './book-store.ts';
 import type { ActName } from './causes/words.ts';
 import { endIncident, type Incident, incidentOf, type NotedAct, openingOf } from './incident.ts';
 
-/** How often to try. Other processes write the book every second or two, and a write of theirs makes a try fail. */
+/** How often to try. A try fails if another process writes the book meanwhile, as happens every second or two. */
 const TRIES_MAX = 50;
 
 /** Reads the incident of an opening; `undefined` if the incident was removed or has a newer opening. */

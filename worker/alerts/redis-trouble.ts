@@ -25,7 +25,7 @@ interface Reporting {
   around?: Surroundings;
 }
 
-/** Creates two reporters, of trouble with Redis and of a failing watchdog. Both work without the book of incidents. */
+/** Creates two reporters: for trouble with Redis, and for a failing watchdog. Both work without the book of incidents. */
 export function watchTroubles(
   { settings, log, limits }: Pick<Root, 'settings' | 'log'> & { limits: Limits },
   { chatId, telegram, webhook }: Channels,
@@ -35,12 +35,12 @@ export function watchTroubles(
   return { redis: watchRedis(reporting), watch: watchWatchdog(reporting) };
 }
 
-/** Creates the reporter of a Redis that does not answer or takes no writes. */
+/** Creates the reporter for a Redis that does not answer or takes no writes. */
 export function watchRedis(reporting: Reporting) {
   return watchFor(reporting, { name: 'redis-writes', textOf: redisTroubleText, ...ALERT_WORDS.redisWrites });
 }
 
-/** Creates the reporter of this process's watchdog, which cannot alert through the book of incidents while it fails. */
+/** Creates the reporter for this process's watchdog, which cannot alert through the book of incidents while it fails. */
 function watchWatchdog(reporting: Reporting) {
   return watchFor(reporting, { name: 'watcher', textOf: watchdogTroubleText, ...ALERT_WORDS.watchdog });
 }
@@ -59,7 +59,7 @@ interface Words {
  * `afterMs` and, if it did so, again when the trouble ends. Each process reports for itself, because the processes cannot
  * agree without Redis.
  *
- * Contract: `worked` and `failed` return at once and never throw. Each call of either also retries the sends that failed.
+ * Contract: `worked` and `failed` return at once and never throw. Every call also retries the sends that failed.
  */
 function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
   const { channels, webhook, log, afterMs, now = Date.now, around = {} } = reporting;
@@ -109,7 +109,7 @@ function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
   };
 }
 
-/** Creates a function that queues a message for every channel. Each channel sends its queue until a send fails. */
+/** Creates a function that queues a message, if any, for every channel. Each channel sends its queue until a send fails. */
 function createOutbox(channels: readonly ((message: AlertMessage) => Promise<SendResult>)[]) {
   const routes = channels.map((channel) => ({ channel, unsent: [] as AlertMessage[], isSending: false }));
   const sendAll = async (route: (typeof routes)[number]): Promise<void> => {

@@ -1,6 +1,6 @@
 import { refusalOf } from '../../shared/redis/server-state.ts';
 
-/** Names of errors that may come from bad data or a bug, instead of an unreachable Redis. */
+/** Names of errors that may come from bad data or a bug, rather than from an unreachable Redis. */
 const DATA_ERRORS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
 /** Replies of a working Redis to a bad command, or to bad data. */
 const REPLY_TO_BAD_COMMAND = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
@@ -11,7 +11,7 @@ export function isAboutData(error: unknown): boolean {
   return refusalOf(error) === undefined && (error.name !== 'ReplyError' || REPLY_TO_BAD_COMMAND.test(error.message));
 }
 
-/** A failed part of the watch. While the rule of a cause fails, it neither opens nor ends incidents of this cause. */
+/** A failed part of the watch. While the rule of a cause fails, no check opens or ends incidents of this cause. */
 export interface WatchFailure {
   /** The cause whose rule fails, or the name of another failed part. */
   what: string;

@@ -27,7 +27,7 @@ interface Actor extends Attribution {
   entry?: EntryId;
 }
 
-/** One run of an action. `isRepeat`: a crash cut an earlier run of the same action, which may have done everything already. */
+/** One run of an action. `isRepeat`: there was an earlier run of the same action, which may have done everything already. */
 export type Run = Actor & { isRepeat: boolean };
 
 /** The result of an action. */
@@ -40,7 +40,7 @@ export interface Result {
   text: string;
   /** Further fields of `--json`. */
   details?: Readonly<Record<string, unknown>>;
-  /** After a pause or a resume: the chats of those pauses in force that concern the subject; `*` stands for every chat. */
+  /** After a pause or a resume: the chats of the pauses in force that concern the subject; `*` stands for every chat. */
   remainingPauses?: readonly string[];
 }
 
@@ -54,7 +54,7 @@ export interface Act<S extends Subject = Subject> {
   find?(at: Place, name: string): Promise<S>;
   /** The warning in the question before the action; `undefined` if the action needs no question. */
   warningFor?(at: Place, subject: S): undefined | string | Promise<string | undefined>;
-  /** Changes the subject. Contract: idempotent; if a run is cut, the next one completes it. */
+  /** Changes the subject. Contract: idempotent; if a crash interrupts a run, the next run completes the action. */
   apply(at: Place, subject: S, run: Run): Promise<Result>;
 }
 
@@ -62,7 +62,7 @@ export interface Act<S extends Subject = Subject> {
 export async function runAct<S extends Subject>(at: Place, act: Act<S>, subject: S, actor: Actor): Promise<Result> {
   const { entry } = actor;
   const earlierRun = entry === undefined ? undefined : await actionOf(at.redis, entry);
-  // Use the count of the earlier run, which may have replayed some of the letters before it was cut.
+  // Use the count of the earlier run, which may have replayed some of the letters before a crash.
   const subjectOfRun = earlierRun?.count === undefined ? subject : { ...subject, count: earlierRun.count };
   if (earlierRun === undefined)
     await recordAction(at.redis, act.action, subject.id, { ...actor, count: subject.count });

@@ -12,7 +12,7 @@ import { forget, importRecords, reset } from './sessions.ts';
 
 export type IncidentSubject = Subject & { incident: Incident };
 
-/** Ends an incident. If its cause can have dead letters, all present ones no longer count as open, but stay stored. */
+/** Ends an incident. If its cause can have dead letters, closes all present letters: they stay stored, but are not open. */
 const close: Act<IncidentSubject> = {
   action: 'close',
   label: 'Close',

@@ -12,7 +12,7 @@ import { inWords } from '../report/words.ts';
 import type { Act, Result, Subject } from './act.ts';
 import { type ChatSubject, everyChat, findChat, keysFor } from './subjects.ts';
 
-/** Pauses a chat, or every chat. Running messages end normally, and no other message begins. An earlier pause is unchanged. */
+/** Pauses a chat, or every chat. Running messages end normally, and no other message begins. An earlier pause stays. */
 export const pause: Act<ChatSubject> = {
   action: 'pause',
   label: 'Pause',
@@ -57,7 +57,7 @@ export const resume: Act<ChatSubject> = {
 
 const CHATS_NAMED = 20;
 
-/** Ends all pauses, also of single chats, that began by the time that is the subject's name, in ms since the epoch. */
+/** Ends all pauses, also of single chats, that began no later than a time: the name that `find` gets, in ms since the epoch. */
 export const resumeAll: Act<Subject & { count: number; chats: readonly Pause['chat'][] }> = {
   action: 'resume',
   label: 'Resume',
@@ -73,7 +73,7 @@ export const resumeAll: Act<Subject & { count: number; chats: readonly Pause['ch
   },
 };
 
-/** Cancels the waiting messages of a chat, if any, with a `/stop` that enters the lane like a message of the user. */
+/** Cancels the unanswered messages of a chat, if any, with a `/stop` that enters the lane like a message of the user. */
 export async function cancelChat(at: ReportSource, chat: ChatKey, title: string): Promise<Result> {
   const [keys = keysOf(0)] = keysFor(at, chat);
   const message = encodeMessage(await stopFor(at, keys, chat));
@@ -134,7 +134,7 @@ async function sinceWhen(at: ReportSource, chat: Pause['chat']): Promise<string>
 }
 
 /**
- * A `/stop` from the sender of the first waiting message, so that the reply is in this person's language. If that message
+ * A `/stop` from the sender of the lane's first message, so that the reply is in this person's language. If that message
  * cannot be read, the `/stop` is from the chat itself.
  */
 async function stopFor({ redis }: ReportSource, keys: Keys, chat: ChatKey): Promise<InboundMessage> {

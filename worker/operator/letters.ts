@@ -20,8 +20,8 @@ const REPLAY_TEXTS: Readonly<Record<Replayed[0], string>> = {
 const TIME_SPAN = /^(\d{1,15})\.\.(\d{1,15})$/;
 
 /**
- * Replays one dead letter, or the letters of all messages that failed in a time span, whose name is like `0..1700000000000`
- * (in ms since the epoch).
+ * Replays one dead letter, or the letters of all messages that failed in a time span. The name of a time span is like
+ * `0..1700000000000` (in ms since the epoch).
  */
 export const replay: Act<LetterSubject | LettersSubject> = {
   action: 'replay',
@@ -38,7 +38,7 @@ export const replay: Act<LetterSubject | LettersSubject> = {
   apply: (at, subject) => ('letter' in subject ? putBack(at, subject.letter, subject.title) : replayAll(at, subject)),
 };
 
-/** Replays messages with finished answers. Their delivery needs no call to the endpoint, so no warning about it is due. */
+/** Like `replay`, for finished answers. Their delivery needs no call of the model, so there is no warning that calls fail. */
 export const deliver: typeof replay = {
   ...replay,
   label: 'Deliver',
@@ -86,7 +86,7 @@ export async function putBack(
   return { kind, effect, text: `${title} ${REPLAY_TEXTS[kind]}${entry && ` as ${entry}`}`, details };
 }
 
-/** Replays many messages, each in one step. If the run is cut, each message has been replayed once or not at all. */
+/** Replays many messages, each in one step. After a crash, each message has been replayed once or not at all. */
 async function replayAll(at: Place, { letters, count }: LettersSubject): Promise<Result> {
   const run = bindReplay(at.redis);
   const ids: string[] = [];
@@ -103,7 +103,7 @@ async function replayAll(at: Place, { letters, count }: LettersSubject): Promise
     if (kind === 'chatless') chatless += pieces.length;
   }
   const details = { replayed: ids.length, chatless, ids };
-  // An earlier run, which was cut, has replayed the letters that `count` includes and `letters` does not.
+  // An earlier run, which a crash interrupted, has replayed the letters that `count` includes and `letters` does not.
   const doneCount = count - letters.length + ids.length;
   const text = count === 0 ? 'Nothing to replay' : `Replayed ${doneCount} of ${count}`;
   return { kind: 'replayed', effect: doneCount > 0 ? 'done' : 'none', text, details };
@@ -114,7 +114,7 @@ function messageKeyOf({ keys, record, entry, id }: DeadLetter): string {
   return `${keys.dead} ${record.into ?? (entry || id)}`;
 }
 
-/** The warning that messages may fail again; `undefined` if the endpoint does not fail now. */
+/** The warning that messages may fail again; `undefined` if the endpoint is not known to fail. */
 async function endpointWarning({ redis }: ReportSource): Promise<string | undefined> {
   const { failing } = await readProvider(redis, keysOf(0));
   const consequence = 'If a message fails again, its user is notified again.';

@@ -45,7 +45,7 @@ export const cancel: Act<MessageSubject | ChatSubject> = {
   },
 };
 
-/** Retries a delayed message now, or replays the dead letter of a failed message. Does nothing to any other message. */
+/** Retries a delayed message now, or replays the dead letter of a message. Does nothing to any other message. */
 export const retry: Act<MessageSubject> = {
   action: 'retry',
   label: 'Try again',
@@ -85,7 +85,7 @@ export const promote: Act = {
 
 export type ProbeSubject = Subject & { ask: () => ReturnType<Model['send']> };
 
-/** Asks the endpoint for a word. If the endpoint answers, retries all delayed messages. */
+/** Asks the endpoint for one word. If the endpoint answers, retries all delayed messages. */
 export const probe: Act<ProbeSubject> = {
   action: 'retry',
   label: 'Try again',

@@ -35,7 +35,7 @@ export const importRecords: Act<StoredChat & { records: LogRecord[]; onProgress:
 
 /**
  * Erases all data of a chat, as `/forget` does, with or without a running gateway. Does not begin while the chat has
- * unanswered messages. If a run is cut, or a message arrives meanwhile, the next run erases the rest.
+ * unanswered messages. After a crash, or if a message arrives meanwhile, the next run erases the rest.
  */
 export const forget: Act<StoredChat & { archive: Pick<ChatArchive, 'erase'> }> = {
   action: 'forget',

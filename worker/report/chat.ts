@@ -61,7 +61,7 @@ export async function readChat({ redis, shards }: ReportSource, chat: ChatKey) {
   ]);
   if (!session && !head && outcomes.length === 0 && fields === undefined && letters.length === 0) return undefined;
   return {
-    // `waiting` counts all messages in the chat's lanes, with commands and the running message.
+    // `waiting` counts all messages in the chat's lanes, including commands and the running message.
     ...{ chat, shard, waiting, head, session: id && session ? { id, ...session } : undefined, outcomes },
     recoveries: sum(outcomes, (outcome) => outcome.recoveries),
     ...{ today: today as DayUsage, deadLetters: letters.length, reminders: reminders.length },

@@ -9,10 +9,10 @@ import { sum } from '../watch/snapshot.ts';
 import { type ReportSource, shardsOf } from './report.ts';
 
 const DEEPEST_SHOWN = 5;
-/** The maximum number of running turns to read. The report's `jobs.active` is the number of all. */
+/** The maximum number of running turns to read. The report's `jobs.active` counts all of them. */
 const RUNNING_MAX = 50;
 
-/** Reads lanes, jobs, running turns, pauses and the oldest message, without `caller`, the message that asks for them. */
+/** Reads lanes, jobs, running turns, pauses and the oldest message, except `caller`, the message that requests the report. */
 export async function readInFlight(source: ReportSource, caller?: { entry: EntryId; lane: LaneKey }) {
   const { redis } = source;
   const all = await Promise.all(

@@ -77,8 +77,8 @@ export const showIncident: ReadReport = async (at, { words: [name = ''] }) => {
 const WORST_FIRST: readonly Severity[] = ['page', 'attention', 'info'];
 
 /**
- * Reads all stored incidents, also those of other versions. Open ones come before ended ones, then root causes before
- * consequences, then graver open ones before others, then newer before older ones.
+ * Reads all stored incidents, also those of other versions. The order: open before ended, then root causes before
+ * consequences, then (if open) graver before less grave, then newer before older.
  */
 export async function readIncidents({ redis }: ReportSource): Promise<IncidentReport[]> {
   const { book, unread } = await createBookStore(redis).read();

@@ -62,7 +62,7 @@ export const showLetter: ReadReport = async (at, { words: [name = ''], content }
   if (others.length > 0)
     throw new UnknownName(`Several shards have a dead letter ${name}: say which one, such as ${letter.name}.`);
   const text = await fieldOfLetter(at.redis, letter.keys, letter.id, 'message');
-  // An unreadable message counts as content as a whole, since the user's text may be anywhere in it.
+  // All of an unreadable message counts as content, because the user's text may be anywhere in the message.
   const { content: userContent, ...rest } = jsonFields(text) ?? { content: text };
   const message = content && userContent !== undefined ? { ...rest, content: userContent } : rest;
   const hiddenNotice = content === false ? 'Not shown: LOG_CONTENT is off.' : 'Not shown without --content.';

@@ -76,7 +76,7 @@ async function findMessages(source: ReportSource, text: string): Promise<Message
   return found.flatMap(({ entry, ...each }) => (entry === undefined ? [] : [{ ...each, entry }]));
 }
 
-/** Finds the one message with an id. Throws `UnknownName` if there is none, or more than one. */
+/** Finds the message with the given id. Throws `UnknownName` if there is none, or more than one. */
 export async function resolveMessage(source: ReportSource, id: string): Promise<MessageName> {
   const [name, ...others] = await findMessages(source, id);
   if (name === undefined) throw unknownMessage(id);

@@ -18,7 +18,7 @@ interface Trail {
   turn: TurnSummary | undefined;
   /** Audit events of this message, oldest first. */
   events: readonly StoredEvent[];
-  /** Outcomes of messages of the same chat that this message waited for. */
+  /** Outcomes of earlier messages of the same chat, for which this message had to wait. */
   predecessors: readonly OutcomeRecord[];
   outcome: OutcomeRecord | undefined;
 }
@@ -55,7 +55,7 @@ function eventStep(record: StoredEvent): Step {
   return { atMs, kind, text: `${event} ${detailsOf(about)}`.trim() };
 }
 
-/** The fields of an event in words. Events hold numbers and codes, but no user's text. */
+/** The fields of an event in words. Events hold numbers and short codes, but no user's text. */
 function detailsOf(about: object): string {
   return Object.entries(about)
     .filter(([, value]) => value !== 0 && value !== '' && value !== undefined)

@@ -56,7 +56,7 @@ export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys
   };
 }
 
-/** Counts all parts as sent unless the outcome is `undeliverable`, because the settle step does not mark the last part. */
+/** Counts all parts as sent, unless the outcome is absent or `undeliverable`: the settle step does not mark the last part. */
 function withAllPartsSent(turn: TurnSummary, outcome: OutcomeRecord | undefined): TurnSummary {
   if (turn.parts === undefined || outcome === undefined || outcome.outcome === 'undeliverable') return turn;
   return { ...turn, parts: { ...turn.parts, sent: turn.parts.total } };
@@ -75,7 +75,7 @@ async function readLedgerOf(redis: ReportSource['redis'], keys: Keys, entry: Ent
 /** The maximum number of older messages to collect: about as many as all lanes of a shard hold. */
 const OTHERS_MAX = 10_000;
 
-/** Reads the user's text of a message that is pending or has a dead letter; `undefined` for any other. */
+/** Reads the user's text of a message that is pending or has a dead letter; `undefined` for any other message. */
 async function readContent({ redis }: ReportSource, { keys, entry }: MessageName, letter: string | undefined) {
   const pending = await storedMessage(redis, keys, entry);
   return textOf(pending ?? (letter === undefined ? undefined : await fieldOfLetter(redis, keys, letter, 'message')));

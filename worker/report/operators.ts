@@ -52,8 +52,8 @@ export function ordersSection(title: string, of: string, orders: readonly Order[
 }
 
 /**
- * The action that resumes every chat if all are paused, and otherwise pauses them. Pausing is only a button, on pages,
- * because pages ask for confirmation.
+ * The action that resumes every chat if all are paused, and otherwise pauses them. It pauses only by a button on a page of
+ * the console, because such buttons ask for confirmation.
  */
 export function everyChatAction(pauses: readonly Pause[]): Action {
   const isPaused = pauses.some(({ chat }) => chat === EVERY_CHAT);

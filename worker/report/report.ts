@@ -51,7 +51,7 @@ export interface Verdict {
   more?: readonly Text[];
 }
 
-/** A part of a report. Renderers show the present fields in this order. */
+/** A part of a report. Renderers show the fields that are set. */
 export interface Section {
   title?: string;
   intro?: Text;
@@ -59,9 +59,9 @@ export interface Section {
   table?: { columns: readonly string[]; rows: readonly (readonly Text[])[] };
   items?: readonly Item[];
   timeline?: { fromMs: number; steps: readonly { atMs?: number; kind: string; text: string }[] };
-  /** Text that users wrote, for readers with permission to see it. */
+  /** Text of a conversation, for readers with permission to see it. */
   quote?: string;
-  /** The number and the noun of entries beyond the visible ones. */
+  /** The number of further entries, which the section omits, and their noun. */
   more?: { count: number; noun: string };
   /** Text to show below the title, in a section that has nothing else to show. */
   empty?: string;

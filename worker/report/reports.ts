@@ -10,14 +10,14 @@ export interface ReportRule {
   summary: string;
   /** The help after `summary`. */
   about?: string;
-  /** The exit codes in words, besides 2 for wrong usage or configuration; default: 0. */
+  /** The exit codes in words, besides 2 for wrong usage or configuration; default: only 0. */
   exits?: string;
   examples?: readonly string[];
   /** Path in the console; the arguments follow. */
   page: string;
   /** Name in the navigation of the console; absent for pages that only other pages link to. */
   link?: string;
-  /** Command in the chat of alerts. The word after the command is the report's argument, or the value of `option`. */
+  /** Command in the operators' chat. The word after the command is the report's argument, or the value of `option`. */
   chatCommand?: { word: string; option?: string };
   /** Whether a terminal shows users' text without `--content`. */
   showsContent?: true;
@@ -32,7 +32,7 @@ export const FILTERS_HELP =
 export const LETTER_HELP = `An id is what "dead list" shows, 1700000000000-0, or 1/1700000000000-0 where there are several shards; or the entry of
 the message, as in alerts and the log.`;
 
-/** All reports, for verbs of the command line, commands in the chat of alerts, and pages of the console. */
+/** All reports, for verbs of the command line, commands in the operators' chat, and pages of the console. */
 export const REPORTS = {
   status: {
     summary: 'the state of everything on one screen: green, yellow or red, and why',

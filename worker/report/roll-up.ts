@@ -52,7 +52,7 @@ function noFigures() {
       invalid: {} as Counts,
       tornRecords: 0,
     },
-    /** By purpose, then by model. The purpose `retry` stands for billed calls whose answer was not used. */
+    /** By purpose, then by model. The purpose `retry` stands for failed calls that were billed. */
     tokens: {} as Record<string, Record<string, Spending>>,
     /** Calls without an answer, by reason; `billed` counts those that cost something. */
     failedCalls: { byReason: {} as Counts, billed: 0 },
@@ -114,7 +114,7 @@ type EventName = AuditEvent['event'];
 type Safety = Figures['contextSafety'];
 type Adder<Name extends EventName> = (safety: Safety, event: Extract<AuditEvent, { event: Name }>) => void;
 
-/** Adders for the events of the audit trail other than calls. */
+/** Adders for the events of the audit trail other than model calls. */
 const ADDERS: { readonly [Name in EventName]?: Adder<Name> } = {
   'context.exceeded': ({ exceeded }, { kind, phase }) => {
     exceeded[kind] ??= {};

@@ -9,8 +9,8 @@ import type { CheckResult } from './rules.ts';
 
 /**
  * Creates a function that enters queued alerts and the results of a check, if any, into the book. It logs each occurrence,
- * and each failure once. If another process writes the book first, nothing is entered, and the next call tries again. The
- * function returns the present book, and whether every part of the watch worked.
+ * and the first failure of each part of the watch. If another process writes the book first, the function enters nothing,
+ * and the next call tries again. It returns the present book, and whether every part of the watch worked.
  */
 export function createBookKeeper(redis: RedisClient, store: BookStore, shards: number, log: Logger) {
   const loggedFailures = new Set<string>();

@@ -36,7 +36,7 @@ export interface FlowState {
     cause: string;
     level?: string;
   })[];
-  /** Outcomes of the newest messages of all chats, the newest first. */
+  /** The newest outcomes of all chats, newest first. */
   newest: readonly RecentOutcome[];
   /** The number of failed messages that were neither replayed nor closed. */
   openLetters: number;
@@ -53,7 +53,7 @@ export interface ProcessState {
   isStarting: boolean;
 }
 
-/** `mostFailed` examines this many of the newest messages. At least `FAILED_MIN`, and more than half, must have failed. */
+/** `mostFailed` looks at up to this many of the newest outcomes. At least `FAILED_MIN`, and over half, must be failures. */
 const NEWEST = 10;
 const FAILED_MIN = 3;
 /** Outcomes of messages that the model answered. */
@@ -151,7 +151,7 @@ function severityNow(incident: FlowState['incidents'][number], nowMs: number): S
   return nowMs - lastMs <= FACT_MS ? 'attention' : 'info';
 }
 
-/** The trouble that failed messages are unanswered, even after their incident; empty if there are no such messages. */
+/** The trouble that failed messages, even of ended incidents, were neither replayed nor closed; empty if there are none. */
 function openLetters({ openLetters: letters }: FlowState): Trouble[] {
   if (letters === 0) return [];
   const text = `${counted(letters, 'message')} failed and ${letters === 1 ? 'was' : 'were'} neither replayed nor closed.`;
@@ -159,8 +159,8 @@ function openLetters({ openLetters: letters }: FlowState): Trouble[] {
 }
 
 /**
- * The trouble that most of the newest messages failed, if they did. Failures more than an hour old, or from before the end
- * of an incident that explains them, do not count, because without new messages they would stay the newest.
+ * The trouble that most of the newest outcomes are failures; empty if not. Failures more than an hour old, or from before
+ * the end of an incident that explains them, do not count: without new messages, they would remain the newest outcomes.
  */
 function mostFailed({ newest, incidents, nowMs }: FlowState): Trouble[] {
   const ends = incidents.flatMap(

@@ -19,7 +19,7 @@ export interface ProbeCalls {
 }
 
 const PROBE_EVERY_MS_MAX = 60_000;
-/** The interval between probes is this share of the incident's age, within limits: after ten minutes it is a minute. */
+/** The interval between probes is this share of the incident's age, within limits: a minute once the age is ten minutes. */
 const SHARE_OF_AGE = 0.1;
 
 /**
@@ -27,7 +27,7 @@ const SHARE_OF_AGE = 0.1;
  * can end before somebody sends the next message. For `provider`, a call of a few tokens tests the address, the key, the
  * credit and the model, and `withProviderNotes` records the result. For `fixed-parts`, a request with the fixed parts shows
  * whether the endpoint accepts them; if it does, an alert ends the incident. One process of the installation probes at a
- * time. If it dies before it queues the alert, the next probe repeats the request.
+ * time. If that process dies before it queues the alert, the next probe repeats the request.
  */
 export function startEndpointProbe(env: ProcessEnv, redis: RedisClient, calls: ProbeCalls, book: () => Book): Service {
   const { log, limits } = env;
@@ -46,7 +46,7 @@ export function startEndpointProbe(env: ProcessEnv, redis: RedisClient, calls: P
       if (!isOpen && sinceMs !== undefined) await passes.endEndpointPause();
       sinceMs = isOpen ? (sinceMs ?? performance.now()) : undefined;
       const lastsMs = performance.now() - (sinceMs ?? Number.POSITIVE_INFINITY);
-      // It is too early: the failed call that opened the incident is very recent.
+      // Too early for a probe: the failed call that opened the incident is very recent.
       if (lastsMs < probeEveryMs) return lookEveryMs;
       const paceMs = Math.max(probeEveryMs, Math.min(Math.round(lastsMs * SHARE_OF_AGE), PROBE_EVERY_MS_MAX));
       if ((await passes.takeEndpointProbe(paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;

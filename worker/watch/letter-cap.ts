@@ -9,10 +9,10 @@ import type { Snapshot } from './snapshot.ts';
 
 /**
  * Creates a function that deletes the oldest dead letters of each shard with more than `lettersMax`, and logs each letter
- * without the user's text. It deletes nothing before the operator was notified that a shard is full, or while no alert can
+ * without the user's text. It deletes nothing until the operator has been notified that a shard is full, or while no alert can
  * be sent.
  *
- * Contract: several processes may call the function at once, and repeat it. It rejects when Redis cannot be reached.
+ * Contract: several processes may call the function at the same time. It rejects when Redis cannot be reached.
  */
 export function createLetterCap(redis: RedisClient, lettersMax: number, log: Logger) {
   const drop = bindDrop(redis);
@@ -29,7 +29,7 @@ export function createLetterCap(redis: RedisClient, lettersMax: number, log: Log
   };
 }
 
-/** Whether the operator was notified that a shard is full. A full shard has severity `page`, hence stage 2 or higher. */
+/** Whether the operator has been notified that a shard is full. A full shard has severity `page`, hence stage 2 or higher. */
 function isNotified({ book, delivered }: Pick<StoredBook, 'book' | 'delivered'>): boolean {
   const incident = book.get('dead-letters');
   return incident?.isOpen === true && incident.level === LETTERS_FULL && deliveredOf(incident, delivered).stage >= 2;

@@ -9,7 +9,7 @@ import { startStateGauges } from './gauges.ts';
 import { readinessOf } from './readiness.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** Starts the services that watch all shards and notify the operator. Each worker process runs its own. */
+/** Starts the services that watch all shards and notify the operator. Every worker process runs them. */
 export function startOversight(env: ProcessEnv, calls: ProbeCalls): Service & { readiness: readonly ReadinessPart[] } {
   const { ALERTMANAGER_URL: url, TELEGRAM_WEBHOOK_URL: webhook } = env.settings;
   const channels = createChannels(env);

@@ -61,13 +61,13 @@ function troubleOf(result: ModelResult): ProviderTrouble | '' | undefined {
 const RETRY_MS = 60_000;
 
 /**
- * Starts the service that asks the endpoint, at the start and then every `everyMs`, for the life cycle of each model in use.
- * The answers are stored for the watchdogs of all workers. Without an answer, the stored life cycle of a model stays.
+ * Starts the service that asks the endpoint, at the start and then every `everyMs`, for the lifecycle of each model in use.
+ * It stores the answers for the watchdogs of all workers. Without an answer, the stored lifecycle of a model stays.
  */
 export function watchModelLives(ports: {
   redis: RedisClient;
   keys: Keys;
-  /** The life cycle of a model; `undefined` if the endpoint does not say. Contract: rejects if the request fails. */
+  /** The lifecycle of a model; `undefined` if the endpoint states none. Contract: rejects if the request fails. */
   ask(model: string, signal: AbortSignal): Promise<Lifecycle | undefined>;
   models: ModelsInUse;
   everyMs: number;

@@ -14,7 +14,7 @@ export interface WatchdogView {
   snapshot(): Snapshot | undefined;
   /** The book of incidents as last read or written. */
   book(): Book;
-  /** Reporters of trouble outside the book: a shard takes no writes, or the watchdog fails although all shards do. */
+  /** Reporters for trouble outside the book: a shard takes no writes, or the watchdog fails although all shards take writes. */
   troubles: { redis: Trouble; watch: Trouble };
   /** The shards that take no writes; `undefined` if there are none, or before the first round of the watchdog. */
   refusedWrites(): RefusedWritesError | undefined;

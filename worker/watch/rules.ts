@@ -51,7 +51,7 @@ export interface RuleLimits {
   isVolatileAccepted: boolean;
 }
 
-/** How long a refused poll counts as recent: longer than the pause after it (10 s for a conflict, 60 s for a bad token). */
+/** How long a refused poll counts as recent: longer than the pause after it (10 s for a conflict, 60 s for a bad bot token). */
 const REFUSAL_RECENT_MS = 120_000;
 /** How long a failed send counts as recent: longer than the time between two sends while messages wait for delivery. */
 const SENDS_RECENT_MS = 120_000;
@@ -106,7 +106,7 @@ const RULES: Readonly<Partial<Record<Cause, (input: RuleInput) => Condition[]>>>
   'alert-channel': alertChannelDown,
 };
 
-/** The condition that messages are overdue: one for all chats, with the oldest message and the number of messages and chats. */
+/** The condition that messages are overdue, with the oldest message and the numbers of messages and of chats. */
 function unanswered({ now }: RuleInput): Condition[] {
   const overdueParts = now.shards.map(({ overdue }) => overdue).filter(({ oldest }) => oldest !== undefined);
   const [oldest] = overdueParts.flatMap((overdue) => overdue.oldest ?? []).sort((a, b) => a.acceptedMs - b.acceptedMs);
@@ -177,7 +177,7 @@ function telegramAway({ now, limits }: RuleInput): Condition[] {
 
 /**
  * The condition that messages do not arrive or cannot be stored. When this process starts, the last heartbeat may be old:
- * unless the incident is open, the process first watches for `pollAgeMs` before it reports that none arrive.
+ * unless the incident is open, the process first watches for `pollAgeMs` before it reports that no messages arrive.
  */
 function notReceiving({ now, sinceMs, limits }: RuleInput, as: Receiver): Condition[] {
   if (now.poll === undefined || now.poll.receiver !== as) return [];

@@ -7,7 +7,7 @@
  */
 export interface Look {
   seen(name: string, ms: number): number;
-  /** The time that Redis' clock showed `ms` milliseconds ago, before any steps that it has made since then. */
+  /** The time that Redis' clock showed `ms` milliseconds ago, even if the clock has stepped forward since then. */
   ago(ms: number): number;
   /** Ends the check, and forgets the future times that were not read during this check. */
   end(): void;

@@ -42,11 +42,11 @@ export interface Snapshot {
   redis: RedisState;
   /** The use of each budget of all chats. */
   spent: readonly LimitUsage[];
-  /** Outcomes of the newest messages of all chats, the newest first. */
+  /** The newest outcomes of all chats, newest first. */
   newest: readonly RecentOutcome[];
 }
 
-/** Whether Telegram is away, and the answers that wait for it. */
+/** The outage of Telegram, if there is one, and the answers that wait for its end. */
 interface TelegramSnapshot {
   away?: NonNullable<TelegramRecord['away']> & WaitingAnswers;
 }
@@ -116,7 +116,7 @@ export function createSnapshotReader(
   };
 }
 
-/** Creates a reader of Telegram's state. It counts the waiting answers only while Telegram is away. */
+/** Creates a reader of Telegram's state. It counts the waiting answers only while Telegram does not answer. */
 function createTelegramReader(redis: RedisClient, shards: number): () => Promise<TelegramSnapshot> {
   const countAnswers = createAnswerCounter(redis, shards);
   return async () => {
@@ -157,10 +157,10 @@ async function readShard(
   };
 }
 
-/** How many records to read of each shard: usually enough to find ten messages that the model answered among the others. */
+/** How many outcomes to read of each shard: usually, ten or more of them are failures or answers of the model. */
 const READ_MAX = 40;
 
-/** Reads the outcomes of the newest messages of all shards, the newest first. Rejects when Redis cannot be reached. */
+/** Reads the newest outcomes of all shards, newest first. Rejects when Redis cannot be reached. */
 async function readNewestOutcomes(redis: RedisClient, shards: number): Promise<RecentOutcome[]> {
   const all = await newestOutcomes(
     redis,

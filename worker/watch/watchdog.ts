@@ -21,7 +21,7 @@ import type { WatchdogView } from './readiness.ts';
 import { checkRules, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
-/** The next check begins only after this many times the duration of the last one: with very many lanes, it takes seconds. */
+/** The shortest time between the starts of two checks, in durations of the first: with many lanes, a check takes seconds. */
 const CHECK_PAUSE_FACTOR = 10;
 const LEAVE_MS = 1_000;
 
@@ -31,7 +31,7 @@ interface Findings {
   book: Book;
   /** The error that names the shards that take no writes; `undefined` if there are none. */
   refusedWrites?: RefusedWritesError | undefined;
-  /** Whether a check has found the receiver working since the start of this process. */
+  /** Set once a check in this process has found that messages are received. */
   hasReceived?: true;
 }
 
@@ -57,7 +57,7 @@ export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Cha
   const runCheck = createCheck(env, redis, deadMan, findings, workerList, createClockReport(redis, name));
   const loop = runLoop({
     name: 'watchdog',
-    // The first check waits, so that the worker can first finish work from before the start.
+    // The first round waits, so that the worker can first take up messages from before the start.
     firstAfterMs: limits.alertEveryMs,
     async round(signal) {
       findings.refusedWrites = await findRefusedWrites(redis, settings.SHARDS, troubles.redis.sinceMs() !== undefined);
@@ -108,7 +108,7 @@ function ruleLimitsOf({ settings, limits: { pollAgeMs, providerDownMs, telegramD
 }
 
 /**
- * How far this process's clock is at least ahead of Redis' clock, computed from the times around a request to Redis.
+ * The least time by which this process's clock is ahead of Redis' clock, from its times before and after a request to Redis.
  * Negative if the clock is behind; 0 if the two clocks may agree.
  */
 export function clockAheadMs(requestMs: number, redisMs: number, responseMs: number): number {
@@ -136,7 +136,7 @@ function reportTrouble(error: unknown, { redis, watch }: WatchdogView['troubles'
   } else redis.failed(error);
 }
 
-/** Creates the round: it enters queued alerts into the book and, when due, checks the state. It returns whether it checked. */
+/** Creates the function that enters queued alerts into the book and, if due, checks the state. Returns whether it checked. */
 function createCheck(
   env: ProcessEnv,
   redis: RedisClient,

@@ -94,7 +94,7 @@ export function fixedPartsTakenAlert(): Alert {
   return { cause: 'fixed-parts', isOver: true, text: 'Resolved: the endpoint accepts requests again.' };
 }
 
-/** The condition that a model in use was or will be retired; one incident for each model and date. */
+/** The condition that a model in use has been or will be retired; one incident for each model and date. */
 export function retirementCondition(model: string, settings: readonly string[], life: Lifecycle): Condition {
   const day = life.retiresAtMs === undefined ? undefined : dayOfRetirement(life.retiresAtMs);
   const about = { cause: 'model-retires' as const, key: day === undefined ? model : `${model} ${day}` };

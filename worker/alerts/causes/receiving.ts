@@ -2,7 +2,7 @@ import { durationInWords } from '../../../shared/base/text.ts';
 import type { Receiver } from '../../../shared/state/process/receiver.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** Updates arrive, but some of them cannot be stored. */
+/** Texts for the trouble that updates arrive but cannot be stored. */
 const UNSTORED = {
   title: 'Messages arrive but cannot be stored',
   todo: 'Check Redis: its memory, its disk, and the network to it.',

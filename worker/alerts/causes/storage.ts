@@ -3,7 +3,7 @@ import { evictionInWords, wordsOf } from '../../../shared/redis/keeping.ts';
 import type { RedisState } from '../../../shared/redis/server-state.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** Causes about Redis, the blob store and the messages in them. */
+/** Causes about Redis, the blob store and the data in them. */
 export const STORAGE = {
   ledger: {
     severity: 'page',
@@ -57,7 +57,7 @@ export const STORAGE = {
 
 /** Above this share of `maxmemory`, Redis counts as nearly full. */
 const MEMORY_SHARE = 0.8;
-/** Above this share of `maxmemory`, Redis counts as full: users may get no answers within minutes. */
+/** Above this share of `maxmemory`, Redis counts as full: within minutes, users may get no more answers. */
 const FULL_SHARE = 0.95;
 
 /**

@@ -4,7 +4,7 @@ import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** Causes about delivering replies, and about long waits for Telegram or the model. */
+/** Causes about delivering replies, and about long waits that Telegram or the model demands. */
 export const TELEGRAM = {
   telegram: {
     severity: 'page',
@@ -44,7 +44,7 @@ export const TELEGRAM = {
   },
 } satisfies Rules;
 
-/** The alert that a reply could not be delivered, because Telegram rejects it. */
+/** The alert that a reply cannot be delivered, because Telegram rejects it or the bot was blocked or removed. */
 export function undeliverableAlert(turn: Turn, why: string): Alert {
   return {
     cause: 'undeliverable',
@@ -53,7 +53,7 @@ export function undeliverableAlert(turn: Turn, why: string): Alert {
   };
 }
 
-/** The alert that a finished reply was not delivered, although Telegram did not refuse it. */
+/** The alert that a finished reply was not delivered, because every try threw an error. */
 export function undeliveredAlert(turn: Turn, why: string): Alert {
   return {
     cause: 'undeliverable',

@@ -76,7 +76,7 @@ export function clockAlert(name: string, aheadMs: number): Alert {
   };
 }
 
-/** The condition that the operator's chat accepts no alerts. */
+/** The condition that the operators' chat accepts no alerts. */
 export function alertChannelAlert(lastsMs: number, why: string): Condition {
   return {
     cause: 'alert-channel',
@@ -84,7 +84,7 @@ export function alertChannelAlert(lastsMs: number, why: string): Condition {
   };
 }
 
-/** The condition that parts of the watch fail. Only the log has the error messages, because they may quote data. */
+/** The condition that parts of the watch fail. Only the log has the errors' messages, which may quote users' data. */
 export function watcherCondition(failures: readonly WatchFailure[]): Condition {
   const failedParts = [...new Set(failures.map((failure) => failure.what))].sort().join(', ');
   const kinds = [...new Set(failures.map(({ error }) => (error instanceof Error ? error.name : 'unknown')))].join(', ');

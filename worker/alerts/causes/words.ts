@@ -22,9 +22,9 @@ export const ALERT_WORDS = {
     deliver: 'Deliver again',
     /** Retries the oldest waiting message. */
     retry: 'Try again now',
-    /** Probes the endpoint, and retries all waiting messages if it answers. */
+    /** Probes the endpoint. If the endpoint answers, retries all delayed messages. */
     probe: 'Try again now',
-    /** Retries all waiting messages. */
+    /** Retries all delayed messages. */
     promote: 'Try again now',
     /** Pauses the chat of the oldest waiting message; the label ends with the chat's name. */
     pause: 'Pause chat',
@@ -54,7 +54,7 @@ export interface CauseRow {
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
   /** Text of the end, after "Resolved:"; absent for a fact. */
   end?: string;
-  /** The causes that may explain such an incident. While one is open, this incident is only a line in the cause's message. */
+  /** Causes that may explain such an incident, which gets no message of its own while one of them has an open incident. */
   follows?: readonly Cause[];
   /**
    * Actions on the buttons, the likeliest first; at most six, so that a phone shows them all. Default: none for
@@ -70,7 +70,7 @@ export interface CauseRow {
 /** Rows of some causes. */
 export type Rules = Readonly<Partial<Record<Cause, CauseRow>>>;
 
-/** A lasting condition that a check found. The counts are those of the check. */
+/** A lasting condition that a check found. The counts are as of that check. */
 export interface Condition extends Alert {
   messages?: number;
   chats?: number;
