@@ -105,7 +105,7 @@ function schemaFault(schema: Schema): string | undefined {
   return `is not valid: ${place} ${first?.message ?? 'is wrong'} (JSON Schema 2020-12)`;
 }
 
-/** The limit that a schema exceeds, if any. For unparsed schemas, because parsing takes time for every entry. */
+/** The limit that a schema exceeds, if any. Takes an unparsed schema, because parsing takes time for every entry. */
 function excessOf(schema: unknown): string | undefined {
   if (!isObject(schema)) return undefined;
   if (depthOf(schema) > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;

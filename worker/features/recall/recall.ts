@@ -145,7 +145,8 @@ export function passage(text: string, ref: string, from: number): string | undef
   if (from >= text.length) return undefined;
   const start = boundaryAt(text, from);
   const rest = text.slice(start);
-  // Cut a grapheme of more than 12,000 characters, which no real text has: otherwise the passage would be empty.
+  // Cut a grapheme of more than 12,000 characters, which no real text has: otherwise the passage would be empty, and reading
+  // would not advance.
   const part = graphemePrefix(rest, PASSAGE_CHARS) || rest.slice(0, boundaryAt(rest, PASSAGE_CHARS));
   const end = start + part.length;
   const more = end < text.length ? `Go on with {"ref":"${ref}","from":${end}}` : 'This is its end';
