@@ -4,7 +4,7 @@ import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } fro
 
 /** A decision that a round of tools needs from a person before the round goes on. */
 export type Asking =
-  /** Whether to make the calls. `beyond`: further calls, for which the message with the question has no room. */
+  /** Whether to make the calls. `beyond`: further calls, which exceed the limit for one request. */
   | { kind: 'approval'; id: string; calls: readonly AskedCall[]; beyond: readonly AskedCall[] }
   /** A question of the model. */
   | { kind: 'question'; id: string; question: string; choices: readonly string[] };
@@ -14,7 +14,7 @@ export interface ToolUse {
   id: string;
   name: string;
   input: Readonly<Record<string, unknown>>;
-  /** Whether the model wrote the input as a JSON object. */
+  /** Whether the model wrote the input as a JSON object, or wrote none. */
   isReadable: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface DecidableRound {
   policy: AskingPolicy;
 }
 
-/** The most calls in one request for approval: people read no more before they press a button. */
+/** The maximum number of calls in one request for approval: people read no more before they press a button. */
 const CALLS_MAX = 5;
 const TOO_MANY = `At most ${CALLS_MAX} calls that need approval are asked for at once. This one was not made: make it again in a later step.`;
 const NOT_ASKED = 'The person could not be asked, so nothing was done. Go on without it.';
@@ -54,12 +54,12 @@ const LATE = 'Nobody answered in time, so nothing was done. Say so, and go on wi
 
 /**
  * The next undecided question of a round: first one request for approval of all calls that need it, then each question of the
- * model. Undefined if all are decided, or if the message's newest question got no answer in time or could not be sent. A change
- * of the policy does not change which calls an open question asks about. Pure.
+ * model. Undefined if all questions are decided, or if the message's newest question got no answer in time or could not be
+ * sent. A change of the policy does not change which calls an open question asks about. Pure.
  */
 export function askingOf(of: DecidableRound): Asking | undefined {
   const { newest } = of.parking;
-  // If the newest question got no answer or could not be sent, ask no other, since each question holds up the chat.
+  // If the newest question got no answer or could not be sent, ask no further question, since each question holds up the chat.
   const before = newest && of.parking.decisionOf(newest.id);
   return before?.how === 'late' || before?.how === 'untold' ? undefined : (approvalOf(of) ?? firstQuestionOf(of));
 }

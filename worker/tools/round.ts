@@ -76,8 +76,8 @@ function roundOf(tools: Toolbox, turn: Turn, calls: readonly ToolUse[], round: n
 
 /**
  * Makes the calls of one round concurrently, and records their results as one message. Returns the session unchanged if no call
- * is open. Stores each result as it arrives. After a crash, the next attempt makes only calls without a stored result, and of
- * these only repeatable ones; the result of any other such call says that its outcome is unknown. Calls `onTools` with the
+ * is open. Stores each result as it arrives. After a crash, the next attempt keeps the stored results and makes only repeatable
+ * calls again; any other call without a result gets an error that says that its outcome is unknown. Calls `onTools` with the
  * names of the tools, and with an empty list once all calls have ended; calls `onResult` after each call.
  *
  * Contract: throws `FencedError`, or an error of Redis, of the blob store or of a decoder that cannot be started. Returns

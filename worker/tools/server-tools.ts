@@ -7,15 +7,15 @@ export interface ServerTool {
   [key: string]: unknown;
 }
 
-/** The most uses of a tool in one request. An answer in a chat needs few, and each search costs money. */
+/** The maximum number of uses of a tool in one request. An answer in a chat needs few, and each search costs money. */
 const USES_MAX = 5;
-/** The most tokens of one fetched page, so that five pages fill only half of a window of 200,000. */
+/** The maximum number of tokens of one fetched page, so that five pages fill only half of a window of 200,000 tokens. */
 const PAGE_TOKENS_MAX = 20_000;
 
 /**
  * The provider's web tools that the settings enable, in a stable order because tools are part of every request's prefix. The
- * model may call these tools only directly, not from code that it writes: older models cannot do that, and the answer would
- * contain blocks of code. Pure.
+ * model may call these tools only directly, not from code that it writes: older models cannot call tools from code, and the
+ * answer would contain blocks of code. Pure.
  */
 export function serverTools({
   WEB_SEARCH,

@@ -57,10 +57,10 @@ export interface ToolOutput {
 /**
  * The tools that a model may call.
  *
- * Contract: `specs` never throws. Its order is stable, and it includes a tool whose server is away, because the list is part of
- * every request's prefix. `call` is idempotent only where the spec says so. A call of an MCP server or of `recall` ends within
- * its own time limit, and returns an error result at once on abort. `call` throws only for a built-in tool: `FencedError` if
- * another attempt took over, or an error of Redis or the blob store.
+ * Contract: `specs` never throws. Its order is stable, and it includes the tools of an unavailable server, because the list is
+ * part of every request's prefix. `call` is idempotent only where the spec says so. A call of `recall` or of an MCP server's
+ * tool ends within its own time limit, and returns an error result at once on abort. `call` throws only for a built-in tool:
+ * `FencedError` if another attempt took over, or an error of Redis or the blob store.
  */
 export interface Toolbox {
   specs(): readonly ToolSpec[];

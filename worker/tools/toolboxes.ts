@@ -80,8 +80,8 @@ export function forGuests<Box extends Toolbox>(box: Box): Box {
 
 /**
  * The tools for a summons, whose quoted text anybody may have written: those tools of MCP servers with `"guests": true` that
- * only read and never ask, and `recall`, which then searches only the conversation of this person's summonses in that chat. A
- * call of any other tool returns an error.
+ * only read and never ask, and `recall`, which then searches only the conversation of this person's summonses in the same chat.
+ * A call of any other tool returns an error.
  */
 export function forSummons<Box extends Toolbox>(box: Box): Box {
   const isHarmless = ({ onlyReads, isForGuests, isForSummons, asks }: ToolSpec) =>

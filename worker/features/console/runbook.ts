@@ -18,7 +18,7 @@ export function readRunbook(file: string, url: string | undefined) {
   const link = (name: string) => html`<p><a href="${url}#${encodeURIComponent(name)}">Open the full runbook</a></p>`;
   return {
     has: (name: string): boolean => sections.has(name),
-    /** The text of a section, or a note that it is missing, and a link to it at `RUNBOOK_URL`, if that is set. */
+    /** The text of a section, or a note that the section is missing; then a link to the section, if `RUNBOOK_URL` is set. */
     section(name: string): Html {
       const text = sections.get(name);
       const body = text === undefined ? MISSING : markdownHtml(text, linkOf);

@@ -75,7 +75,7 @@ export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
   return next();
 };
 
-/** Whether a page of the console sent a request, according to `Sec-Fetch-Site` or else `Origin`. Without both headers: no. */
+/** Whether a page of the console sent a request, according to `Sec-Fetch-Site` or else `Origin`. Without either header: no. */
 export function isFromOwnPage({ req }: Visit): boolean {
   const [site, origin] = [req.header('sec-fetch-site'), req.header('origin')];
   const host = req.header('x-forwarded-host') ?? req.header('host');

@@ -33,7 +33,7 @@ interface Press {
 const PRESS_PATTERN = /^([\w-]{10}) ([a-z-]{2,12})(?: (-?\d[\d.-]*))?(?: yes-([0-9a-z]{1,9}))?$/;
 const BY_CHARS_MAX = 40;
 const QUESTION_LASTS_MS = 600_000;
-/** If an action ends longer than this after the button press, the reply mentions the time of the press. */
+/** If an action ends later than this after the button press, the reply mentions the time of the press. */
 const LATE_MS = 120_000;
 
 const OUTDATED = 'That alert is over or has changed, so nothing was done. /incidents shows what is open now.';
@@ -53,7 +53,7 @@ export const dismissQuestion: DeskHandler = () => ({ text: 'Nothing was done.', 
 /**
  * `/desk act <opening> <act> [<message>|<chat>] [yes-<time of the question>]`: a button under an alert. Button presses run one
  * after another in one lane. An action stores its result in the incident. A press that runs again after a crash replies with
- * the stored result, or completes the action if there is none. An outdated button only gets a reply that says so.
+ * the stored result or, without one, completes the action. A press of an outdated button only gets a reply that says so.
  */
 export const pressButton: DeskHandler = async (call) => {
   const { attempts, entry } = call.context.turn;
@@ -151,7 +151,7 @@ export const resumeChat: DeskHandler = async (call) => {
   return runOnChat(call, 'resume', chats);
 };
 
-/** Runs an action on the chat in the first word, or on every chat for "all". Without either, the reply offers some chats. */
+/** Runs an action on the chat that the first word names, or on every chat for "all". Otherwise, the reply offers some chats. */
 async function runOnChat(call: DeskCall, name: 'pause' | 'resume', chats?: readonly string[]) {
   const [word = '', ...why] = call.words;
   const chat = word.toLowerCase() === 'all' || word === EVERY_CHAT ? EVERY_CHAT : chatIn(call.words);
@@ -165,7 +165,7 @@ async function runOnChat(call: DeskCall, name: 'pause' | 'resume', chats?: reado
   return { text: `${text}.`, buttons: rowsFor(remainingPauses.map((each) => `/resume ${wordFor(each)}`)) };
 }
 
-/** Runs an action for the operator. A repeated run is recognised by the entry of the operator's message. */
+/** Runs an action for the operator. The entry of the operator's message identifies a repeated run. */
 function runAsOperator(call: DeskCall, act: Act, subject: Subject, why: string): Promise<Result> {
   const { reach } = call.context.turn.env;
   const { entry } = call.context.turn;

@@ -8,7 +8,7 @@ import { dismissQuestion, oldButton, pauseChat, pressButton, resumeChat } from '
 import { help } from './help.ts';
 import { REPORT_HANDLERS } from './looks.ts';
 
-/** A command of an operator in the chat of alerts. */
+/** A command of an operator in the operators' chat. */
 export interface DeskCall {
   /** The words after the command. */
   words: readonly string[];
@@ -41,7 +41,7 @@ const HANDLERS: Readonly<Record<string, DeskHandler>> = {
   resume: resumeChat,
 };
 
-/** Answers commands and button presses of operators in the chat of alerts. Contract: as `DeskHandler`. */
+/** Answers commands and button presses in the operators' chat. Contract: as `DeskHandler`. */
 const desk: CommandHandler = async (context) => {
   const { message } = context.turn;
   const { redis, settings } = context.turn.env;
@@ -56,5 +56,5 @@ const desk: CommandHandler = async (context) => {
   return 'blocks' in reply ? laidOut('desk', reply.blocks, extras) : replied('desk', reply.text, extras);
 };
 
-/** The chat of alerts, where operators press buttons under alerts and type commands. */
+/** The operators' chat, where operators press buttons under alerts and type commands. */
 export const deskFeature: Feature = { name: 'desk', commands: { desk } };

@@ -11,7 +11,7 @@ export const help: DeskHandler = async (call) => {
   return { text: ['Commands for operators:', ...lines, ...conversationHelp].join('\n') };
 };
 
-/** Whether the bot also answers messages in the chat of alerts. */
+/** Whether the bot also answers messages in the operators' chat. */
 export async function isConversation({ context: { turn } }: DeskCall): Promise<boolean> {
   const { redis, settings } = turn.env;
   const ids = await allowedNow(redis, settings.TELEGRAM_ALLOWED_IDS)();

@@ -13,7 +13,7 @@ const TRACE_CHARS = 8;
 const CLI_COMMAND =
   /^(?<verb>status|incidents|message|chat|audit|pause|resume|dead)(?<list> list)?(?: (?:--chat )?(?<target>\S+))?$/;
 
-/** Translates a command line such as `dead list --chat 7` to a chat command; `undefined` if there is none. Pure. */
+/** Translates a command line such as `dead list --chat 7` into a chat command; `undefined` if there is none. Pure. */
 export function chatCommandFor(cliCommand: string): string | undefined {
   const { verb = '', list, target } = CLI_COMMAND.exec(cliCommand)?.groups ?? {};
   if (verb === '' || (verb === 'dead') !== (list !== undefined)) return undefined;

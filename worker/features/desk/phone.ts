@@ -84,7 +84,7 @@ function rowLine(columns: readonly string[], cells: readonly Text[], nowMs: numb
   });
 }
 
-/** The lines of a timeline. If it is long: the first step, how many are hidden, and the newest steps. */
+/** The lines of a timeline. Of a long timeline: the first step, how many steps are hidden, and the newest steps. */
 function stepLines({ steps, fromMs }: NonNullable<Section['timeline']>): Line[] {
   const lines = steps.map(({ atMs, text }): Line => {
     return [plain(atMs === undefined ? '• ' : `+${inWords(atMs - fromMs)} `), ...inlinesOfText(text)];

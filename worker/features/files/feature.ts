@@ -9,7 +9,7 @@ import { fileKind } from '../../reply/part.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
 
 const TEXT_BYTES_MAX = 1_000_000;
-/** How long a file's text is stored: longer than an answer may wait for its delivery, or a dead letter for a replay. */
+/** How long a file's text is stored, so that an answer can wait for its delivery, or a dead letter for its replay. */
 const KEEP_SECONDS = 7 * 24 * 3_600;
 const REF = /^[0-9a-f]{64}$/;
 
@@ -33,7 +33,7 @@ type Source = { content: string } | { ref: string };
 
 /**
  * The built-in tool `send_file`: makes a file a part of the reply. A call only stores the file in the turn; the stored files
- * join the reply when the turn concludes. A call that runs again after a crash stores the same file once.
+ * join the reply when the turn concludes. A call that runs again after a crash does not store the file twice.
  */
 function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore, 'keep' | 'load'>): Toolbox {
   const partOf = async ({ currentChat }: Turn, name: string, source: Source): Promise<FilePart | undefined> => {
@@ -98,7 +98,7 @@ function isGiven(value: unknown): boolean {
 const NAME_CHARS_MAX = 64;
 const EXTENSION = /^\.[A-Za-z0-9]{1,10}$/;
 const SEPARATORS = /[\\/]/;
-/** Control, format and direction characters, lone surrogates, and characters that file systems refuse. */
+/** Control, format and private-use characters, line separators, lone surrogates, and characters that file systems refuse. */
 const UNFIT = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}<>:"|?*]/gu;
 
 /**

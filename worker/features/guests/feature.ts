@@ -16,7 +16,7 @@ import { surroundWithTexts } from '../../turn/conclude.ts';
 /** When a summons is this old, the process that accepted it has stored the result of the first message, or has died. */
 const FIRST_MESSAGE_STORED_MS = FIRST_MESSAGE_WITHIN_MS + 500;
 const POLL_MS = 100;
-/** The timeout of the call that sends the first message. An attempt cannot end before this call has ended. */
+/** The timeout of the request that sends the first message. An attempt cannot end before this request has ended. */
 const SEND_TIMEOUT_MS = 10_000;
 
 /** Answers summonses, i.e. calls of the bot in chats that it is not part of (Telegram's guest mode), by editing one message. */
@@ -43,7 +43,8 @@ export const guestsFeature: Feature = {
 
 /**
  * Delivers a conclusion by editing the bot's message in the chat of the summons; a repeat does no harm. If Telegram refuses
- * that for good, delivers the conclusion to the person's private chat, with an explanation. Contract: as `deliver` of the outbox.
+ * that for good, delivers the conclusion to the person's private chat, with an explanation. Contract: throws `FencedError`, or
+ * what Redis throws.
  */
 async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery> {
   const { env, texts, message } = turn;
@@ -61,7 +62,7 @@ async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTi
 
 /**
  * The place for the answer; `later` if Telegram is unavailable. Waits until the process that accepted the summons has stored
- * the result of its first message. If none appears, e.g. because that process died, sends `text` as the first message.
+ * the result of its first message. If no result appears, e.g. because that process died, sends `text` as the first message.
  */
 async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: 'later'; failure: TelegramFailure }> {
   const { env } = turn;
@@ -83,7 +84,7 @@ async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: '
   return (await summonses.refuse(entry)) ?? { kind: 'refused' };
 }
 
-/** Edits the message, without formatting if Telegram rejects that. `refused`: for good, e.g. the message was deleted. */
+/** Edits the message, without formatting if Telegram rejects the format. `refused`: for good, e.g. the message was deleted. */
 async function edit(
   env: Env,
   inlineId: string,

@@ -16,7 +16,7 @@ interface Callee {
 }
 
 const ERROR_CHARS_MAX = 4_000;
-/** The most characters of a text that the search for secrets reads, so that it ends soon. */
+/** The search for secrets reads at most this many characters of a text, so that the search ends soon. */
 const SCRUBBED_CHARS_MAX = 100_000;
 const TIMER_MS_MAX = 2_147_483_647;
 /** Matches at most 1,000 characters at once: a run of millions can exhaust the stack of a regular expression. */
@@ -60,7 +60,7 @@ export async function callTool(
     if (signal.aborted) return toolError(`The call was called off; ${MAYBE}.`);
     const end = link.brokenBound === undefined ? 'stopped' : `was cut off (${link.brokenBound})`;
     if (link.endSignal.aborted) return toolError(`The tool's server ${end} during the call; ${MAYBE}.`);
-    // The clock decides: a server can send the code of a timeout itself, before the time is up.
+    // The clock decides: a server can send the error code of a timeout itself, before the time is up.
     const isTimeout = error instanceof McpError && error.code === ErrorCode.RequestTimeout;
     if (!isTimeout || performance.now() - sinceMs < limits.timeoutMs - 1) return failureOf(server, error);
     link.probe();
@@ -80,7 +80,7 @@ function outputOf(server: Callee, answer: unknown): ToolOutput {
 }
 
 function failureOf(server: Callee, error: unknown): ToolOutput {
-  // With these errors, the call did not reach a tool: no server listens, or the server no longer knows the session.
+  // With these errors, the call did not reach a tool: no server could be reached, or the server no longer knows the session.
   const isSessionLost = error instanceof StreamableHTTPError && error.code === 404;
   if (isSessionLost || CONNECT_ERRORS.has(systemCode(error) ?? '')) return toolError(AWAY);
   const words = safeText(server, errorWords(error), ERROR_CHARS_MAX);

@@ -140,7 +140,7 @@ function readServer(name: string, entry: unknown): { server?: McpServer; problem
   return read.success ? { server: { name, ...read.data }, problems: [] } : refuse(read.error.issues.map(fault));
 }
 
-/** A problem, after the path of keys to its field. Never quotes a value. */
+/** A problem, preceded by the path of keys to its field. Never quotes a value. */
 function fault(issue: { path: readonly PropertyKey[]; message: string }): string {
   const place = issue.path.map((key) => clip(String(key), NAME_CHARS_SHOWN).toWellFormed()).join('.');
   return place === '' ? issue.message : `${place}: ${issue.message}`;

@@ -19,8 +19,8 @@ const answerForm = CallToolResultSchema.extend({ content: z.array(z.unknown()).d
 /**
  * Turns a server's answer to a call into parts for the model. Pure; accepts any JSON and never throws. Pictures and audio stay
  * as they are; of other binary content, only address, type and size remain. Uses structured content only if the answer has no
- * text, because a server sends it as text too. Texts are well-formed and not empty, have no NUL and no base64 pictures, and
- * keep to the limits; a cut text states the full length.
+ * text, because servers usually also send it as text. Texts are well-formed and not empty, have no NUL and no base64 pictures,
+ * and keep to the limits; a cut text states the full length.
  */
 export function toolOutput(answer: unknown, limits = CONTENT_LIMITS): ToolOutput {
   const read = answerForm.safeParse(answer);

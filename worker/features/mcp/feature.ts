@@ -47,8 +47,8 @@ interface ServerAlerts {
 }
 
 /**
- * Queues an alert when a tool server has been down for `toolServerDownMs`, breaks a bound, is up again, or has newly omitted
- * tools. After each start, also reports a server that is up, once: an earlier process may have reported it as down.
+ * Queues an alert when a tool server has been down for `toolServerDownMs`, breaks a bound, is up again, or has a new list of
+ * omitted tools. After each start, also reports a server that is up, once: an earlier process may have reported it as down.
  */
 export function watchToolServers({
   state,

@@ -10,14 +10,14 @@ const BURST_SECONDS = 5;
 const BYTES_PER_MESSAGE = 64 * 1024;
 /** Opening a stream takes the event loop about a millisecond, as long as reading this many small messages. */
 const MESSAGES_PER_STREAM = 20;
-/** The most answers of the gateway that a server may leave unread. Servers have little to request, so answers are few. */
+/** The maximum number of the gateway's answers that a server may leave unread. Servers request little, so answers are few. */
 const ANSWERS_MAX = 32;
-/** The most lines or events of one connection that are no messages. The SDK reports them without their length. */
+/** The maximum number of lines or events of one connection that are not messages. The SDK does not report their length. */
 const NO_MESSAGES_MAX = 20;
 
 /** The bounds of one connection. The first bound that the server breaks ends the connection in both directions. */
 export class Guard {
-  /** The most bytes of one message, and of all messages together that the server has not read yet. */
+  /** The maximum size of one message, and of all messages together that the server has not read yet. */
   readonly messageBytesMax: number;
   /** The bound that the server broke, as a text without words of the server. */
   brokenBound: string | undefined;
@@ -61,7 +61,7 @@ export class Guard {
 
 /**
  * Wraps the SDK's transport. Counts every message that answers no open request of the gateway: requests, notifications, and
- * answers with an unknown id. Also bounds the texts that are no messages, and the messages that the server has not read yet.
+ * answers with an unknown id. Also bounds the texts that are not messages, and the messages that the server has not read yet.
  */
 export function guardTransport(inner: Transport, guard: Guard): Transport {
   const openRequests = new Set<RequestId>();

@@ -17,8 +17,8 @@ export const LIMITS = {
   messageBytesMax: 10 * 1024 * 1024,
   pagesMax: 50,
   toolsMax: 500,
-  /** The most characters of all tools' definitions: some 200 tools, or 50,000 tokens, a quarter of a window of 200,000. */
+  /** The maximum size of all tool definitions: some 200 tools, or 50,000 tokens, a quarter of a window of 200,000 tokens. */
   toolsCharsMax: 200_000,
 };
-/** The limits, with the time that a call may take. */
+/** The limits, and the time that a call may take. */
 export type McpLimits = typeof LIMITS & { timeoutMs: number };

@@ -15,7 +15,7 @@ import { confinedCommand, type Sandbox } from './sandbox.ts';
 
 /** The surroundings of a server that is a program. */
 interface ProgramSettings {
-  /** Home in a sandbox, and working folder if the configuration names none. Created if needed, for the program's user alone. */
+  /** The home in a sandbox, and the default working folder. Created if needed, and accessible only to the program's user. */
   folder: string;
   sandbox: Sandbox;
   /** Called with each line of standard error, up to 600 a minute. */
@@ -44,7 +44,7 @@ export class Link {
     this.#limits = limits;
     this.#guard = new Guard(server.limits.messages, limits.messageBytesMax, (bound) => this.end(bound));
     this.ready = this.#connect(server, settings);
-    // A caller that does not await `ready` learns of the end from `endSignal`.
+    // Avoid an unhandled rejection while nobody awaits `ready`.
     this.ready.catch(() => undefined);
   }
 
@@ -96,7 +96,7 @@ interface Connection {
   close(): Promise<void>;
 }
 
-/** A word in a line of standard error that probably says why a program ends. */
+/** A line of standard error with one of these words probably says why the program ends. */
 const FAULT = /\b(?:error|can't|cannot|no such|not found|denied|refused)\b/i;
 /** How long the supervisor may take to kill a program and everything that the program started. */
 const KILL_MS = 5_000;
@@ -158,7 +158,7 @@ function connectProgram(
 const STDERR_LINE_CHARS_MAX = 2_000;
 const STDERR_LINES_PER_MINUTE = 600;
 
-/** Passes on up to 600 lines a minute, each cut to 2,000 characters, and then one line that says that more follow. */
+/** Passes on up to 600 lines a minute, each cut to 2,000 characters, and then one line that says that there are more. */
 function readLines(stream: Readable, onLine: (line: string) => void): void {
   let [rest, count, sinceMs] = ['', 0, performance.now()];
   stream.setEncoding('utf8').on('data', (text: string) => {

@@ -12,8 +12,8 @@ const MARK = 'SPILLWAY_TOOL_SERVER';
  * The supervisor: runs a program (`$2` and the rest). On SIGTERM it sends the program SIGTERM, and SIGKILL a second later; on
  * SIGHUP it sends SIGKILL at once. The death of the gateway has the effect of SIGTERM. When the program has ended, the
  * supervisor kills the program's process group, and on Linux every process that has the variable `$1` in its environment, in
- * several rounds, since such processes may be starting others. Then it kills itself. It writes nothing: after the gateway's
- * death, a write would end it.
+ * several rounds, since such processes may be starting others. Then the supervisor kills itself. It writes nothing: after the
+ * gateway's death, a write would end it.
  */
 const SUPERVISE = `
 mark=$1; shift
@@ -43,12 +43,12 @@ export function supervisedCommand(words: readonly string[], id: string): readonl
   return [...APART, '/bin/sh', '-c', SUPERVISE, 'sh', `${MARK}=${id}`, ...APART, ...words];
 }
 
-/** Sets limits, except where a lower one is in force. The option for processes is `-u` or `-p`, depending on the shell. */
+/** Sets limits, except where a hard limit is lower. The option for processes is `-u` or `-p`, depending on the shell. */
 const LIMIT_SCRIPT =
   '{ ulimit -c 0; ulimit -n "$1"; ulimit -d "$2"; ulimit -u "$3" || ulimit -p "$3"; } 2> /dev/null; shift 3; exec "$@"';
 
 /**
- * How much memory the kernel lets one process map for writing, beyond twice `memoryMb`. Node 26 maps 560 MB at its start and
+ * How much memory the kernel lets one process map for writing, on top of twice `memoryMb`. Node 26 maps 560 MB at its start and
  * 130 MB more with each thread, and uses little of it. A limit on the address space would fail: WebAssembly reserves 10 GB.
  */
 const MAPPED_MB = 4_096;
@@ -65,8 +65,8 @@ export function limitedCommand(words: readonly string[], limits: ServerLimits, i
 }
 
 /**
- * Measures the threads and the memory of a program and its descendants four times a second. Calls `onExcess` with the limit
- * that they exceed. Returns a function that stops the timer. Outside Linux, finds nothing.
+ * Measures the threads and the memory of a program and its descendants four times a second. Calls `onExcess` with a text that
+ * names an exceeded limit. Returns a function that stops the timer. Outside Linux, finds nothing.
  */
 export function watchUse(pid: number, limits: ServerLimits, onExcess: (bound: string) => void): () => void {
   const timer = setInterval(() => {
@@ -78,7 +78,7 @@ export function watchUse(pid: number, limits: ServerLimits, onExcess: (bound: st
   return () => clearInterval(timer);
 }
 
-/** The threads and memory of a program and its descendants, without mapped files and shared memory. Stops beyond `tasksMax`. */
+/** The threads and anonymous memory of a program and its descendants. Stops counting beyond `tasksMax` threads. */
 function useOf(pid: number, tasksMax: number): { tasks: number; megabytes: number } {
   const pids = new Set([pid]);
   let [tasks, kilobytes] = [0, 0];

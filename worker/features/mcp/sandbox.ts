@@ -27,7 +27,7 @@ const BWRAP = [
   ...['--proc', '/proc', '--remount-ro', '/proc'],
 ];
 
-/** The packages. Servers may read them: they hold no secret, and the machine's only Node may be among them. */
+/** The folder of packages. Servers may read it: it holds no secret, and the machine's only Node may be in it. */
 const PACKAGES = join(PROJECT_ROOT, 'node_modules');
 /** The folder of the system services' sockets, perhaps with one of Redis. */
 const SOCKETS = '/run';
@@ -110,7 +110,7 @@ function writablePlaces(path: string, shared: readonly string[]): readonly strin
   return file === undefined ? [] : [file];
 }
 
-/** Whether no server may write to a folder: the system's, and the packages, which the gateway runs outside of any sandbox. */
+/** Whether a folder is read-only for servers: the system's, and the packages, which the gateway runs outside any sandbox. */
 function isReadOnly(folder: string): boolean {
   return SYSTEM.test(folder) || real(PACKAGES).some((packages) => isWithin(folder, packages));
 }
@@ -173,8 +173,8 @@ export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Settings): rea
 }
 
 /**
- * The path to hide so that no server sees a socket: its folder, because each start of Redis makes a new socket; in a shared
- * folder such as `/tmp`, the socket itself.
+ * The path to hide so that no server sees a socket: the socket's folder, because each start of Redis makes a new socket; but in
+ * a shared folder such as `/tmp`, the socket itself.
  */
 function hidingPlaceOf(socket: string): string {
   const folder = dirname(socket);
@@ -205,7 +205,7 @@ async function userNobody(): Promise<Sandbox | undefined> {
   }
 }
 
-/** The reason why bubblewrap does not work, from its first line of output. */
+/** Why bubblewrap does not work: the first line of its error output, if any. */
 function wordsOf(error: NodeJS.ErrnoException & { stderr?: string }): string {
   if (error.code === 'ENOENT') return 'bubblewrap (bwrap) is not installed';
   const [line = ''] = (error.stderr ?? '').trim().split('\n');

@@ -29,7 +29,7 @@ export class RunningServer {
   readonly firstTry: Promise<void>;
   /** The newest connection that became usable; it may have ended since. */
   link: Link | undefined;
-  /** The newest list of tools, one object until it changes. Empty at first, and unchanged while the server is away. */
+  /** The newest list of tools, one object until it changes. Empty at first, and unchanged while the server is unavailable. */
   list: ServerTools = { tools: [], omitted: [] };
   /** Why the server is unavailable, as a text for the operator; `undefined` when it is available. */
   problem: string | undefined = 'it has not answered yet';

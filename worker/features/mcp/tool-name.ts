@@ -21,7 +21,7 @@ export function toolName(server: string, tool: string): string {
   return `${head}${legal(tool).slice(0, NAME_CHARS_MAX - head.length - DIGEST_CHARS - 1)}_${digest}`;
 }
 
-/** Whether a name may be that of a tool of a server. Pure. */
+/** Whether a name may belong to a tool of a server. Pure. */
 export function isToolNameOf(server: string, name: string): boolean {
   return [server, legal(server).slice(0, SERVER_CHARS_MAX)].some((head) => name.startsWith(`${head}__`));
 }

@@ -34,7 +34,7 @@ const DESCRIPTION_CHARS_MAX = 4_000;
 
 /**
  * Reads one entry of a server's list: a tool, or an omitted tool with the reason. Pure; accepts any JSON and never throws.
- * Omits entries that are no tools according to the protocol, and tools for which the model's API would refuse every request.
+ * Omits entries that are not tools according to the protocol, and tools for which the model's API would refuse every request.
  * Returns `undefined` for a tool that can only run as a task, which the gateway does not support.
  */
 export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
@@ -74,7 +74,7 @@ function hashOf(value: unknown): string {
 }
 
 const CHARS_MAX = 100_000;
-/** The most levels of a schema. Some parsers on the way to the model fail at around 200, and the request adds some. */
+/** The maximum depth of a schema. Some parsers on the way to the model fail at around 200 levels, and the request adds some. */
 const DEPTH_MAX = 100;
 const PLACE_CHARS_MAX = 120;
 
@@ -105,7 +105,7 @@ function schemaFault(schema: Schema): string | undefined {
   return `is not valid: ${place} ${first?.message ?? 'is wrong'} (JSON Schema 2020-12)`;
 }
 
-/** The limit that a schema exceeds, if any. Call it before the schema is parsed, because parsing takes time for every entry. */
+/** The limit that a schema exceeds, if any. Takes an unparsed schema, because parsing takes time for every entry. */
 function excessOf(schema: unknown): string | undefined {
   if (!isObject(schema)) return undefined;
   if (depthOf(schema) > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
@@ -113,7 +113,7 @@ function excessOf(schema: unknown): string | undefined {
   return length > CHARS_MAX ? `has ${length} characters, and not ${CHARS_MAX}` : undefined;
 }
 
-/** How many levels of objects and lists a value has, up to `DEPTH_MAX + 1`. Not recursive: a value may have thousands. */
+/** The number of nested levels of a value, up to `DEPTH_MAX + 1`. Not recursive: a value may have thousands of levels. */
 function depthOf(value: object): number {
   let level: unknown[] = [value];
   let depth = 0;

@@ -106,7 +106,7 @@ async function waitForFirstTries(running: readonly RunningServer[], startMs: num
   }
 }
 
-/** Lists the tools in the order of the configuration and of each server's list. Of two with one name, the first counts. */
+/** Lists the tools in the order of the configuration and of each server's list. Of tools with equal names, the first counts. */
 function directoryOf(running: readonly RunningServer[], toolsCharsMax: number): Directory {
   const lists = running.map(({ list }) => list);
   const byName = new Map<string, DirectoryTool>();
@@ -133,7 +133,7 @@ function approvalFor({ approve, tools }: McpServer, { name, onlyReads }: McpTool
   return approval === 'write' && !onlyReads ? 'until granted' : undefined;
 }
 
-/** `boundTools` cuts descriptions to each of these lengths, until all tools fit. 300 characters still explain a tool. */
+/** `boundTools` cuts descriptions to one length after another, until all tools fit. 300 characters still explain a tool. */
 const DESCRIPTION_STEPS = [4_000, 1_000, 300];
 
 /**

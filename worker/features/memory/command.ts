@@ -24,8 +24,8 @@ const ALL = 'forget all';
 
 /**
  * `/memory`: shows the notes about the chat, with buttons that delete single lines. The buttons send `/memory forget <id>`,
- * `/memory forget all`, and, under an answer for which the model changed a line, `/memory undo <id>`. One write stores a change
- * and the reply that confirms it; later requests to the model show the change.
+ * `/memory forget all`, and, under an answer during which the model changed a line, `/memory undo <id>`. One write stores a
+ * change and the reply that confirms the change.
  */
 export const memory: CommandHandler = async ({ turn, argument }) => {
   const book = bookOf(turn);
@@ -60,7 +60,7 @@ interface Target {
   id: string | undefined;
 }
 
-/** The confirmation of a command, the changes to store, and the lines after them; `lines` is absent if they stay the same. */
+/** The confirmation of a command, the changes to store, and the lines after the changes; absent if the lines stay the same. */
 type Result = { confirmation: string; changes: Change[]; lines?: readonly MemoryLine[] };
 
 function deleteLine(book: MemoryBook, turn: Turn, { now, undoable, id }: Target): Result {

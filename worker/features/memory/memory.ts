@@ -1,7 +1,7 @@
 import type { Memory, MemoryLine, Source } from '../../../shared/state/memory/book.ts';
 import { estimateText } from '../../model/estimate.ts';
 
-/** The most lines of a memory, the most characters of all its lines together, and the most characters of one line. */
+/** The maximum number of lines of a memory, of characters of all its lines together, and of characters of one line. */
 export const LINES_MAX = 100;
 export const CHARS_MAX = 8_000;
 export const LINE_CHARS_MAX = 300;
@@ -41,7 +41,7 @@ export function lineForModel({ id, text, source }: MemoryLine): string {
   return `${id}: ${text}${source === undefined ? '' : ` [${MARKS[source]}]`}`;
 }
 
-/** The text of a memory in the system prompt. In a small window: the newest lines that fit, and how many were omitted. Pure. */
+/** The text of a memory in the system prompt: the newest lines that fit the window's share, and how many were omitted. Pure. */
 export function snapshotOf({ lines }: Pick<Memory, 'lines'>, windowTokens: number): string {
   const fitting = lines.map(lineForModel);
   while (estimateText(fitting.join('\n')) > windowTokens * WINDOW_SHARE) fitting.shift();

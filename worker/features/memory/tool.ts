@@ -20,7 +20,7 @@ import {
 import { CHARS_MAX, hasRoomFor, LINE_CHARS_MAX, LINES_MAX, lineForModel, plainLine } from './memory.ts';
 
 const NAME = 'memory';
-/** The most changes for one message. The answer lists each, with an undo button. */
+/** The maximum number of changes for one message. The answer lists each change, with an undo button. */
 const CHANGES_MAX = 20;
 const ID_CHARS = 8;
 
@@ -117,7 +117,8 @@ export function planOf({ lines }: Pick<Memory, 'lines'>, input: Input, fresh: Om
   const others = lines.filter((line) => line !== before);
   if (!hasRoomFor(others, text))
     return `The memory is full: ${LINES_MAX} lines and ${CHARS_MAX} characters are the most. Forget what matters least, or say more with fewer words, and tell the person.`;
-  // A replaced line keeps its source unless the model names another, so that a page's words do not pass for a person's.
+  // A replaced line keeps its source, or gets that of the call if it had none, unless the model names another: a page's words
+  // must not pass for a person's.
   const from = source ?? before?.source ?? fresh.source;
   return { before, after: { ...(before ?? fresh), text, ...(from && { source: from }) } };
 }

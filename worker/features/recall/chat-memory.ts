@@ -16,7 +16,7 @@ export interface SearchSource extends SessionSource {
   log?: Logger | undefined;
   /** A search ends once it has read this many bytes, newest records first. Default: 64 MiB. */
   bytesMax?: number;
-  /** The longest time that a search may spend reading, newest records first. Default: 20 seconds. */
+  /** The maximum time that a search may spend on reading. Default: 20 seconds. */
   readMsMax?: number;
 }
 
@@ -32,7 +32,7 @@ export interface SearchResult extends Pick<Search, 'size' | 'span'> {
 
 /**
  * Searches the messages of a chat that are older than the window of its session. There is no index: each search reads all of
- * them, up to the bounds.
+ * these messages, up to the bounds.
  *
  * Contract: a search reads only the session and at most 8 of the sessions before it (its parents). Rejects if Redis or the blob
  * store is unavailable. If one of them is slow, or on abort, the result covers only the records read so far. A search yields to
@@ -56,7 +56,7 @@ export function createChatMemory(source: SearchSource): ChatMemory {
   return {
     async search(session, question, signal) {
       const window = await windowStartOf(redis, keys, session);
-      // A fresh session begins with a copy of its parent's unanswered message, which the window shows and no quote should.
+      // A fresh session begins with a copy of its parent's unanswered message. The window shows it, so quotes omit it.
       const firstShown = window.line === undefined ? undefined : decodeRecord(window.line).id;
       const damage = { unreadable: 0 };
       const search = createSearch(question);
@@ -79,7 +79,7 @@ async function searchLines(
     const leftMs = signal?.aborted ? 0 : endMs - performance.now();
     const next = leftMs > 0 ? await within(lines.next(), leftMs, signal) : undefined;
     if (next?.done) return false;
-    // A read that is still pending may end later, but no other read begins.
+    // A pending `lines.next()` may still end later, but its lines are ignored.
     if (next === undefined || bytes >= bytesMax) return true;
     bytes += await addLines(search, next.value);
   }
@@ -130,7 +130,7 @@ async function* logOf({ redis, keys }: SearchSource, session: SessionId, end: nu
 
 /**
  * The archived lines of a session, newest first, one group per segment. Records that are archived during the search may be read
- * twice, which does no harm, because a search counts each record once.
+ * twice. This does no harm, because a search counts each record once.
  */
 async function* archiveOf(source: SearchSource, session: SessionId, onUnreadable: Parameters<typeof readSegment>[3]) {
   const segments = await sessionArchives(source.redis, source.keys).segments(session);

@@ -31,8 +31,8 @@ export function searchableText(record: UserRecord | AssistantRecord): string {
 }
 
 /**
- * The text of a message for a quote: like `searchableText`, but without credentials. Undefined for records of the gateway
- * itself, and for messages without text, such as thinking alone. Pure.
+ * The text of a message for a quote: like `searchableText`, but without credentials. Undefined for records that are not
+ * messages, and for messages without text, e.g. with thinking alone. Pure.
  */
 export function quotableText(record: LogRecord): QuotableText | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;

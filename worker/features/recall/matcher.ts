@@ -2,7 +2,7 @@ import { BoundedMap } from '../../../shared/base/bounded-map.ts';
 import { editDistance, FOLDED_LETTER, fold, JOINED, type SearchTerm, STARTS_UNSPACED } from './tokenizer.ts';
 
 /**
- * How well a text matches the terms of a question, by each term's index: 1 for an exact match, less for a prefix, a similar
+ * How well a text matches each term of a question, by the index of the term: 1 for an exact match, less for a prefix, a similar
  * spelling or another ending. Terms without a match are absent.
  */
 export type Shares = ReadonlyMap<number, number>;
@@ -14,7 +14,7 @@ interface Matcher {
   isMatch(word: string): boolean;
 }
 
-/** A term, and its index in the question. */
+/** A term, and its index among the question's terms. */
 interface IndexedTerm extends SearchTerm {
   term: string;
   at: number;
@@ -51,7 +51,7 @@ function signFinder({ term, at }: IndexedTerm): Finder {
   return (text, best) => void (text.includes(term) && best.set(at, 1));
 }
 
-/** Finds a word or an id, either exactly or, if its rules allow a prefix, as the beginning of a longer one. */
+/** Finds a word or an id: as a whole or, if the term's rules allow a prefix, as the beginning of a longer word or id. */
 function wordFinder({ term, at, prefix }: IndexedTerm): Finder {
   const literal = term.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   const beginning = new RegExp(`(?<!${FOLDED_LETTER})${literal}`, 'v');
@@ -85,10 +85,10 @@ function formsFinder(terms: readonly IndexedTerm[]): Finder {
   };
 }
 
-/** A long chat has some 10,000 different words, but tool results may have any number. */
+/** The maximum number of stored results. A long chat has some 10,000 different words, but tool results may have any number. */
 const MEMOIZED_MAX = 50_000;
 
-/** Wraps a pure function of a word so that the newest 50,000 results are stored. */
+/** Wraps a pure function of a word so that its newest 50,000 results are stored. */
 function memoize<Result extends NonNullable<unknown>>(compute: (word: string) => Result): (word: string) => Result {
   const results = new BoundedMap<string, Result>(MEMOIZED_MAX);
   return (word) => results.getOrInsertComputed(word, () => compute(word));

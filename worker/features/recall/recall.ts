@@ -145,7 +145,8 @@ export function passage(text: string, ref: string, from: number): string | undef
   if (from >= text.length) return undefined;
   const start = boundaryAt(text, from);
   const rest = text.slice(start);
-  // Cut a grapheme of more than 12,000 characters, which no real text has, since reading would not advance otherwise.
+  // Cut a grapheme of more than 12,000 characters, which no real text has: otherwise the passage would be empty, and reading
+  // would not advance.
   const part = graphemePrefix(rest, PASSAGE_CHARS) || rest.slice(0, boundaryAt(rest, PASSAGE_CHARS));
   const end = start + part.length;
   const more = end < text.length ? `Go on with {"ref":"${ref}","from":${end}}` : 'This is its end';
@@ -168,8 +169,8 @@ async function fileBlock(bytes: Buffer, sha256: string): Promise<Block | undefin
 }
 
 /**
- * A block that refers to a stored picture; undefined if the picture exceeds the limits. The picture was resized before it was
- * stored, and encoding it again would change its hash.
+ * A block that refers to a stored picture; undefined if the picture exceeds the limits. Does not resize the picture, which was
+ * resized before it was stored: encoding it again would change its hash.
  */
 function pictureBlock(bytes: Buffer, sha256: string): Block | undefined {
   const header = readImageHeader(bytes);

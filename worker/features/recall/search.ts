@@ -22,7 +22,7 @@ export interface Search {
    * Omits messages for whose id `except` returns true.
    */
   best(hitsMax: number, except: (id: string) => boolean): Hit[];
-  /** The number of messages with text that were searched so far. */
+  /** The number of messages with text that have been searched so far. */
   readonly size: number;
   /** The times of the oldest and newest searched message, in ms since the epoch; absent while no message has a time. */
   readonly span: { oldestMs: number; newestMs: number } | undefined;
@@ -37,9 +37,9 @@ interface Candidate {
   shares: Shares;
 }
 
-/** The usual constants of BM25+. */
+/** The constants k1, b and delta of BM25+, with MiniSearch's defaults. */
 const [SATURATION, LENGTH_SHARE, FLOOR] = [1.2, 0.7, 0.5];
-/** How many candidates survive an early ranking: so many that the final best are practically always among them. */
+/** How many candidates an intermediate ranking keeps: so many that the final best are practically always among them. */
 const CANDIDATES = 100;
 
 /** Begins a search. */
@@ -93,8 +93,8 @@ export function createSearch(question: string): Search {
 }
 
 /**
- * Ranks messages by BM25+: rare terms of the question weigh more, and of equal matches the shorter message comes first. Rarity
- * counts twice, for the question and for the message, so that common words, as in "what did I say about", hardly count.
+ * Ranks messages by a variant of BM25+: rare terms of the question weigh more, and among messages that match equally well, the
+ * shortest comes first. The rarity of a term is squared, so that common words, as in "what did I say about", hardly count.
  */
 function createRanking(boosts: readonly number[]) {
   /** For each term: how many messages match it exactly, and how many match it at all. */
@@ -131,8 +131,8 @@ function createRanking(boosts: readonly number[]) {
 }
 
 /**
- * Stores the placeholder of a message that was scrubbed as a whole; if there are several, the newest. Ignores the scrub of a
- * single block, so that the words of such a message stay searchable.
+ * Stores the placeholder of a message that was scrubbed as a whole; of several placeholders, the newest. Ignores the scrub of a
+ * single block, so that the other words of the message stay searchable.
  */
 function notePlaceholder(scrubs: Map<string, string>, { entry, record, block, text }: ScrubRecord): void {
   const target = entry ?? record ?? '';

@@ -42,7 +42,7 @@ function densestStart(line: string, terms: ReadonlySet<string>, length: number):
 /** A grapheme of more UTF-16 units than this is malicious. `boundaryAt` cuts it, but never inside a surrogate pair. */
 const GRAPHEME_CHARS_MAX = 64;
 
-/** The start of the grapheme at a position, in UTF-16 units; for a position outside the text, the nearest end. Pure. */
+/** The start of the grapheme at a position, in UTF-16 units; for a position outside, the text's nearer end. Pure. */
 export function boundaryAt(text: string, at: number): number {
   if (at <= 0 || at >= text.length) return Math.min(Math.max(0, at), text.length);
   const start = graphemes.segment(text).containing(at)?.index ?? at;

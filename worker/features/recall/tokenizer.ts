@@ -4,7 +4,7 @@ export interface SearchTerm {
   prefix: boolean;
   /** The maximum number of edits between the term and a word that still matches. */
   edits: number;
-  /** How many of the last letters may differ from those of a matching word. */
+  /** How many letters at the end of the term need not occur in a matching word. */
   ending: number;
   boost: number;
 }
@@ -22,10 +22,10 @@ const FLEXIBLE_CHARS_MIN = 5;
 const EDITS_SHARE = 0.2;
 const ID_BOOST = 2;
 
-/** A word, or words that punctuation joins to an id, path, date or address. Matches whole runs only, in linear time. */
+/** A word, or words that punctuation joins into an id, path, date or address. Matches whole runs only, in linear time. */
 const RUN = /[\p{L}\p{N}\p{M}]+(?:[-_.:/@#+][\p{L}\p{N}\p{M}]+)*/gu;
 const PLAIN = /^[A-Za-z0-9]+$/;
-/** The punctuation that joins words to an id. */
+/** The punctuation that joins words into an id. */
 export const JOINED = /[-_.:/@#+]/;
 const UNSPACED = '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}ー';
 /** A character of a script without spaces, and a letter or digit of any other script. For expressions with the flag `v`. */
@@ -80,13 +80,13 @@ function eachPair(run: string, at: number, onWord: (term: string, at: number, ki
 /** Folds a word to one spelling: without case, accents and compatibility forms. Pure; takes linear time. */
 export function fold(word: string): string {
   if (ASCII.test(word)) return word.toLowerCase();
-  // Upper case comes first, because it unifies "ß" with "ss", and all sigmas.
+  // Convert to upper case first, because this unifies "ß" with "ss", and all sigmas.
   const spaced = word.replace(LETTER_SIGNS, ' ');
   const bounded = hasMarkRun(spaced) ? spaced.replace(MARK_RUN, '$1') : spaced;
   return bounded.normalize('NFKD').toUpperCase().toLowerCase().replace(ACCENTS, '').normalize('NFC');
 }
 
-/** Whether a word may have over 30 combining marks in a row. Such a run has a multiple of 28 and the next two places in it. */
+/** Whether a word may have over 30 combining marks in a row. Tests 3 of every 28 characters: such a run covers one triple. */
 function hasMarkRun(word: string): boolean {
   for (let at = 0; at < word.length; at += 28) if (MARKS_ONLY.test(word.slice(at, at + 3))) return true;
   return false;
@@ -94,7 +94,7 @@ function hasMarkRun(word: string): boolean {
 
 /**
  * The search terms of a question, at most 32. Words of 5 to 24 letters also match with typing errors and with other endings,
- * which finds their inflected forms in most languages. Other terms have no other spellings. Pure.
+ * which finds their inflected forms in most languages. Other terms tolerate neither. Pure.
  */
 export function searchTermsIn(question: string): ReadonlyMap<string, SearchTerm> {
   const terms = new Map<string, SearchTerm>();
@@ -116,7 +116,7 @@ function rulesFor(term: string, kind: WordKind): SearchTerm {
   };
 }
 
-/** The Levenshtein distance of two words, in UTF-16 units; undefined if it exceeds `editsMax`. Pure. */
+/** The Levenshtein distance between two words, in UTF-16 units; undefined if it exceeds `editsMax`. Pure. */
 export function editDistance(word: string, other: string, editsMax: number): number | undefined {
   if (Math.abs(word.length - other.length) > editsMax) return undefined;
   let row = Array.from({ length: other.length + 1 }, (_, n) => n);

@@ -20,9 +20,9 @@ const BUTTONS_A_ROW = 3;
 const ARGUMENT = /^(cancel|restore) (\w{1,32})$/;
 
 /**
- * `/reminders`: lists the pending reminders in full, each with a button that sends `/reminders cancel <id>`. Under an answer
- * for which the model cancelled a reminder, a button sends `/reminders restore <id>`. One write stores the change and the
- * reply.
+ * `/reminders`: lists the pending reminders in full, each with a button that sends `/reminders cancel <id>`. If the model
+ * cancelled a reminder while it answered, a button under the answer sends `/reminders restore <id>`. One write stores the
+ * change and the reply.
  */
 export const reminders: CommandHandler = async ({ turn, argument }) => {
   const { settings } = turn.env;
@@ -69,7 +69,7 @@ export function bookOf({ env: { redis, keys } }: Turn<Env>): ReminderBook {
   return createReminderBook(redis, keys);
 }
 
-/** The due time of a restored reminder: its next one in the future, or now if there is none. */
+/** The due time of a restored reminder: the reminder's next due time, or now if all its due times have passed. */
 function restoredDueMs({ reminder, dueAtMs }: CancelledReminder, nowMs: number): number {
   if (dueAtMs > nowMs) return dueAtMs;
   return nextDueMs(reminder, nowMs) ?? nowMs;

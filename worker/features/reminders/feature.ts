@@ -12,12 +12,12 @@ import { startReminding } from './reminding.ts';
 import { dueSince } from './schedule.ts';
 import { createReminders } from './tool.ts';
 
-/** A reminder that waits longer than this is late: a notice says so, and its answer covers the reminders behind it. */
+/** A reminder that waits longer than this is late: a notice says so, and the reminders behind it share its answer. */
 const LATE_MS = 60_000;
 /** After a longer delay than this, the header for the model says that the reminder is late, and states its due time. */
 const LATE_FOR_MODEL_MS = 5 * 60_000;
 const LINE_CHARS_MAX = 80;
-/** The most characters of each lost reminder in a notice, so that 50 reminders fit into one message. */
+/** The maximum number of characters of each lost reminder in a notice, so that 50 reminders fit into one message. */
 const LOST_CHARS = 70;
 /** The field of a turn with the reminders merged into its message, which have left the lane and share the turn's answer. */
 const MERGED = 'remindersTaken';
@@ -58,7 +58,7 @@ const due: SelfEntered = {
   behindQuestion: ({ content }, texts) => texts.reminders.behindQuestion(content.text ?? ''),
   /**
    * Stores that the chat is gone. Ends a repeat whose chat was gone at two due times in a row, because each further due time
-   * would cost a call of the model and an alert.
+   * would cost a call to the model and an alert.
    */
   async chatGone(turn) {
     const book = bookOf(turn);

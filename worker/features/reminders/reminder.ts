@@ -6,7 +6,7 @@ import { nextDueMs } from './schedule.ts';
 
 /**
  * The message of a due reminder, encoded, and the next due time, if any. `message` is empty if a newer version of Spillway set
- * the reminder; `nextMs`, a minute later, is then the time to read the reminder again.
+ * the reminder; `nextMs` is then the time to read the reminder again, a minute from now.
  */
 interface DueMessage {
   message: string;
@@ -23,14 +23,14 @@ interface DueFacts {
   isListed: (id: number) => boolean;
 }
 
-/** Telegram's account for admins who write in the name of their group. They are no guests: the group is on the allow list. */
+/** Telegram's account for admins who write on behalf of their group. They are not guests: the group is on the allow list. */
 const ANONYMOUS_ADMIN = 1_087_968_824;
-/** The newest version of reminders that this code reads. The reminders that it writes have no version field. */
+/** The newest version of the reminder format that this code reads. It writes reminders without a version field. */
 const VERSION = 1;
 const NEWER_WAIT_MS = 60_000;
 const ANSWERING_CHARS_MAX = 200;
 const MINUTE_MS = 60_000;
-/** A reminder is late if it becomes a message more than this after its due time. Shorter delays are normal. */
+/** A reminder is late if it becomes a message later than this after its due time. Shorter delays are normal. */
 const LATE_MS = 60_000;
 
 /** The origin of a reminder: the entry, chat, author and beginning of the message that the model is answering. Pure. */
@@ -76,6 +76,6 @@ function messageOf(reminder: Reminder, dueAtMs: number, nowMs: number): InboundM
     ...(repeats && { repeats }),
   };
   const content = { kind: 'reminder', id, text, dueAtMs, ...about } as const;
-  // No update of Telegram brought this message.
+  // No update from Telegram brought this message.
   return { v: 2, updateId: 0, ...asked, sentAtMs: nowMs, content };
 }

@@ -14,7 +14,7 @@ const CLOSED_WAIT_MS = 3_600_000;
 
 /**
  * Turns due reminders into messages of their chats. Several processes may run this loop at the same time: each due time still
- * becomes one message at most. A reminder that was due while no process ran becomes one late message. A reminder waits while
+ * becomes at most one message. A reminder that was due while no process ran becomes one late message. A reminder waits while
  * its chat is not on the allow list.
  */
 export function startReminding(env: ShardEnv): Service {
@@ -35,7 +35,7 @@ export function startReminding(env: ShardEnv): Service {
 }
 
 /**
- * Creates a loader of the current allow list. Without `TELEGRAM_ALLOWED_IDS`, a worker accepts all that the producer accepted.
+ * Creates a loader of the allow list. Without `TELEGRAM_ALLOWED_IDS`, a worker accepts everything that the producer accepted.
  */
 function allowedIdsLoader({ redis, settings: { TELEGRAM_ALLOWED_IDS: ids } }: ShardEnv): () => Promise<AllowedIds> {
   return allowedNow(redis, ids !== 'everyone' && ids.size === 0 ? 'everyone' : ids);

@@ -31,8 +31,8 @@ export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: numb
 const MISSED_MAX = 200;
 
 /**
- * How often a repeat was due after `dueAtMs` until `nowMs`, counted up to 200, and the last due time counted. Undefined if the
- * repeat was not due again. Throws on an invalid cron expression. Pure.
+ * How often a repeat was due after `dueAtMs` and until `nowMs`, 200 at most, and the last of the due times counted. Undefined
+ * if the repeat was not due again. Throws on an invalid cron expression. Pure.
  */
 export function dueSince(
   schedule: Schedule,
@@ -62,7 +62,8 @@ function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
 const FIELD = /^(?:[\d*,/-]|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)+$/i;
 
 /**
- * The fault of a cron expression, for the model; undefined if it is valid and its times are at least `minutesMin` apart. Pure.
+ * The problem with a cron expression, for the model; undefined if it is valid and its gaps are at least `minutesMin` long.
+ * Pure.
  */
 export function cronProblem(cron: string, minutesMin: number): string | undefined {
   const fields = cron.trim().split(/\s+/);
@@ -79,7 +80,7 @@ export function cronProblem(cron: string, minutesMin: number): string | undefine
   }
 }
 
-/** The fewest minutes between two successive due times on days in a row, so also across midnight. */
+/** The smallest gap between two successive due times, in minutes, including the gap across midnight. */
 function leastGap(minutes: readonly number[], hours: readonly number[]): number {
   const times = hours.flatMap((hour) => minutes.map((minute) => hour * 60 + minute));
   const [first = 0] = times;

@@ -32,7 +32,7 @@ export const undoFeature: Feature = {
   },
 };
 
-/** Inserts parts before the files at the end, so that the last inserted part has the buttons. Without a layout, adds texts. */
+/** Inserts parts before the final files, so that the last inserted part has the buttons. Without a layout, appends texts. */
 function withParts({ parts, layout, ...conclusion }: Conclusion, added: readonly Part[]): Conclusion {
   const at = 1 + parts.findLastIndex((_, index) => layout?.[index]?.path !== 'file');
   const newLayout = layout && { layout: layout.toSpliced(at, 0, ...added) };

@@ -25,9 +25,9 @@ const SPOKEN: Readonly<Record<string, string>> = {
 
 /**
  * Transcribes voice messages, audio files and video notes, if the settings name an endpoint. One write stores a transcript in
- * the turn with the notice that shows it to the user, so that no retry pays for it again. If a recording has no words, or its
- * transcription fails for good, a message that is only a recording ends with a reply that says so; with other content, the turn
- * goes on without the transcript.
+ * the turn with the notice that shows it to the user, so that no retry pays for the transcription again. If a recording has no
+ * words, or its transcription fails for good, a message that is only a recording ends with a reply that says so; a message with
+ * other content is answered without the transcript.
  */
 export const voiceFeature: Feature = {
   name: 'voice',
@@ -137,14 +137,14 @@ const ENDINGS: Readonly<Record<string, string>> = {
   'video/mp4': 'mp4',
 };
 
-/** The assumed number of bytes for each second of a recording without a stated length: that of speech on phones. */
+/** The assumed number of bytes per second of a recording without a stated length: usual for speech recorded by phones. */
 const BYTES_A_SECOND = 4_000;
 const REASON = { trouble: 'server_error', refused: 'refused', aborted: 'aborted', 'over budget': 'unknown' } as const;
 
 /**
- * Wraps a transcriber so that each call reserves its cost in the budget and is then booked, like a call of the model. The cost
- * depends on the length that the endpoint states, else the sender, else on an estimate from the size. Without a price for a
- * minute, a call counts against no limit.
+ * Wraps a transcriber so that each call reserves its cost in the budget and is then booked, like a call to the model. The cost
+ * depends on the length: as the endpoint states it, else as the sender states it, else estimated from the size. Without a price
+ * per minute, a call counts against no limit.
  */
 function withBooking(
   transcriber: Transcriber,

@@ -49,7 +49,7 @@ interface TranscriptionEndpoint {
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 /** A stated length above a day is an error of the endpoint, and is ignored. */
 const SECONDS_MAX = 24 * 3_600;
-/** Statuses below 500 whose cause may pass. */
+/** HTTP statuses below 500 that may be temporary. */
 const PASSING = new Set([408, 409, 425, 429]);
 
 /** A transcriber that calls an endpoint. Opens no connection before the first call. */
