@@ -37,7 +37,7 @@ export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys
     letterOfMessage(redis, keys, entry),
   ]);
   const { outcome } = ledger;
-  const turn = storedTurn && withAllPartsSent(storedTurn, outcome);
+  const turn = storedTurn && withConfirmedParts(storedTurn, outcome);
   const chat = inbound ? chatOf(inbound.lane) : outcome?.chat;
   if (chat === undefined) return undefined;
   // Outcomes after the first attempt began did not delay the message, e.g. if it was a command that acts at once.
@@ -56,10 +56,10 @@ export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys
   };
 }
 
-/** Counts all parts as sent, unless the outcome is absent or `undeliverable`: the settle step does not mark the last part. */
-function withAllPartsSent(turn: TurnSummary, outcome: OutcomeRecord | undefined): TurnSummary {
-  if (turn.parts === undefined || outcome === undefined || outcome.outcome === 'undeliverable') return turn;
-  return { ...turn, parts: { ...turn.parts, sent: turn.parts.total } };
+/** Counts the parts that Telegram confirmed, if the reply was delivered: the settle step does not mark the last part as sent. */
+function withConfirmedParts(turn: TurnSummary, outcome: OutcomeRecord | undefined): TurnSummary {
+  if (turn.parts === undefined || outcome?.delivery === undefined) return turn;
+  return { ...turn, parts: { ...turn.parts, sent: outcome.delivery.confirmed } };
 }
 
 /** Reads a message's outcome, and the outcomes of older messages of the shard that ended while the message was pending. */

@@ -44,7 +44,10 @@ test('an answer of which a part was delivered goes on with the part that is miss
   world.claude.react(() => ({ do: 'answer', text: long }));
   world.telegram.fail('sendMessage', { do: 'html502' }, MANY, ({ text }) => !String(text).startsWith('a'));
   world.telegram.say(CHAT, 'Long');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'telegram_away' });
+  const failed = await nextOutcome(world, CHAT);
+  expect(failed).toMatchObject({ outcome: 'failed', reason: 'telegram_away' });
+  const report = await runCli(['message', `${failed.entry}`], world.env);
+  expect(report.stdout).toContain('1 of 2 parts delivered');
   world.telegram.heal();
   expect(await runCli(['dead', 'replay', '--all'], world.env)).toMatchObject({ code: 0 });
   const delivery = { parts: 2, confirmed: 2, unsure: 0 };
