@@ -6,7 +6,7 @@ const OWNER_ONLY = 0o600;
 
 /**
  * Writes values into a settings file, which then only its owner can read; a missing file begins as a copy of `template`. Reads
- * the file first, so that other changes remain. Replaces the file in one step: a crash leaves the old or the new text.
+ * the file first, so that changes by others remain. Replaces the file in one step: a crash leaves the old or the new text.
  */
 export async function writeEnv(file: string, template: string, changes: ReadonlyMap<string, string>): Promise<void> {
   const place = await realpath(file).catch(() => file);
@@ -47,7 +47,7 @@ async function keepOwner(handle: FileHandle, place: string): Promise<void> {
   }
 }
 
-/** Writes the folder to disk, so that the new file survives a power cut. Does nothing on systems that cannot open a folder. */
+/** Flushes the folder to disk, so that the new file survives a power cut. Does nothing on systems that cannot open a folder. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => {});

@@ -22,7 +22,7 @@ export interface Question {
 /**
  * Shows texts to the person at the terminal, and asks the person questions.
  *
- * Contract: a cancelled question throws `CancelledError`. Texts may hold anything; the terminal removes control characters.
+ * Contract: a cancelled question throws `CancelledError`. Texts may contain anything; the terminal removes control characters.
  */
 export interface Terminal {
   open(title: string): void;
