@@ -27,7 +27,7 @@ interface ProducerLimits {
   lookEveryMs?: number;
 }
 
-/** A process with the lease is unready if its last successful poll or webhook check is older. A poll may take 50 seconds. */
+/** A process with the lease is unready once its last successful poll or webhook check is this old. A poll may take 50 s. */
 const ANSWER_AGE_MS_MAX = 120_000;
 /** For this long after its start, a producer that lacks an answer from Redis or from Telegram counts as starting. */
 const STARTING_MS = 30_000;

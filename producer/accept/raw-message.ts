@@ -163,7 +163,7 @@ const DESCRIBED: Describing<DescribedKind> = {
     ].join('\n'),
 };
 
-/** Kinds of content that a person sends. Such a message gets an answer even if this version cannot read its content. */
+/** Kinds of content that a person sends. Such content gets an answer even if this version cannot read it. */
 export const UNSUPPORTED = [
   'animation',
   'audio',

@@ -180,8 +180,8 @@ const RETRY_MS_MAX = 30_000;
 const CONFLICT_MS = 10_000;
 
 /**
- * Waits before the next call to Telegram: ten seconds after a conflict with another poller, else for `retryAfterMs`, else twice
- * as long after each of the `failures` in a row, up to half a minute. Returns early when `signal` aborts.
+ * Waits before the next call to Telegram: ten seconds after a conflict with another poller, else for `retryAfterMs`, else for a
+ * time that doubles with each of the `failures` in a row, up to half a minute. Returns early when `signal` aborts.
  */
 export function waitOut({ kind, retryAfterMs }: TelegramFailure, failures: number, signal: AbortSignal): Promise<void> {
   if (kind === 'conflict') return pause(CONFLICT_MS, signal);
