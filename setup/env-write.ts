@@ -66,8 +66,8 @@ export function isWritable(value: string): boolean {
 }
 
 /**
- * Sets values in the text of a settings file and changes no other line, not even comments and unknown lines. A name that is
- * already set keeps its line; a name that is only in a comment gets the line after the comment; other names get lines at the
+ * Sets values in the text of a settings file. All other lines stay the same, including comments and unknown lines. A name that
+ * is already set keeps its line; a name that is only in a comment gets the line after the comment; other names get lines at the
  * end. Throws for a value that is not writable. Pure.
  */
 export function editEnv(text: string, changes: ReadonlyMap<string, string>): string {

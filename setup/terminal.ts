@@ -1,6 +1,6 @@
 import { confirm, intro, isCancel, log, note, outro, password, select, text } from '@clack/prompts';
 
-/** The person ended the setup. */
+/** Thrown when the person ends the setup. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError';
 }

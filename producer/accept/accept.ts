@@ -121,7 +121,7 @@ function isBasicGroup(chatId: number): boolean {
   return chatId < 0 && chatId > -1_000_000_000_000;
 }
 
-/** Resolves the lists of chats: a listed group that has become a supergroup is listed under its new id, too. */
+/** Provides the lists of chats. A listed group that has become a supergroup is listed under its new id, too. */
 function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
   const answersAll = settings.TELEGRAM_ANSWER_ALL_IDS;
   const desk = deskOf(settings);

@@ -48,7 +48,7 @@ export function openLease(
 ): Lease {
   const hold = openReceiverLease(redis, telegram.botId);
   let holder: string | undefined;
-  /** Takes or renews the lease. Returns when our term ends; 0: another process has the lease; `undefined`: no answer. */
+  /** Takes or renews the lease. Returns the end time of our term; 0: another process has the lease; `undefined`: no answer. */
   const ask = async (): Promise<number | undefined> => {
     // Count from the time before the request, because Redis starts the lease only after the request.
     const askedAtMs = performance.now();
