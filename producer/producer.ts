@@ -19,7 +19,7 @@ import { type Poller, startPoller } from './receive/poller.ts';
 import { createWebhook } from './receive/webhook.ts';
 import { startWebhookKeeper, type WebhookAddress, type WebhookKeeper } from './receive/webhook-manager.ts';
 
-/** Times that tests make shorter than the defaults. */
+/** Times that tests shorten. */
 interface ProducerLimits {
   leaseLastsMs?: number;
   leaseRetryMs?: number;
@@ -27,9 +27,9 @@ interface ProducerLimits {
   lookEveryMs?: number;
 }
 
-/** The process that receives is ready only if Telegram answered within this time. A poll may take 50 seconds. */
+/** A process with the lease is unready once its last successful poll or webhook check is this old. A poll may take 50 s. */
 const ANSWER_AGE_MS_MAX = 120_000;
-/** For this long after its start, a producer without a first answer of Redis or Telegram counts as starting. */
+/** For this long after its start, a producer that lacks an answer from Redis or from Telegram counts as starting. */
 const STARTING_MS = 30_000;
 
 /**
@@ -90,10 +90,10 @@ function menusOf(settings: Settings): readonly Menu[] {
 type Reading = Awaited<ReturnType<ReadinessPart['check']>>;
 
 /**
- * The readiness of the receiver. The process with the lease is ready if Telegram answered recently, and any other process if it
- * knows who has the lease. With a webhook, every producer serves deliveries. Trouble with deliveries does not make a producer
- * unready, because a load balancer that routes only to ready instances would then keep all further deliveries away. The detail
- * reports the trouble.
+ * The readiness of the receiver. The process with the lease is ready if Telegram has answered recently, and any other process
+ * if it knows who has the lease. Trouble with deliveries does not make a producer unready, because a load balancer that routes
+ * only to ready instances would then keep all further deliveries away. The detail of the process with the lease reports the
+ * trouble.
  */
 function receivingOf(
   receiver: Poller | WebhookKeeper,

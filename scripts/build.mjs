@@ -13,9 +13,9 @@ const root = dirname(import.meta.dirname);
 const outdir = resolve(root, process.argv[2] ?? 'dist');
 
 /**
- * Packages that the bundle leaves in node_modules. A program loads most of them at the first use, because many installations
- * never need them: the S3 client, the console, MCP, the exporters, the limiter of several processes, `sharp` (native code) and
- * `unpdf`. Telegraf stays there because it uses deprecated APIs of Node, of which Node warns only in code outside node_modules.
+ * Packages that the bundle leaves in node_modules. A program loads most of them on first use, because many installations never
+ * need them: the S3 client, the console, MCP, the exporters, the rate limiter, `sharp` (native code) and `unpdf`. Telegraf
+ * stays there because it uses deprecated APIs of Node, about which Node warns only in code outside node_modules.
  */
 const external = [
   '@aws-sdk/client-s3',
@@ -45,7 +45,7 @@ const entryPoints = {
   frozen: 'shared/app/frozen.ts',
 };
 
-/** Rewrites `import.meta.dirname`, so that bundled code finds the files next to its source, such as Lua, and other programs. */
+/** Rewrites `import.meta.dirname`, so that bundled code finds other programs, and the files next to its source, such as Lua. */
 const rewriteFolders = {
   name: 'in-place',
   setup({ onLoad }) {
@@ -97,7 +97,7 @@ function copyDataFiles() {
   cpSync(join(import.meta.dirname, 'command.mjs'), join(outdir, 'command.mjs'));
 }
 
-/** Writes package.json with only the `external` packages, and the project's lock, from which npm then removes the others. */
+/** Writes package.json with the `external` dependencies alone, and the project's lock, from which npm removes all others. */
 function writePackage() {
   const { private: _, scripts: __, devDependencies: ___, optionalDependencies: ____, ...own } = project;
   const dependencies = Object.fromEntries(external.map((name) => [name, own.dependencies[name]]));

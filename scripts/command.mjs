@@ -2,7 +2,7 @@
 /**
  * The command `spillway` of the package that `npm run build` makes. Starts the program that the first word names, the gateway
  * if there is no word, or else the operator's command line; prints the help or the version on request. Even an old Node must be
- * able to run this file, which reports that the Node is too old.
+ * able to run this file, which then reports that Node is too old.
  */
 import { readFileSync } from 'node:fs';
 

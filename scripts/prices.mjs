@@ -1,7 +1,7 @@
 /**
- * Prints worker/model/price-list.json: the list prices, in dollars by canonical model name, that a gateway without
- * MODEL_PRICES_FILE uses. Most come from the package @pydantic/genai-prices. Only this script loads the package, which would
- * take 17 MB of a gateway's memory for the prices of some dozen models.
+ * Prints worker/model/price-list.json: the list prices, in dollars by canonical model name, which MODEL_PRICES_FILE can
+ * override. Most come from the package @pydantic/genai-prices. Only this script loads the package, which would take 17 MB of a
+ * gateway's memory for the prices of some eighty models.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { calcPrice, findProvider } from '@pydantic/genai-prices';
@@ -56,7 +56,7 @@ function namesIn({ or = [], equals, starts_with: start }, id) {
   return names.filter((name) => name !== undefined && !/^claude(?:-.*\D)?$/.test(canonicalName(name)));
 }
 
-/** The price in a list, or an empty list. A cache rate that is missing equals that of the shorter cache, or of plain input. */
+/** One price, or none, as a list. A missing hourly cache rate equals the five-minute rate, any other one the input rate. */
 function priceOf({ audio_hours: hour, input_mtok: input, output_mtok: output, ...cacheRates } = {}) {
   if (hour !== undefined) return [{ minute: Number((hour / 60).toFixed(6)) }];
   if (input === undefined || output === undefined) return [];

@@ -2,9 +2,9 @@
  * Starts every npm script: `node scripts/run.mjs [--as-shell] [node flags...] <file> [args...]`.
  *
  * A fresh clone on a machine with only Node and npm must work. So this script installs the dependencies when they are missing
- * or differ from the lock, and runs the file with the Node that the dependencies include, or else with the current one. The
- * script uses no dependency and runs on Node 18, because it runs before an install. Exit codes: those of the file; 1 when the
- * install fails; 2 when no Node is new enough.
+ * or differ from package-lock.json, and runs the file with the Node that the dependencies include, or else with the current
+ * one. The script uses no dependency and runs on Node 18, because it runs before an install. Exit codes: those of the file; 1
+ * when the install fails; 2 when no Node is new enough.
  *
  * With `--as-shell`, the script prints a command that runs the file, instead of running the file itself. A POSIX shell that
  * runs the command becomes the file's process, so no other process stays in memory, and signals reach the file's process.
@@ -38,7 +38,7 @@ if (asShell) {
   process.stdout.write(`exec env ${[...set, ...[node, ...flags].map(quoted)].join(' ')}\n`);
 } else process.exitCode = await runToEnd(node, flags, { stdio: 'inherit', env: { ...process.env, ...own } });
 
-/** Whether node_modules has the packages of the lock, according to npm's record, which npm writes at the end of an install. */
+/** Whether node_modules has the packages of package-lock.json, according to the record that npm writes after an install. */
 function isInstalled() {
   const present = packagesIn(join('node_modules', '.package-lock.json'));
   // npm installs no optional packages for other platforms and, in production, no packages for development.
@@ -104,7 +104,7 @@ function runToEnd(command, args, options) {
   return new Promise((resolve) => {
     const child = spawn(command, args, options);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-      // A terminal sends SIGINT and SIGHUP to the child, too, and a second SIGINT tells the child not to wait for its work.
+      // A terminal sends SIGINT and SIGHUP to the child, too. A second SIGINT would end the child before its work is done.
       const childHasIt = process.stdin.isTTY && signal !== 'SIGTERM';
       process.once(signal, () => childHasIt || child.kill(signal));
       // Stay alive: this process must end after the child.

@@ -24,7 +24,7 @@ export const askBot: RunStep = async (ports, { values }) => {
   }
 };
 
-/** The Bot API server as an answer, if one is set: perhaps only the environment of this terminal has it, and not the file. */
+/** The address of the Bot API server, if set. As an answer, it gets into the file even if only the environment has it. */
 function serverOf({ [SERVER]: server }: Values): Values {
   return server ? { [SERVER]: server } : {};
 }

@@ -6,7 +6,7 @@ const OWNER_ONLY = 0o600;
 
 /**
  * Writes values into a settings file, which then only its owner can read; a missing file begins as a copy of `template`. Reads
- * the file first, so that other changes remain. Replaces the file in one step: a crash leaves the old or the new text.
+ * the file first, so that changes by others remain. Replaces the file in one step: a crash leaves the old or the new text.
  */
 export async function writeEnv(file: string, template: string, changes: ReadonlyMap<string, string>): Promise<void> {
   const place = await realpath(file).catch(() => file);
@@ -47,7 +47,7 @@ async function keepOwner(handle: FileHandle, place: string): Promise<void> {
   }
 }
 
-/** Writes the folder to disk, so that the new file survives a power cut. Does nothing on systems that cannot open a folder. */
+/** Flushes the folder to disk, so that the new file survives a power cut. Does nothing on systems that cannot open a folder. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => {});
@@ -66,8 +66,8 @@ export function isWritable(value: string): boolean {
 }
 
 /**
- * Sets values in the text of a settings file and changes no other line, not even comments and unknown lines. A name that is
- * already set keeps its line; a name that is only in a comment gets the line after the comment; other names get lines at the
+ * Sets values in the text of a settings file. All other lines stay the same, including comments and unknown lines. A name that
+ * is already set keeps its line; a name that is only in a comment gets the line after the comment; other names get lines at the
  * end. Throws for a value that is not writable. Pure.
  */
 export function editEnv(text: string, changes: ReadonlyMap<string, string>): string {

@@ -36,7 +36,7 @@ export async function letIn(values: Values, id: number): Promise<boolean> {
 }
 
 /**
- * Runs `work` on the Redis of a gateway with these values. `undefined` if they are wrong, no Redis answers, or `work` fails.
+ * Runs `work` on the Redis of a gateway with these values. `undefined` if a value is wrong, no Redis answers, or `work` fails.
  */
 async function withRunningRedis<T>(
   values: Values,

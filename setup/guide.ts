@@ -101,7 +101,7 @@ const askTimeZone: RunStep = async ({ terminal }, { file, values }) => {
 /** Whether a value must not appear in the terminal, which other people may see or record. */
 const isHidden = (name: string): boolean => isSecretName(name) || name === SWITCH || name === SECOND;
 
-/** Shows the changes of the settings file, and writes them after a confirmation. */
+/** Shows the changes to the settings file, and writes them after a confirmation. */
 const saveAnswers: RunStep = async ({ terminal, save, file }, progress) => {
   const changes = changesOf(progress);
   const lines = [...changes].map(([name, value]) => {

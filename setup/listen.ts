@@ -132,10 +132,10 @@ function cancel(): never {
   throw new CancelledError();
 }
 
-/** The kind of chat in which the code must arrive. */
+/** The kind of chat in which the one-time code must arrive. */
 export type Place = 'private' | 'group';
 
-/** The chat in which the code was written, and the language of the writer's Telegram app. */
+/** The chat in which somebody wrote the one-time code, and the language of the writer's Telegram app. */
 export interface Found {
   readonly chatId: number;
   readonly language: string | undefined;
@@ -156,15 +156,15 @@ const DIGITS = 8;
 /** The text that a Telegram app sends when somebody starts the bot; a code from the link may follow it. */
 const START = /^\/start(?:@\w+)?\s*/;
 
-/** A code that is hard to guess: the hundred updates of one poll contain it with a chance of one in a million. */
+/** A code that is hard to guess: the chance that one of the hundred messages of a poll guesses it is one in a million. */
 export function randomCode(): string {
   return String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0');
 }
 
 /**
  * Looks for the code in chats of the kind `place`. `strangers` are the private chats with another text, apart from a mere
- * `/start` and the updates in `older`. `isMisplaced`: the code is in a chat of the other kind. `isFirst`: only messages of the
- * same person that say `/start` or the code wait before the match. Pure, never throws.
+ * `/start` and the updates in `older`. `isMisplaced`: the code is in a chat of the other kind. `isFirst`: all updates before
+ * the match are messages of the same chat that say only `/start` or the code. Pure, never throws.
  */
 export function findCode(
   updates: readonly unknown[],

@@ -78,7 +78,7 @@ export interface SetupPorts {
   terminal: Terminal;
   /** A client for the bot of these settings. */
   connect(values: Values): Telegram;
-  /** Makes one small call of the model of these settings. Contract: never throws. */
+  /** Makes one small call to the model of these settings. Contract: never throws. */
   tryModel(values: Values): Promise<Finding>;
   /** Whether a running gateway receives the messages of the bot of these settings. Contract: never throws. */
   isReceived(values: Values): Promise<boolean>;

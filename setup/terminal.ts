@@ -1,6 +1,6 @@
 import { confirm, intro, isCancel, log, note, outro, password, select, text } from '@clack/prompts';
 
-/** The person ended the setup. */
+/** Thrown when the person ends the setup. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError';
 }
@@ -22,7 +22,7 @@ export interface Question {
 /**
  * Shows texts to the person at the terminal, and asks the person questions.
  *
- * Contract: a cancelled question throws `CancelledError`. Texts may hold anything; the terminal removes control characters.
+ * Contract: a cancelled question throws `CancelledError`. Texts may contain anything; the terminal removes control characters.
  */
 export interface Terminal {
   open(title: string): void;

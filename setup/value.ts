@@ -10,7 +10,7 @@ export function faultOf(name: string, value: string): string | undefined {
   return problem?.replace(/^.*?: /, '');
 }
 
-/** Adds an id to a comma-separated list of ids, unless the list has it. Pure. */
+/** Adds an id to a comma-separated list of ids, unless the list has the id. Pure. */
 export function withId(list: string | undefined, id: number): string {
   const ids = (list ?? '').split(',').flatMap((each) => each.trim() || []);
   return [...new Set([...ids, String(id)])].join(',');

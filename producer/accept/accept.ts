@@ -26,14 +26,14 @@ import {
 
 /**
  * Accepts one update from a poll or a webhook: stores its message on the stream, applies an edit to a stored message, stores
- * that a group became a supergroup or that the bot was removed or is back, or ignores the update and counts it.
+ * that a group became a supergroup or that the bot was removed, was blocked or is back, or ignores the update and counts it.
  *
- * Contract: idempotent per update id. When it resolves, the caller may confirm the update to Telegram. Rejects when Redis could
- * not be used; the caller must then leave the update unconfirmed, so that Telegram sends it again.
+ * Contract: idempotent per update id. Once the promise resolves, the caller may confirm the update to Telegram. Rejects when
+ * Redis could not be used; the caller must then leave the update unconfirmed, so that Telegram sends it again.
  */
 export type AcceptUpdate = (update: unknown) => Promise<void>;
 
-/** The answer to somebody who presses a button under an alert and is no operator. */
+/** The answer to somebody who presses a button under an alert and is not an operator. */
 const OPERATORS_ONLY = 'Only the operators of this bot can do that.';
 
 /** The decision about an update. */
@@ -121,7 +121,7 @@ function isBasicGroup(chatId: number): boolean {
   return chatId < 0 && chatId > -1_000_000_000_000;
 }
 
-/** Creates the lists of the allowed chats. In these lists, a group that became a supergroup has both its old and its new id. */
+/** Provides the lists of chats. A listed group that has become a supergroup is listed under its new id, too. */
 function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
   const answersAll = settings.TELEGRAM_ANSWER_ALL_IDS;
   const desk = deskOf(settings);
@@ -166,7 +166,7 @@ async function store(
 ): Promise<'accepted'> {
   const { inbox, telegram } = env;
   const stored = await traceWrite(env, message, () => inbox.accept(telegram.botId, message, traceparent()));
-  // If the update is a repeat, a producer has already sent the first message, or the worker will send it.
+  // If the update is a repeat, leave the first message to the producer that stored the update, or to a worker.
   if (message.summons && !stored.duplicate) summoner?.begin(stored.entry, message);
   return 'accepted';
 }

@@ -11,15 +11,15 @@ import { personOf, placeOf, type RawUpdate, type UpdateReading } from './read-up
 const PRESS = /^\/desk [\w.@/-]+(?: [\w.@/-]+)*$/;
 const WORDS_CHARS_MAX = 300;
 
-/** The chat of alerts and its operators; `undefined` if the settings name no such chat. */
+/** The operators' chat, where alerts arrive, and the operators' ids; `undefined` if the settings name no such chat. */
 export function deskOf(settings: Settings): Desk | undefined {
   const { TELEGRAM_ALERT_CHAT_ID: chatId } = settings;
   return chatId === undefined ? undefined : { chatId, operators: operatorsOf(settings) };
 }
 
 /**
- * Reads an operator's command in the chat of alerts, or an operator's press of a button there, as the command `desk`, so that
- * the stream stores and orders it like any message. Rejects such a press by anybody else. Returns `undefined` for all other
+ * Reads an operator's command in the operators' chat, or an operator's press of a button there, as the command `desk`, so that
+ * the stream stores and orders both like any message. Rejects such a press by anybody else. Returns `undefined` for all other
  * updates, which the caller reads as in any chat. Pure, never throws.
  */
 export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateReading | undefined {

@@ -4,7 +4,7 @@ import type { Unchecked } from '../../shared/telegram/method.ts';
 import type { RawMessage } from './raw-message.ts';
 import { mentionsInRich, readRich } from './read-rich.ts';
 
-/** The current id of the chat of alerts, and the ids of the operators, who may give commands there. */
+/** The current id of the operators' chat, and the ids of the operators, who may give commands there. */
 export interface Desk {
   chatId: number;
   operators: ReadonlySet<number>;
@@ -16,7 +16,7 @@ export interface Gate {
   allowed: Pick<ReadonlySet<number>, 'has'> | 'everyone';
   /** The groups in which every message is for the bot. In other groups, a message must address the bot. */
   answersAll: Gate['allowed'];
-  /** Absent if the settings name no chat of alerts. */
+  /** Absent if the operators have no chat. */
   desk?: Desk | undefined;
   bot: {
     id: number;
@@ -38,9 +38,9 @@ export function isOpen({ allowed }: Gate, fromId: number, chatId: number, isPriv
 }
 
 /**
- * Whether the author of a group's message is a guest: a person outside the allow list, or another chat in whose name somebody
- * writes. If everyone is allowed, there are no guests. An admin who writes in the group's name is no guest, either. Guests may
- * not give commands that cost money or delete data.
+ * Whether the author of a group's message is a guest: a person outside the allow list, or another chat on whose behalf somebody
+ * writes. If everyone is allowed, there are no guests. An admin who writes on the group's behalf is not a guest, either. Guests
+ * may not give commands that cost money or delete data.
  */
 export function isGuest(
   { allowed }: Gate,
@@ -61,9 +61,9 @@ export function isForAnother(message: RawMessage, { name }: Gate['bot']): boolea
 
 /**
  * Whether a message of a group is for the bot. In a group of `answersAll`, every message is. Elsewhere the message must be a
- * command, a reply to the bot, or have a mention of the bot in its text, its caption or anywhere in a rich message. Only
- * entities that Telegram marks count as mentions, not a name inside code or a link. While our own name is unknown, every
- * `@name` counts, because a needless answer is better than a lost message.
+ * command, be a reply to the bot, or mention the bot in its text, its caption or anywhere in a rich message. Only entities that
+ * Telegram marks count as mentions, not a name inside code or a link. While our own name is unknown, every `@name` counts,
+ * because a needless answer is better than a lost message.
  */
 export function isAddressed(message: RawMessage, chatId: number, { answersAll, bot }: Gate): boolean {
   if (answersAll === 'everyone' || answersAll.has(chatId)) return true;

@@ -14,7 +14,7 @@ import { readUpdate, type UpdateReading } from './read-update.ts';
 
 /**
  * Reads a summons as a message of its sender. Accepts only a summons by a person whose id is in `guests`; rejects bots, and
- * messages that somebody writes in the name of a chat. Pure, never throws.
+ * messages that somebody writes on behalf of a chat. Pure, never throws.
  */
 export function readSummons(
   update: unknown,
@@ -28,7 +28,7 @@ export function readSummons(
   if (!isInteger(from?.id) || typeof queryId !== 'string' || queryId !== wellFormed(queryId))
     return { accept: false, reason: 'malformed' };
   if (!guests.has(from.id) || isFields(senderChat)) return { accept: false, reason: 'not_allowed' };
-  // Telegram delivers a summons only to the bot that it names, in any chat, so the lists of chats do not apply.
+  // Telegram delivers a summons only to the bot that the summons names, from any chat, so the lists of chats do not apply.
   const open: Gate = { ...gate, allowed: 'everyone', answersAll: 'everyone' };
   const reading = readUpdate({ update_id, message }, open, textMaxChars);
   return reading.accept ? { accept: true, message: asSummons(reading.message, queryId) } : reading;
@@ -41,13 +41,13 @@ function asSummons({ topicId: _, album: __, chatId, from, ...read }: InboundMess
 
 /** Sends the first message in reply to a summons. */
 export interface Summoner extends Service {
-  /** Begins to send the first message. Contract: returns at once and never throws. If the send fails, a worker tries again. */
+  /** Begins to send the first message. Contract: returns at once, never throws. If the send fails, a worker may try again. */
   begin(entry: EntryId, message: InboundMessage): void;
 }
 
 /**
  * Creates the summoner. A summons expires within seconds, but its job may wait longer, behind other messages of its lane or for
- * a free worker. So the producer sends a short first message at once, and a worker later replaces its text by the answer.
+ * a free worker. So the producer sends a short first message at once, and a worker later replaces its text with the answer.
  * Telegram accepts one message for a summons, so the producer stores only a definite result: the message's id, or a final
  * refusal.
  */

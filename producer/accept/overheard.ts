@@ -36,7 +36,7 @@ export class Overheard {
     this.#remarks.set(lane, remarks.slice(-this.#messagesMax));
   }
 
-  /** Returns the message with the remarks of the last hour in its chat or topic. */
+  /** Returns the message with the remarks from the last hour in its chat or topic. */
   addTo(message: InboundMessage, nowMs: number): InboundMessage {
     const remarks = this.#remarks.get(laneOf(message)) ?? [];
     const overheard = remarks.filter(({ atMs }) => nowMs - atMs <= AGE_MS_MAX).map(({ remark }) => remark);

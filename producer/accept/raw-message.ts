@@ -163,7 +163,7 @@ const DESCRIBED: Describing<DescribedKind> = {
     ].join('\n'),
 };
 
-/** Kinds of content that a person sends: such a message gets an answer even if this version cannot read the content. */
+/** Kinds of content that a person sends. Such content gets an answer even if this version cannot read it. */
 export const UNSUPPORTED = [
   'animation',
   'audio',
@@ -213,7 +213,7 @@ export function inWords(message: RawMessage | Fields): string | undefined {
   return describeFirst(message, DESCRIBED);
 }
 
-/** Describes media, stories, games, giveaways and invoices, opening no file; `undefined` for other messages. Pure. */
+/** Describes media, stories, games, giveaways and invoices, without opening a file; `undefined` for other messages. Pure. */
 export function mediaInWords(message: RawMessage | Fields): string | undefined {
   return describeFirst(message, MEDIA);
 }

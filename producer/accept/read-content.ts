@@ -36,8 +36,8 @@ export function contentOf(message: RawMessage, textMaxChars: number): InboundMes
   if (rich.text !== '') return { kind: 'text', ...richOf(rich, textMaxChars) };
   const what = UNSUPPORTED.find((kind) => kind in message);
   if (what !== undefined) return { kind: 'unsupported', what };
-  // Blank texts and service messages get no answer. A forwarded message is no service message, because nobody can forward one.
-  // Any other content was written by a person, and is of a kind that this version does not know.
+  // Blank texts and service messages get no answer. A forwarded message is not a service message, because nobody can forward
+  // one. Any other content comes from a person, and is of a kind that this version does not know.
   const isService = !('forward_origin' in message) && Object.keys(SERVICE_FIELDS).some((field) => field in message);
   const isIgnored = 'text' in message || isService;
   return isIgnored ? undefined : { kind: 'unsupported', what: 'unknown' };
@@ -47,7 +47,7 @@ function richOf({ text, files, sound }: RichContent, textMaxChars: number) {
   return { text: cap(wellFormed(text), textMaxChars), ...(files.length > 0 && { files }), ...(sound && { sound }) };
 }
 
-/** Describes a video without a thumbnail, followed by its caption; `undefined` for a message without a video. */
+/** Describes a video or an animation without a thumbnail, followed by its caption; `undefined` for other messages. */
 function describeVideo(message: RawMessage, caption: string): string | undefined {
   const words = MOVING.some((kind) => kind in message) ? mediaInWords(message) : undefined;
   return words && [`${words}\n(it cannot be shown)`, caption].filter((line) => line !== '').join('\n');
@@ -179,7 +179,7 @@ function nameOf(user: Unchecked<User> | undefined): string | undefined {
   return name === '' ? undefined : name;
 }
 
-/** The name of a forwarded message's author: a person, a group or a channel; `somebody` if Telegram reports no name. */
+/** The name of a message's original author: a person, a group or a channel; `somebody` if Telegram reports no name. */
 function originOf({
   sender_user: user,
   sender_user_name: hidden,

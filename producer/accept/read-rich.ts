@@ -17,7 +17,7 @@ export interface RichContent {
 
 /** The deepest nesting that is read. Telegram allows less. */
 const DEPTH_MAX = 40;
-/** The maximum number of files to read from a message. An album has no more either. */
+/** The maximum number of files to read from a message. An album cannot have more, either. */
 const FILES_MAX = 10;
 /** The field of a plain message that would hold a block's medium, by the block's type. */
 const MEDIA: Readonly<Partial<Record<string, keyof Message>>> = {

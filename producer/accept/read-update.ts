@@ -29,7 +29,7 @@ type IgnoreReason =
   | 'service_message'
   | 'malformed';
 
-/** The decision about one update. Includes a message that does not address the bot, since it may continue one that did. */
+/** The decision about one update. Includes a message that does not address the bot, since it may continue one that does. */
 export type UpdateReading =
   | { accept: true; message: InboundMessage }
   | { accept: false; reason: Exclude<IgnoreReason, 'not_addressed'> }
@@ -73,7 +73,7 @@ export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): U
   return { accept: false, reason: 'not_addressed', message: inboundMessage };
 }
 
-/** Whether somebody wrote in the name of a chat. Then Telegram puts a bot of its own into `from`, although a person wrote. */
+/** Whether somebody wrote on behalf of a chat. Telegram then puts a bot of its own into `from`, although a person wrote. */
 function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
   return typeof senderChat === 'object' && senderChat !== null;
 }
@@ -132,7 +132,7 @@ type EditReading =
 
 /**
  * An edit can make a message new for the bot only within this many seconds after the message was sent. Telegram may report
- * edits much later, even of details that a bot cannot see, and after 48 hours the inbox no longer knows what messages it
+ * edits much later, even of details that a bot cannot see, and after 48 hours the inbox no longer knows which messages it
  * accepted.
  */
 const NEW_WITHIN_S = 3_600;
@@ -160,7 +160,7 @@ function isSoon({ date, edit_date: editDate }: RawMessage): boolean {
 }
 
 /**
- * The move of an allowed group, or of the chat of alerts, to a supergroup; `undefined` for other updates. Telegram announces
+ * The move of an allowed group, or of the operators' chat, to a supergroup; `undefined` for other updates. Telegram announces
  * the move in the old chat and in the new one, but only the announcement in the new chat certainly comes before the other
  * messages of the new chat. Pure, never throws.
  */
@@ -224,7 +224,7 @@ export function pressIdOf(update: unknown): string | undefined {
 
 /**
  * Reads the press of a button as a message with the button's command, from the person who pressed the button, so that the
- * stream stores and orders it like any message. Rejects data without a command, because a modified Telegram app can send
+ * stream stores and orders the press like any message. Rejects data without a command, because a modified Telegram app can send
  * anything. Pure, never throws.
  */
 export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateReading {
@@ -266,7 +266,7 @@ export function isStop(update: unknown): boolean {
 
 /**
  * Reads a press of the stop button as the message `/stop` in the chat and topic of the draft, so that the stream stores and
- * orders it like any message. Only private chats have drafts, so the chat's id is also the person's id. Pure, never throws.
+ * orders the press like any message. Only private chats have drafts, so the chat's id is the person's. Pure, never throws.
  */
 export function readStop(update: unknown, gate: Gate, nowMs: number): UpdateReading {
   const { update_id: updateId, stopped_message_generation: stop } = update as RawUpdate;

@@ -13,7 +13,7 @@ export interface Term {
   isHeld(): boolean;
   /** Renews the lease. False if Redis does not answer, or if another process has the lease or may have had it meanwhile. */
   renew(): Promise<boolean>;
-  /** Ends the term. Releases the lease, unless Redis is unreachable, so that another process can have the lease at once. */
+  /** Ends the term. Releases the lease, unless Redis is unreachable, so that another process can take the lease at once. */
   end(): Promise<void>;
 }
 
@@ -26,11 +26,11 @@ export interface Term {
 export interface Lease {
   /** Waits until this process has the lease; `undefined` if `signal` aborts first. */
   begin(signal: AbortSignal): Promise<Term | undefined>;
-  /** The name of the process that has the lease; `undefined` before the first answer of Redis, and after a failed request. */
+  /** The name of the process that has the lease; `undefined` before the first answer from Redis, and after a failed request. */
   holder(): string | undefined;
 }
 
-/** How long the lease lasts after a renewal. If its holder is killed, nobody receives for up to this time and one retry. */
+/** How long the lease lasts after a renewal. If its holder is killed, nobody polls for up to this time and one retry. */
 export const LEASE_LASTS_MS = 5_000;
 const LEASE_RETRY_MS = 500;
 /** A holder that cannot renew its lease stops after this share of the lease's time, before another process can begin. */
@@ -39,7 +39,7 @@ const HELD_SHARE = 0.9;
 const RELEASE_MS = 1_000;
 
 /**
- * Opens the lease of a bot, which lasts for `leaseLastsMs` after a renewal. A term renews the lease three times in that time. A
+ * Opens a bot's lease, which lasts for `leaseLastsMs` after a renewal. A term renews the lease three times in that time. A
  * process that waits for the lease asks for it every `leaseRetryMs`, and as soon as its connection to Redis opens.
  */
 export function openLease(
@@ -48,7 +48,7 @@ export function openLease(
 ): Lease {
   const hold = openReceiverLease(redis, telegram.botId);
   let holder: string | undefined;
-  /** Takes or renews the lease, and returns the end of our term; 0: another process has it; `undefined`: Redis is silent. */
+  /** Takes or renews the lease. Returns the end time of our term; 0: another process has the lease; `undefined`: no answer. */
   const ask = async (): Promise<number | undefined> => {
     // Count from the time before the request, because Redis starts the lease only after the request.
     const askedAtMs = performance.now();
@@ -72,7 +72,7 @@ export function openLease(
     const renew = async (): Promise<boolean> => {
       const nextMs = await ask();
       if (nextMs === undefined) return false;
-      // A renewal after the end of the term does not continue the term: another process may have received in between.
+      // A renewal after the end of the term does not continue the term, because another process may have received in between.
       if (nextMs === 0 || !isHeld()) lost.abort();
       else keepUntil(nextMs);
       return isHeld();
@@ -111,8 +111,8 @@ async function pauseUntilOpen(redis: RedisClient, ms: number, signal: AbortSigna
 const RETRY_MS = 1_000;
 
 /**
- * Runs the work in each term, one term after the other, until the service stops. The signal of the work aborts when the service
- * stops and when the lease is lost. When the work ends or fails, its term ends, too, and the next one begins.
+ * Runs `work` in each term of the lease, one term after another, until the service stops. The signal that `work` gets aborts
+ * when the service stops and when the lease is lost. When the work ends or fails, its term ends, too, and the next one begins.
  */
 export function runInTerms(
   name: string,

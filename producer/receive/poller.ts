@@ -22,7 +22,7 @@ const UNSTORED_RETRY_MS = 1_000;
  * updates for 24 hours. Telegraf's own loop is not used, because it confirms a batch even when a handler failed.
  *
  * An update that cannot be stored blocks its own chat, and its whole shard once a second chat of the shard is blocked. Later
- * updates of other chats are stored, up to the 100 of one poll, and the poller confirms them together with the blocked one.
+ * updates of other chats are stored, up to the 100 of one poll, and the poller confirms them only with the blocking update.
  *
  * Only the holder of the lease polls. A holder that loses the lease stops polling at once. The poller removes any webhook of
  * the bot, because the configuration says to poll.
@@ -55,7 +55,7 @@ async function pollDuring(
     if (!(await term.renew())) return;
     // Ask for the first answer at once, because it shows that we receive. With a quiet bot, a long poll takes 50 seconds.
     const polled = await telegram.getUpdates(intake.offset, signal, isAnswered ? undefined : 'at once');
-    // The term is over, or the service stops. Nobody confirms these updates, so Telegram sends them to the next poller.
+    // The term is over, or the service stops. These updates stay unconfirmed, so Telegram sends them to the next poller.
     if (signal.aborted || !term.isHeld()) return;
     if (!polled.ok) {
       const { failure } = polled;
@@ -73,7 +73,6 @@ async function pollDuring(
     failures = 0;
     if (intake.offset !== undefined) reach('confirmed');
     const { stored, unstored } = await intake.accept(polled.value);
-    // An answer counts as a sign of life only if all of its updates, or at least one new update, are stored.
     if (unstored === 0 || stored > 0) onAnswer();
     if (unstored === 0) heartbeat.answered();
     else {
@@ -181,8 +180,8 @@ const RETRY_MS_MAX = 30_000;
 const CONFLICT_MS = 10_000;
 
 /**
- * Waits before the next call to Telegram: ten seconds after a conflict with another poller, else as long as Telegram asks, else
- * longer after each of the `failures` in a row, up to half a minute. Returns early when `signal` is aborted.
+ * Waits before the next call to Telegram: ten seconds after a conflict with another poller, else for `retryAfterMs`, else for a
+ * time that doubles with each of the `failures` in a row, up to half a minute. Returns early when `signal` aborts.
  */
 export function waitOut({ kind, retryAfterMs }: TelegramFailure, failures: number, signal: AbortSignal): Promise<void> {
   if (kind === 'conflict') return pause(CONFLICT_MS, signal);

@@ -13,7 +13,7 @@ export interface WebhookAddress {
 
 /** A running keeper of the webhook. */
 export interface WebhookKeeper extends Service {
-  /** The time (`performance.now()`) of the last check in which no call failed; `undefined` before that. */
+  /** The time (`performance.now()`) of the last successful check; `undefined` before the first one. */
   lastAnswerMs(): number | undefined;
   /** Why the last check failed, or why deliveries do not arrive; `undefined` if neither is known. */
   trouble(): string | undefined;
@@ -129,7 +129,7 @@ function stateOf(info: WebhookInfo, url: string, previous: WebhookCheck | undefi
   // Telegram continues to report the last error after deliveries have recovered.
   if (info.pending === 0 || info.lastError === undefined) return 'delivers';
   if (previous === undefined || previous.info.lastError?.atS !== info.lastError.atS) return 'undelivered';
-  // A new error may come two minutes later, so its absence proves nothing. A lower count of pending updates shows a delivery.
+  // The next error may take two minutes, so its absence proves nothing. A lower count of pending updates shows a delivery.
   return info.pending < previous.info.pending ? 'delivers' : previous.state;
 }
 

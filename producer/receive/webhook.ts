@@ -9,7 +9,7 @@ import type { AcceptUpdate } from '../accept/accept.ts';
 import type { ProducerEnv } from '../env.ts';
 import type { WebhookAddress } from './webhook-manager.ts';
 
-/** The largest accepted body of a delivery. Telegram's updates are far smaller. */
+/** The maximum size of a delivery's body. Telegram's updates are far smaller. */
 const DELIVERY_BYTES_MAX = 1024 * 1024;
 /** How long a delivery waits for the write. Far below the minute after which Telegram counts a delivery as failed. */
 const ACCEPT_MS_MAX = 5_000;
@@ -25,11 +25,11 @@ type Status = 200 | 400 | 401 | 405 | 413 | 415 | 429 | 503;
 
 /**
  * Serves Telegram's deliveries. 200 says that the update is stored or was ignored on purpose. After any other status Telegram
- * repeats the delivery, for 24 hours. So even an authentic update of no use gets 200.
+ * repeats the delivery, for 24 hours. So an authentic update gets 200 even if the gateway has no use for it.
  *
  * Order: Telegram delivers an update of a chat only after we have answered the chat's previous update with 200, and we answer
- * after the write. A write that was too slow and got 503 may still succeed. Telegram then repeats the same update, and
- * `accept.lua` stores that update once, always before Telegram delivers the next one.
+ * after the write. If the write was too slow and the delivery got 503, the write may still succeed. Telegram then repeats the
+ * same update, and `accept.lua` stores that update once, always before Telegram delivers the next one.
  */
 export function createWebhook(
   { telemetry, log }: Pick<ProducerEnv, 'telemetry' | 'log'>,
@@ -56,7 +56,7 @@ export function createWebhook(
   };
 }
 
-/** The status that refuses a request; `undefined` for none. Does not read the body, which may come from a stranger. */
+/** The status that refuses a request; `undefined` if none does. Does not read the body, which may come from a stranger. */
 function refusalOf({ method, headers }: IncomingMessage, isAuthentic: (secret: string) => boolean): Status | undefined {
   if (method !== 'POST') return 405;
   if (!isAuthentic(String(headers['x-telegram-bot-api-secret-token'] ?? ''))) return 401;
@@ -82,7 +82,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer | 'too large' 
       else chunks.length = 0;
     }
   } catch {
-    // The sender went away, or took longer than the server allows.
+    // The sender closed the connection, or took longer than the server allows.
     return 'incomplete';
   }
   return bytes <= DELIVERY_BYTES_MAX ? Buffer.concat(chunks) : 'too large';

@@ -24,7 +24,7 @@ const longestRetryMs = 5_000;
 
 /**
  * Starts the private server of a folder, or uses the one that already runs there, and until `stop` restarts a server that is
- * lost, on the same socket and data. Returns a problem in words when no server is available or it does not start.
+ * lost, on the same socket and data. Returns a problem in words when no server is available or the server does not start.
  */
 export async function provideRedis(options: RedisSourceOptions): Promise<RedisSource | NoRedisServer> {
   const server = await findRedisServer(options);
@@ -68,8 +68,8 @@ export async function provideRedis(options: RedisSourceOptions): Promise<RedisSo
 const OWN = { root: HOME, dir: join(HOME, 'data', 'redis'), fsync: 'always' } as const;
 
 /**
- * The Redis of this installation: the one that the settings name, without trying it, or else the private server, which is
- * started if it does not run. Returns a problem in words when no private server is available or it does not start.
+ * The Redis of this installation: the one in the settings, which is not tried here, or else the private server, which is
+ * started if it does not run. Returns a problem in words when no private server is available or the server does not start.
  */
 export async function provideOwnRedis(
   settings: Settings,

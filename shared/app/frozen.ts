@@ -6,7 +6,7 @@ import { connectRedis } from '../redis/connection.ts';
 import { noteFrozen } from '../state/process/process.ts';
 import type { FrozenProcess } from './loop-watch.ts';
 
-/** How long to wait until the debugger stops the main thread. It cannot stop a thread inside native code or a system call. */
+/** How long to wait until the debugger stops the main thread, which is impossible inside native code or a system call. */
 const STACK_MS = 2_000;
 const NOTE_MS = 3_000;
 const FRAMES_MAX = 8;

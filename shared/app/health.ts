@@ -47,10 +47,10 @@ const HOST_SHOWN = 100;
 
 /**
  * Serves `GET /healthz` (200 while the process lives), `GET /readyz` and the given routes. `/readyz` answers 200 when every
- * part is ready, else 503. Its JSON lists the parts, with `degraded` instead of `ready` if a part is degraded, and `starting`
- * instead of `not ready` if all unready parts are starting. A request that names a host other than ours gets 421. Rejects when
- * the server cannot listen; if another process uses the port, with a sentence that names `HTTP_PORT`. `stop` refuses new
- * connections and waits up to two seconds for the requests in progress.
+ * part is ready, else 503. Its JSON lists the parts, and has the `status` `degraded` instead of `ready` if a part is degraded,
+ * and `starting` instead of `not ready` if all unready parts are starting. A request that names a host other than ours gets
+ * 421. Rejects when the server cannot listen; if another process uses the port, with a sentence that names `HTTP_PORT`. `stop`
+ * refuses new connections and waits up to two seconds for the requests in progress.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
   const healthRoute = onlyGet('/healthz', async () => ({ ready: true, body: { status: 'ok' } }));
@@ -143,9 +143,9 @@ async function listen(server: Server, { host, port }: HealthOptions): Promise<vo
 }
 
 /**
- * Whether to answer a request with this `Host` header: `localhost`, an IP address, one of `names` (in lower case), or none.
- * Prevents DNS rebinding: a page of another site, whose name an attacker points at this server, could read everything that
- * needs no login. Nobody can rebind an IP address, and browsers always send the header. Pure.
+ * Whether to answer a request with this `Host` header. True for `localhost`, an IP address, one of `names` (in lower case), and
+ * a missing header. Prevents DNS rebinding: a page of another site, whose name an attacker points at this server, could read
+ * everything that needs no login. Nobody can rebind an IP address, and browsers always send the header. Pure.
  */
 export function isOurHost(host: string | undefined, names: ReadonlySet<string>): boolean {
   if (host === undefined) return true;

@@ -43,8 +43,8 @@ class Questions {
 }
 
 /**
- * Lets each process of a supervisor serve the metrics of all its processes. `processes` returns the running processes by name.
- * The metrics of a process that does not answer within two seconds are missing from the result.
+ * Lets each process of a supervisor serve the metrics of all the supervisor's processes. `processes` returns the running
+ * processes by name. The metrics of a process that does not answer within two seconds are missing from the result.
  */
 export function superviseMetrics(processes: () => ReadonlyMap<string, Worker>): void {
   const questions = new Questions();

@@ -32,7 +32,7 @@ export interface Root {
 }
 
 const FLUSH_MS = 2_500;
-/** The longest time of a stop; draining takes 25 seconds at most. Then the process exits, and other workers run its jobs. */
+/** How long a stop may take, with 25 seconds of draining at most. Then the process exits, and other workers run its jobs. */
 const STOP_MS_MAX = 35_000;
 /** Two interrupts within this time come from one Ctrl-C. */
 const SAME_CTRL_C_MS = 500;
@@ -41,11 +41,11 @@ const EXIT_INTERRUPTED = 130;
 const ASK = 'npm run setup asks for what is missing.';
 
 /**
- * Runs a role as a process. Reads the settings and reports all their problems, including `furtherProblems`, before any
- * connection (exit code 2). Refuses a missing Redis, a Redis that evicts data, and data with another number of shards (exit
- * code 2). Starts the services that `assemble` returns, and serves health and their routes. Stops all services in reverse order
- * on SIGTERM or SIGINT, and after a failed start or an uncaught error (exit code 1). Kills the process when its event loop
- * stands still for `frozenMs`.
+ * Runs a role as a process. Reads the settings and reports all problems, including `furtherProblems`, before any connection
+ * (exit code 2). Refuses a missing Redis, a Redis that evicts data, and data with another number of shards (exit code 2).
+ * Starts the services that `assemble` returns, and serves health and their routes. Stops all services in reverse order on
+ * SIGTERM or SIGINT, and after a failed start or an uncaught error (exit code 1). Kills the process when its event loop stands
+ * still for `frozenMs`.
  */
 export async function runRoot(
   role: Role,
@@ -143,7 +143,7 @@ function endOnRefusal(log: Logger, stop: (code: number) => Promise<void>): { isR
 
 /**
  * Logs an uncaught error, which leaves the process in an unknown state, and ends the process as on SIGTERM, but with exit code
- * 1. Node itself would print the whole error, and the error of a Redis command includes the text of a message.
+ * 1. Node itself would print the whole error, and the error of a Redis command may include the text of a message.
  */
 function endOnUncaughtError(log: Logger, stop: (code: number) => Promise<void>): void {
   process.on('uncaughtException', (error, origin) => {
@@ -152,7 +152,7 @@ function endOnUncaughtError(log: Logger, stop: (code: number) => Promise<void>):
   });
 }
 
-/** The name and the stack of an error. Omits the message, which may quote a user's text, except for a reply of Redis. */
+/** The name and the stack of an error. Omits the message, which may quote a user's text, except for a reply from Redis. */
 function placeOf(error: Error): { name: string; reply?: string; stack: string } {
   const { name, message, stack } = describeError(error);
   const frames = (stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
@@ -160,8 +160,9 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
 }
 
 /**
- * Reads how durable Redis is, and checks that its data has the number of shards of the settings, before anybody uses the data.
- * If nothing is refused, stores that a worker starts, unless the role is `producer`. Waits while Redis is unreachable.
+ * Reads the dangers to the data in Redis, and stores the number of shards or compares it with the stored one, before anybody
+ * uses the data. If nothing is refused, stores that a worker starts, unless the role is `producer`. Waits while Redis is
+ * unreachable.
  */
 async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Settings, role: Role): Promise<Keeping> {
   const redis = connectRedis(address, 'patient');

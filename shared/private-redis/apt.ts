@@ -12,7 +12,7 @@ const UNPACK_TIMEOUT_MS = 30_000;
 
 /**
  * Fetches a Redis or Valkey server with apt and unpacks it under `home`, without root and without changing the system. Throws
- * when no unpacked server runs. The caller must hold the lock of `home`.
+ * when apt fetches no server that runs. The caller must hold the lock of `home`.
  */
 export async function unpackWithApt(home: string, aptGet: string, dpkgDeb: string): Promise<ServerProgram> {
   const work = `${home}.unpack`;
@@ -48,7 +48,7 @@ export async function unpackWithApt(home: string, aptGet: string, dpkgDeb: strin
 
 /**
  * Returns a function that runs apt-get with its lists, caches and logs under `work`. This apt-get reads the system's list of
- * installed packages, so an install with `--download-only` fetches exactly the packages that the system lacks.
+ * installed packages, so an install with `--download-only` fetches no dependencies that the system has.
  */
 async function privateApt(work: string, aptGet: string): Promise<(...args: string[]) => Promise<string>> {
   const settings = join(work, 'apt.conf');

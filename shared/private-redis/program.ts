@@ -43,7 +43,7 @@ export async function findServer(path: string, env: Record<string, string>): Pro
   return undefined;
 }
 
-/** The server in a folder of unpacked packages, with the libraries of that folder; `undefined` if there is none that starts. */
+/** The server in a folder of unpacked packages, with the libraries of that folder; `undefined` if there is no usable one. */
 export function unpackedIn(home: string): Promise<ServerProgram | undefined> {
   const libraries = globSync('{usr/,}lib/**/*.so*', { cwd: home }).map((file) => join(home, dirname(file)));
   return findServer(join(home, 'usr', 'bin'), { LD_LIBRARY_PATH: [...new Set(libraries)].sort().join(':') });

@@ -34,9 +34,7 @@ export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise
   }
 }
 
-/**
- * The process id of the server that works in `dir`, even if it does not answer. Without `/proc`, reads the server's pid file.
- */
+/** The process id of the server whose working directory is `dir`, even if it is silent. Without `/proc`, reads the pid file. */
 export async function holderOf(dir: string): Promise<number | undefined> {
   const place = await realpath(dir).catch(() => dir);
   if (!existsSync('/proc/self')) {
@@ -51,7 +49,7 @@ export async function holderOf(dir: string): Promise<number | undefined> {
   return undefined;
 }
 
-/** The process id of the loaded server at `url`, and how many other clients it has; `undefined` when no server answers. */
+/** The process id and the number of other clients of a server that has loaded its data; `undefined` if none answers. */
 export function serverAt(url: string): Promise<{ pid: number; clients: number } | undefined> {
   return withProbe(url, async (probe) => {
     const info = await probe.info();

@@ -17,11 +17,11 @@ export type PrivateRedisOptions = {
   /** The folder with the append-only file, the log and the socket. Created when missing. */
   readonly dir: string;
   readonly fsync: 'always' | 'everysec' | 'no';
-  /** More server settings by their names in redis.conf, such as `enable-debug-command` for fault injection. */
+  /** Further server settings by their names in redis.conf, such as `enable-debug-command` for fault injection. */
   readonly settings?: Readonly<Record<string, string>>;
   /** How long a server that holds the folder may take to answer. Default: half a minute. */
   readonly holderWaitMs?: number;
-  /** Called once when the server ends, or the connection to it is lost, before `stop`. */
+  /** Called once if, before `stop`, the server ends or the connection to it is lost. */
   readonly onLost?: () => void;
 };
 
@@ -43,9 +43,9 @@ const POLL_MS = 5;
 const LOG_LINES_SHOWN = 8;
 
 /**
- * Starts a Redis server for `dir`, with an append-only file, on a socket in `dir` that only its owner can use. If a server
- * already runs for `dir`, uses that server, because two would destroy each other's data. Resolves when the server answers with
- * its data loaded. If the server does not start, rejects with the end of its log.
+ * Starts a Redis server for `dir`, with an append-only file, on a socket in `dir` that no other user can use. If a server
+ * already runs for `dir`, uses that server, because two servers would destroy each other's data. Resolves when the server
+ * answers with its data loaded. If the server does not start, rejects with the end of its log.
  */
 export async function startPrivateRedis(options: PrivateRedisOptions): Promise<PrivateRedis> {
   // The data is people's conversations, so no other user of the machine may read it.
@@ -109,7 +109,8 @@ export async function launchRedis(options: PrivateRedisOptions): Promise<number>
 }
 
 function argumentsFor({ fsync, settings: more }: PrivateRedisOptions): string[] {
-  // Half of this machine's memory: a full server only refuses writes, but the system kills a server that uses too much.
+  // Half of the machine's or container's memory: a full server only refuses writes, but the system kills one that uses too
+  // much.
   const memoryBytes = Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2);
   const settings = {
     // Without a port, no other user can connect, and no other program can take the place of a server that is down.

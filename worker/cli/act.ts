@@ -43,7 +43,7 @@ export async function allow(call: Call): Promise<number> {
   });
 }
 
-/** Replays dead letters. The exit code is 1 if one of them names no chat, so that it cannot be replayed. */
+/** Replays dead letters. The exit code is 1 if one of them names no chat, and so cannot be replayed. */
 export async function replay(call: Call): Promise<number> {
   const { options, words } = call;
   if ((words.length === 0) === (options.all === undefined)) throw new UsageError(call.help);
@@ -81,7 +81,7 @@ async function runOnLetters(call: Call, act: typeof ACTS.purge, extraFilter: Let
 
 type Json = (words: readonly string[], result: Result, subject: Subject) => object;
 
-/** A verb that runs an action on the subject that its first word names, or on every chat. The exit code is 1 if it fails. */
+/** A verb that runs an action on the subject that its first word names, or on every chat. Exit code 1: the action failed. */
 function verbOf(act: Act, jsonOf: Json): RunVerb {
   return (call) =>
     withRedis(call.terminal, async (context) => {
@@ -92,7 +92,7 @@ function verbOf(act: Act, jsonOf: Json): RunVerb {
     });
 }
 
-/** Runs an action from the terminal. Prints a line for each finished part of a long action, unless the output is JSON. */
+/** Runs an action from the terminal. Prints a line for each dead letter that the action handles, unless the output is JSON. */
 export function runFromTerminal<S extends Subject>(
   call: Call,
   context: ReportContext,

@@ -51,7 +51,7 @@ export async function isGateway(host: string, port: number): Promise<boolean> {
 const OTHER_STORE =
   'it is not the store that the data in Redis refers to: all workers need the same one (see blob-store in the runbook)';
 
-/** Checks that the blob store accepts files, and that it is the store that the data in Redis refers to. Changes nothing. */
+/** Checks that the blob store accepts files, and is the store that the data in Redis refers to. Leaves no file behind. */
 export async function checkBlobs({ settings, redis }: CheckContext): Promise<Finding[]> {
   const store = openBlobStore(settings.BLOB_URL);
   const idInRedis = redis.client && (await boundStoreId(redis.client).catch(() => undefined));

@@ -65,7 +65,7 @@ async function callProblem(settings: Settings): Promise<string | undefined> {
 }
 
 /**
- * Checks that the fixed parts of requests leave room for a first message in the window that the endpoint or the catalog states.
+ * Checks that the fixed parts leave room for a first message in the window that a setting, the endpoint or the catalog states.
  */
 export async function checkRoom({ settings, window }: CheckContext, fixedParts: Fixed): Promise<Finding> {
   const { tokens } = await window;
@@ -74,7 +74,7 @@ export async function checkRoom({ settings, window }: CheckContext, fixedParts: 
   return passed('room', `the system prompt and the tools take about ${fixedTokens(settings, fixedParts)} tokens`);
 }
 
-/** Asks the endpoint for the lifecycle of each model in the settings. A retired model fails the check: its calls would fail. */
+/** Asks the endpoint for the lifecycle of each configured model. A retired model fails the check, because its calls fail. */
 export async function checkLives({ settings }: CheckContext): Promise<Finding[]> {
   const client = await clientOf(settings);
   return Promise.all(
@@ -94,7 +94,7 @@ export async function checkLives({ settings }: CheckContext): Promise<Finding[]>
   );
 }
 
-/** Lists the limits of spending, and the models without a price, which no limit in money can count. */
+/** Lists the limits on spending, and the models without a price, whose calls no limit in money can count. */
 export function checkMoney({ settings, files: { prices } }: CheckContext): Finding[] {
   const limits = limitsOf(settings);
   const names = limits.map(({ setting }) => setting);

@@ -17,8 +17,8 @@ import { type CheckContext, type Finding, failed, passed, type RedisToCheck, wit
 const REDIS_DEADLINE_MS = 5_000;
 
 /**
- * Connects to the Redis that a start would use, or returns the finding that says why there is no connection. Starts a private
- * server that has data and does not run. `stop` ends the connection, and a server that this check started.
+ * Connects to the Redis that a start would use, or returns the finding that says why there is no connection. Starts the private
+ * server if it has data and does not run. `stop` ends the connection, and a private server that nobody else uses.
  */
 export async function openRedis(settings: Settings): Promise<{ redis: RedisToCheck; stop: () => Promise<void> }> {
   const address = redisAddressOf(settings);
@@ -57,7 +57,7 @@ export async function askRedis<T>(address: RedisAddress, work: (redis: RedisClie
   }
 }
 
-/** Checks Redis, and reports the state that a running gateway has stored in it. */
+/** Checks Redis, and reports the state that a running gateway has stored there. */
 export async function checkRedis({ settings, redis: connection }: CheckContext): Promise<Finding[]> {
   if (connection.client === undefined) return [connection.finding];
   const { client: redis, description } = connection;
@@ -74,7 +74,7 @@ export async function checkRedis({ settings, redis: connection }: CheckContext):
   }
 }
 
-/** The problem of a Redis that refuses writes, such as a replica or a full Redis; `undefined` if it takes writes. */
+/** The problem with a Redis that refuses writes, such as a replica or a full Redis; `undefined` if it takes writes. */
 async function writeProblem(redis: RedisClient, shards: number): Promise<string | undefined> {
   const answer = findRefusedWrites(redis, shards).then((error) => error?.message ?? 'none');
   const refusal = await within(answer, REDIS_DEADLINE_MS);
@@ -118,7 +118,7 @@ function finding(part: string, check: Parameters<typeof stateOf>[0], before = ''
 
 type Server = ReturnType<typeof serversOf>[number];
 
-/** Compares the settings of every server with the recommended ones. Differences are advice, not failures. */
+/** Compares the settings of every server with the recommended ones. Reports differences as advice, not as failures. */
 async function checkSettings(redis: RedisClient): Promise<Finding> {
   const servers = serversOf(redis);
   const isCluster = servers.length > 1 || /cluster_enabled:1/.test((await servers[0]?.info('cluster')) ?? '');

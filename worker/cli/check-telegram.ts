@@ -26,7 +26,7 @@ export async function checkBot({ settings }: CheckContext): Promise<Finding[]> {
   ];
 }
 
-/** Reports which group messages the bot sees, and whether the settings need more. */
+/** Reports which group messages the bot sees, and whether the settings need it to see more. */
 function groupsOf(
   { TELEGRAM_ANSWER_ALL_IDS: all }: Settings,
   { can_read_all_group_messages: readsAll }: BotProfile,
@@ -47,7 +47,7 @@ function guestsOf({ TELEGRAM_GUESTS: guests }: Settings, { supports_guest_querie
   return [isOn === false ? withAdvice('guests', `${who}, but guest mode is off in BotFather`) : passed('guests', who)];
 }
 
-/** Sends "typing…" to the operator's chat. This leaves no message there, and fails if a message would fail. */
+/** Sends "typing…" to the operators' chat. This leaves no message there, and fails if a message would fail. */
 export async function checkAlerts({ settings }: CheckContext): Promise<Finding[]> {
   const { TELEGRAM_ALERT_CHAT_ID: chatId } = settings;
   if (chatId === undefined) return [passed('alerts', 'TELEGRAM_ALERT_CHAT_ID is none: no chat gets them')];

@@ -21,7 +21,7 @@ const TOOLS_DEADLINE_MS = 30_000;
 const TELEMETRY_DEADLINE_MS = 12_000;
 const WRONG_SETTINGS = 2;
 
-/** One check. It does not run if a setting that it `needs` has a problem, or if it `needsRedis` and Redis cannot be used. */
+/** One check. It runs only if the settings that it `needs` are valid and, with `needsRedis`, if Redis was looked for. */
 interface Check {
   needs?: RegExp;
   needsRedis?: true;
@@ -126,7 +126,7 @@ async function checkDecoder(): Promise<Finding[]> {
 
 /**
  * Starts the tool servers, and checks that the system prompt and the tools leave room for a first message. A tool that the
- * gateway omits is no failure. Advises about a tool in CHATS_FILE that no server offers, since its name may be misspelt.
+ * gateway omits is not a failure. Advises about a tool in CHATS_FILE that no server offers, since its name may be misspelt.
  */
 async function checkTools(context: CheckContext): Promise<Finding[]> {
   const { settings, files } = context;

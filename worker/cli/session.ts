@@ -22,7 +22,7 @@ import { type Call, withRedis } from './verb.ts';
 
 const REWRITE_MS = 60_000;
 
-/** The chat of the verb, with its stores. */
+/** The chat that the verb names, with its shard and the blob store. */
 interface SessionContext extends ReportContext, StoredChat {
   store: BlobStore | undefined;
   shard: number;
@@ -80,7 +80,7 @@ export async function reset(call: Call): Promise<number> {
   });
 }
 
-/** Erases all data of a chat. The exit code is 1 if messages of the chat wait, or if the user does not confirm. */
+/** Erases all data of a chat. The exit code is 1 if messages of the chat are unanswered, or if the user does not confirm. */
 export async function forget(call: Call): Promise<number> {
   if (call.options.yes === undefined && !(await isConfirmed(call))) return 1;
   return withChat(call, async (context) => {
@@ -109,7 +109,7 @@ export async function forget(call: Call): Promise<number> {
   });
 }
 
-/** Asks the user to type "yes", and returns whether the user did. Throws `UsageError` if the input is no terminal. */
+/** Asks the user to type "yes", and returns whether the user did. Throws `UsageError` if the input is not a terminal. */
 async function isConfirmed({ terminal, words }: Call): Promise<boolean> {
   const { input } = terminal;
   if (!('isTTY' in input) || !input.isTTY) throw new UsageError('session forget erases a chat for good: add --yes.');

@@ -124,7 +124,7 @@ export function userOfMachine(): string {
 
 /**
  * Runs work on the gateway's Redis: the one in the settings, or else the private one, which is started if it does not run.
- * Throws `UsageError` for unusable settings, and another error if Redis does not answer.
+ * Throws `UsageError` if the settings are unusable or no private server starts, and another error if Redis does not answer.
  */
 export async function withRedis(
   terminal: Terminal,

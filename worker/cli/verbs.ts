@@ -199,7 +199,7 @@ async function run(args: readonly string[], terminal: Terminal): Promise<number>
 }
 
 function unknownVerb(name: string): string {
-  // In the built package, `spillway.ts` handles these words before it runs a verb.
+  // In the built package, `command.mjs` handles these words before it runs a verb.
   const programs = IS_BUILT ? ['start', 'setup', 'producer', 'worker'] : [];
   const names = new Set([...programs, ...VERBS.map((verb) => verb.name.split(' ')[0])]);
   return `There is no verb "${name}". The verbs are: ${[...names].join(', ')}.`;
