@@ -15,7 +15,7 @@ export function noteErasure({ erasures }: ShardKeys): Change {
 }
 
 /**
- * Removes erased text from the append-only file of a private Redis; for any other Redis that is its operator's task. Returns
+ * Removes erased text from the append-only file of a private Redis; in any other Redis, its operator must do so. Returns
  * whether there was an erasure since the last call. Rejects if the text may still be in the file, also when `signal` aborts the
  * wait; the next call then starts over.
  */

@@ -14,7 +14,7 @@ export type StoredEvent = AuditEvent & { entry: string; chat: string; traceId: s
 const PAGE = 1_000;
 const DAY_SECONDS = 24 * 3600;
 
-/** A change that adds an event about a message to the audit trail; the caller makes it with a fenced write. */
+/** A change that adds an event about a message to the audit trail, for a fenced write. */
 export function auditLine({ entry, chat, keys, traceparent }: Turn, event: { event: string }): Change {
   const record = JSON.stringify({ entry, chat, traceId: traceIdOf(traceparent), atMs: Date.now(), ...event });
   return ['XADD', keys.events, '*', 'event', event.event, 'record', record];
@@ -94,7 +94,7 @@ export interface DeliveryRecord {
   unsure: number;
 }
 
-/** One line of the ledger: the end of a message. Times are ms since the epoch. */
+/** One line of the ledger: how a message ended. Times are ms since the epoch. */
 export interface OutcomeRecord {
   entry: EntryId;
   chat?: ChatKey;
@@ -155,7 +155,7 @@ export type AuditEvent =
   | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
   | { event: 'context.gave-up'; reason: string }
   /**
-   * A question was decided: by a person (`by`), or without one because its time ran out or it could not be sent. `tools`: the
+   * A question was decided by a person (`by`), or by nobody, because the question expired or could not be sent. `tools`: the
    * tools that a button approved or declined; otherwise empty.
    */
   | { event: 'question.decided'; of: EntryId; how: string; by: number | undefined; tools: readonly string[] }

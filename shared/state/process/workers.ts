@@ -11,7 +11,7 @@ import { frozenField, hostAndPid } from './process.ts';
 
 /** A worker process without a heartbeat for this long counts as dead. */
 const WORKER_GONE_MS = 30_000;
-/** The same if a worker's process id is missing on this host. Not 0: in containers, another host may have the same name. */
+/** The same for a worker of this host without a process of its id. Not 0, because containers may share a host name. */
 const MISSING_MS = 5_000;
 const TURNS_NAMED_MAX = 10;
 
@@ -82,7 +82,7 @@ export function openWorkerList(
           JSON.stringify([cached.usedBytes, cached.maxBytes, exportTrouble()]),
         ],
       ),
-    /** Removes the processes that ended uncleanly from the list. Queues an alert about each that is not of an old version. */
+    /** Removes the processes that ended uncleanly from the list. Queues an alert about each, unless of an old version. */
     async strikeEnded(nowMs: number): Promise<void> {
       const silentBefore = silent;
       silent = new Map();

@@ -39,7 +39,7 @@ const NEARLY_PERCENT = 80;
 /** The number of limits of which a process remembers whether little of them was spent. */
 const CALM_MAX = 10_000;
 
-/** The cost of a purchase on hold in one limit. `book` is the hash of a period's spending, `field` counts that of the limit. */
+/** The cost of a purchase on hold in one limit. `field` of the hash `book`, a period's spending, has the sum for this limit. */
 type Hold = readonly [book: string, field: string, most: number, certain: number];
 
 interface Scripts {
@@ -84,9 +84,9 @@ export function createBudget(
     /** The spending of a payer's own limits, without the limits of all chats. */
     spentBy,
     /**
-     * A limit of which at least `NEARLY_PERCENT` is spent, if the reply to `message` should say so. Only one message for each
-     * limit and period gets a limit; of a limit of all chats, one message of each chat. A repeated call for that message gets
-     * the limit again. Skips limits that were below `NEARLY_PERCENT` after this process's last call.
+     * A limit of which at least `NEARLY_PERCENT` is spent, if the reply to `message` should say so. In each period, a limit is
+     * returned for one message only; a limit of all chats, for one message of each chat. A repeated call for that message
+     * returns the limit again. Skips limits that were below `NEARLY_PERCENT` after this process's last call.
      */
     async nearlySpent(payer: Payer, message: EntryId): Promise<LimitUsage | undefined> {
       const atMs = nowMs();

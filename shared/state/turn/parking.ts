@@ -5,7 +5,7 @@ import { Fields } from './aspects.ts';
 export interface ParkedQuestion {
   /** Unique among the questions of its message. */
   id: string;
-  /** The deadline of the decision, in ms since the epoch. */
+  /** The deadline for the decision, in ms since the epoch. */
   untilMs: number;
   /** The answers to choose from; empty if the question asks for approvals. */
   choices: readonly string[];
@@ -66,8 +66,8 @@ export class Parking extends Fields {
 
   /**
    * Makes the turn wait for the decision on a question. If the turn waited for the same question before, the stored question
-   * does not change. Once the question is sent, the reconciler does not make the message a job again until somebody decides or
-   * cancels the message, `untilMs` passes, or more than `messagesBehind` messages are behind the message in its lane.
+   * does not change. Once the question is sent, the reconciler does not make the message a job again until a person decides,
+   * the message is cancelled, `untilMs` passes, or more than `messagesBehind` messages are behind the message in its lane.
    */
   park(question: ParkedQuestion, messagesBehind: number): Change {
     const { id, untilMs } = question;
@@ -132,7 +132,7 @@ export class Parking extends Fields {
     return this.openQuestion && this.messageIdOf(this.openQuestion.id);
   }
 
-  /** When the question was sent, by Redis' clock; undefined if the question is certainly not in the chat. */
+  /** When the question was sent, by Redis' clock; undefined if no attempt has stored that. */
   sentAtMs(id: string): number | undefined {
     return this.number(`askedAt:${id}`);
   }
