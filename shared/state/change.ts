@@ -37,8 +37,8 @@ export class FencedError extends Error {
 /** The writes of one attempt. Each carries the attempt's fencing token and a number. */
 export interface FencedWrites {
   /**
-   * Applies commands atomically. A named step is written once per message, even if a later attempt calls this again; an empty
-   * step is written at each call. Contract: throws `FencedError` when another attempt owns the turn, or when Redis has lost a
+   * Applies commands atomically. A named step is written once per message, even if a later attempt calls this again; with an
+   * empty step, each call writes. Contract: throws `FencedError` when another attempt owns the turn, or when Redis has lost a
    * write of this attempt. Returns `unmet`, and applies nothing, only when a value is not as expected.
    */
   write(step: string, commands: readonly Change[], expected?: readonly Expected[]): Promise<Exclude<Written, 'fenced'>>;

@@ -32,7 +32,7 @@ const FIELDS_TO_FORGET = [REFUSED_ANSWERS, LANE_REFUSALS, GRANTS, FORMER_GRANTS]
 
 type ShardKeys = Pick<Keys, 'chat'>;
 
-/** Changes and conditions of one chat, for a fenced write. With `keys` of a turn, the turn's `chat` means its `currentChat`. */
+/** Changes to a chat, and conditions, for a fenced write. With `keys` of a turn, the turn's `chat` means its `currentChat`. */
 export function chatState(keys: ShardKeys, chat: ChatKey) {
   const key = keys.chat(chat);
   return {
@@ -54,7 +54,7 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
     /** Stores the messages whose answers Telegram refused, for a replay once the chat accepts another message. */
     noteRefusedAnswers: (entries: readonly EntryId[]): Change => ['HSET', key, REFUSED_ANSWERS, entries.join(' ')],
     forgetRefusedAnswers: (): Change => ['HDEL', key, REFUSED_ANSWERS],
-    /** Subtracts messages from the count of refused ones, because a reply reports them. */
+    /** Subtracts from the count of refused messages those that a reply reports. */
     reportLaneRefusals: (count: number): Change => ['HINCRBY', key, LANE_REFUSALS, -count],
     /** Stores, for both chats, that this group became the supergroup. */
     becomes: (supergroup: ChatKey): Change[] => [
@@ -105,7 +105,7 @@ export function chatFieldsOf(fields: ReadonlyMap<string, string>): ChatFields {
   };
 }
 
-/** Reads a chat; `undefined` if Redis has nothing of it. Rejects when Redis cannot be reached. */
+/** Reads the stored fields of a chat; `undefined` if there are none. Rejects when Redis cannot be reached. */
 export async function readChatFields(
   redis: Pick<RedisClient, 'hgetall'>,
   keys: ShardKeys,

@@ -32,7 +32,7 @@ export async function removeErasedText(
   return true;
 }
 
-/** Rewrites the append-only file. Rejects if the rewrite fails, or if the server restarts meanwhile and so forgets it. */
+/** Rewrites the append-only file. Rejects if the rewrite fails, or if the server restarts meanwhile and forgets the rewrite. */
 async function rewriteAppendOnlyFile(server: Redis, signal: AbortSignal): Promise<void> {
   // By default, the new file would begin with a snapshot, in which entries that were deleted from a stream remain.
   await server.config('SET', 'aof-use-rdb-preamble', 'no');

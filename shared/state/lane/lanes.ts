@@ -180,7 +180,7 @@ function bindSettle(redis: RedisClient, keys: Keys) {
 
 /**
  * The time of a shard's Redis server. Entry ids and job delays use this time, because the clocks of different machines
- * differ. Replies to ordinary requests set the clock; between replies the monotonic clock carries it forward.
+ * differ. Replies to ordinary requests set the clock; between replies, the monotonic clock of this process advances the time.
  */
 export interface RedisClock {
   /** Ms since the epoch; the time of this process until a reply has set the clock. */

@@ -27,7 +27,7 @@ export const eventsIn = (redis: RedisClient, keys: Keys) => recordsOf<StoredEven
 /** The outcomes of a shard's dead letters. */
 export const letterRecordsIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.dead);
 
-/** The readable ones of the newest outcomes of all shards, newest first, `perShardMax` of each shard at most. */
+/** The readable records among the newest `perShardMax` outcomes of each shard, newest first. */
 export async function newestOutcomes(
   redis: RedisClient,
   shards: readonly Keys[],
@@ -36,7 +36,7 @@ export async function newestOutcomes(
   const all = await Promise.all(
     shards.map(({ outcomes }) => redis.xrevrange(outcomes, '+', '-', 'COUNT', perShardMax)),
   );
-  // Sort by stream ids, because those of a shard always grow, even when the clock steps back.
+  // Sort by stream ids: the ids of a shard always grow, even when the clock steps back.
   const newest = all.flat().sort(([one], [other]) => msOf(other) - msOf(one));
   return newest.flatMap(([, fields]) => (jsonFields(fieldIn(fields, 'record')) as OutcomeRecord | undefined) ?? []);
 }
@@ -55,7 +55,7 @@ function recordsOf<T extends object>(redis: RedisClient, stream: string) {
     since: (fromMs: number) => recordsSince<T>(redis, stream, fromMs),
     /** JSON texts of all records, oldest first. */
     textsSince: (fromMs: number) => recordTexts(redis, stream, fromMs),
-    /** The readable ones of the newest `max` records, newest first. */
+    /** The readable records among the newest `max`, newest first. */
     newest: (max: number) => newestRecords<T>(redis, stream, max),
   };
 }
@@ -74,7 +74,7 @@ async function* recordsSince<T extends object>(redis: RedisClient, stream: strin
   }
 }
 
-/** The readable ones of a stream's newest `max` records, newest first. */
+/** The readable records among the newest `max` of a stream, newest first. */
 async function* newestRecords<T extends object>(redis: RedisClient, stream: string, max: number): AsyncGenerator<T> {
   let records = 0;
   for await (const [, fields] of entriesFrom(redis, stream, '+', { page: PAGE, isBackwards: true })) {

@@ -14,7 +14,7 @@ export type EditResult = 'new' | 'repeated' | 'replaced' | 'unchanged' | 'too la
 /** How long Redis remembers an update. Telegram redelivers for 24 hours; twice that allows for clocks that differ. */
 const SEEN_SECONDS = 48 * 3600;
 
-/** Apps split a pasted text into messages a little shorter than Telegram's limit of 4,096 characters. */
+/** Apps split a long text into messages of at least this length, a little below Telegram's limit of 4,096 characters. */
 const CUT_CHARS_MIN = 3_900;
 /** The possible differences between the dates (full seconds) of a comment and of the messages forwarded with the comment. */
 const AT_ONCE_MS = [0, 1_000, 2_000];

@@ -44,7 +44,7 @@ interface ModelBreaker {
 }
 
 const BREAKER = 'breaker:';
-/** A breaker whose `untilMs` is longer ago than this is probably a killed process's: each failed probe sets a new `untilMs`. */
+/** Failed probes renew `untilMs`. If it is longer ago than this, the process that opened the breaker has probably died. */
 const BREAKER_STALE_MS = 300_000;
 
 /** Stores a model's open breaker, or removes it if `open` is `undefined`. Rejects when Redis cannot be reached. */

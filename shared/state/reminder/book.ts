@@ -88,7 +88,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
       const [kind, first] = await turn.asWrite((numbers) => set(at, [fencingToken, numbers, call, ...args]));
       return kind === 'set' ? { kind, id, dueAtMs: Number(first) } : { kind };
     },
-    /** The reminders of a chat, the next one to be due first. */
+    /** The reminders of a chat, in the order of their due times. */
     async of(chat: ChatKey): Promise<PendingReminder[]> {
       const chats = await withFormerGroup(redis, keys, chat);
       const all = await Promise.all(chats.map((each) => pendingOf(redis, keys, each)));

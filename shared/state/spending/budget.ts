@@ -23,7 +23,7 @@ export type Bounds = Readonly<Record<'least' | 'most' | 'certain', Bill>>;
 
 /** Permission for one purchase. Until `settle`, the highest cost that the purchase may have is on hold. */
 export interface Reservation {
-  /** Replaces the hold by the real cost. Contract: never rejects; if Redis cannot be reached, the reservation lapses. */
+  /** Replaces the hold with the real cost. Contract: never rejects; if Redis cannot be reached, the reservation lapses. */
   settle(bill: Bill): Promise<void>;
 }
 
@@ -36,10 +36,10 @@ const LEASE_MS = 20_000;
 const RENEW_MS = 5_000;
 /** Once this share of a limit is spent, the person or the chat gets one notice. */
 const NEARLY_PERCENT = 80;
-/** The number of limits of which a process remembers whether little of them was spent. */
+/** The maximum number of entries in `Calm`. */
 const CALM_MAX = 10_000;
 
-/** The cost of a purchase on hold in one limit. `field` of the hash `book`, a period's spending, has the sum for this limit. */
+/** The cost of a purchase on hold in one limit. `book` is a period's hash, whose `field` has the amount spent. */
 type Hold = readonly [book: string, field: string, most: number, certain: number];
 
 interface Scripts {
@@ -47,7 +47,7 @@ interface Scripts {
   settle: RunScript<number[]>;
 }
 
-/** By the hash and field of a limit: whether less than `NEARLY_PERCENT` was spent after this process's last call. */
+/** For each limit, by its hash and field: whether less than `NEARLY_PERCENT` was spent after this process's last call. */
 type Calm = BoundedMap<string, boolean>;
 
 const KEYS = keysOf(0);
@@ -115,7 +115,7 @@ async function reserve(
   });
   const reservation = { id: randomUUID(), limits: ofPayer, holds };
   const conditions = ofPayer.flatMap(({ unit, max, period }) => [
-    // A purchase that is not free needs at least 1 of the unit, so that a limit that is used up refuses it.
+    // A purchase that is not free needs at least 1 of the unit, so that a used-up limit refuses the purchase.
     Math.max(whole(bounds.least[unit]), bounds.most[unit] > 0 ? 1 : 0),
     max,
     KEEP_SECONDS[period],

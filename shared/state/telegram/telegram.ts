@@ -4,7 +4,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** The first and the longest pause between probes while the breaker is open. Each pause is twice as long as the last one. */
+/** The first and the longest pause between probes while the breaker is open. Each pause is twice the previous one. */
 export interface BreakerPauses {
   telegramPauseMs: number;
   telegramPauseMsMax: number;
@@ -63,7 +63,7 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
       state.awayMs === 0 && performance.now() - stateAtMs < freshMs
         ? state
         : await update(note(at, ['', '', ...limits])),
-    /** Stores that Telegram confirmed a message. */
+    /** Stores that Telegram confirmed a send or an edit. */
     confirmed: () => update(note(at, ['confirmed', '', ...limits])),
     /** Stores that a send ended without Telegram's own answer. */
     doubted: (why: string) => update(note(at, ['doubt', why, ...limits])),

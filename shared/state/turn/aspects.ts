@@ -157,7 +157,7 @@ export class Reply extends Fields {
     return mark === undefined ? this.unset(`part:${at}`) : this.set(`part:${at}`, mark);
   }
 
-  /** Whether a summons is answered in the person's own chat, because Telegram accepts no answer in the chat of the summons. */
+  /** Whether a summons is answered in the person's private chat, as Telegram accepts no answer in the chat of the summons. */
   get isPrivate(): boolean {
     return this.fields.has('reply:private');
   }
@@ -221,5 +221,5 @@ export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): Ended
  */
 export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
 
-/** Names one send of a reply: a part, by its index, or the repeat of a part after an unknown result (`text`: of part 0). */
+/** Names one send of a reply: a part, by its index, or the repeat of a part after an unknown result (`text` repeats part 0). */
 export type PartPlace = number | 'text' | `${number}:text`;

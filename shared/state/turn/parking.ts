@@ -80,7 +80,7 @@ export class Parking extends Fields {
     return this.set('parked', JSON.stringify(question));
   }
 
-  /** Whether the turn goes on waiting for a decision although this many messages are behind its message in the lane. */
+  /** Whether the turn goes on waiting for a decision with this many messages behind its message in the lane. */
   staysParked(messagesBehind: number): boolean {
     const behindAtPark = this.number('parkedBehind');
     return behindAtPark !== undefined && messagesBehind <= behindAtPark && !this.fields.has('cancelled');

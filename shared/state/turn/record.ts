@@ -19,7 +19,7 @@ export interface Conclusion {
   into?: EntryId;
   /** The parts of the reply, in order, as plain texts. */
   parts: readonly string[];
-  /** The format of each part; `null` for plain text. Absent if all parts are plain, and in conclusions of versions up to 0.2. */
+  /** The format of each part; `null` for plain text. Absent if all parts are plain, and in records up to version 0.2. */
   layout?: readonly (Part | FilePart | null)[];
   /** Rows of buttons under the last text part. */
   buttons?: readonly (readonly Button[])[];
@@ -119,7 +119,7 @@ export class TurnRecord extends Fields {
 
   /**
    * Stores notices for the user. The reply shows them above the answer or, if the message ends without an answer, below the
-   * text about that. Replaces earlier notices.
+   * text that says so. Replaces earlier notices.
    */
   notify(notices: readonly string[]): Change {
     return this.set('notices', JSON.stringify([...new Set(notices)]));
@@ -142,7 +142,7 @@ export class TurnRecord extends Fields {
     return this.unset('said', 'saidRecorded');
   }
 
-  /** How long earlier attempts ran, as far as they stored that. */
+  /** How long earlier attempts ran, as far as they stored their time. */
   get spentMs(): number {
     return this.number('spentMs') ?? 0;
   }
@@ -160,7 +160,7 @@ export class TurnRecord extends Fields {
     return this.set('recoverySpentMs', Math.round(totalMs));
   }
 
-  /** Stores how many model calls timed out without any output since the last answer or recovery. */
+  /** Stores how many times the model fell silent since the last round of tools or recovery. */
   setSilences(count: number): Change {
     return this.set('silences', count);
   }
