@@ -30,7 +30,7 @@ export interface DueEntry {
   stored: string;
 }
 
-/** A reminder that the model cancelled, stored for as long as people can undo the cancellation. Plain JSON. */
+/** A reminder that the model cancelled, stored so that people can undo the cancellation. Plain JSON. */
 export interface CancelledReminder {
   reminder: Reminder;
   dueAtMs: number;

@@ -66,8 +66,8 @@ export class Parking extends Fields {
 
   /**
    * Makes the turn wait for the decision on a question. If the turn waited for the same question before, the stored question
-   * does not change. Once the question is sent, the reconciler does not make the message a job again until a person decides,
-   * the message is cancelled, `untilMs` passes, or more than `messagesBehind` messages are behind the message in its lane.
+   * does not change. Once Telegram has confirmed the question, the reconciler makes the message a job again only when a person
+   * decides, the message is cancelled, `untilMs` passes, or more than `messagesBehind` messages are behind it in its lane.
    */
   park(question: ParkedQuestion, messagesBehind: number): Change {
     const { id, untilMs } = question;

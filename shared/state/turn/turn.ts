@@ -100,7 +100,7 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly summaryPart: string | undefined;
   /** How many messages of this session have counted as refused since the model last answered one. */
   readonly refusalsInRow: number;
-  /** How many times the model fell silent (after its first words, or for too long) since the last round of tools or recovery. */
+  /** How many times the model fell silent after its first words, or for too long, since the last tool round or recovery. */
   readonly silences: number;
   /**
    * When the previous attempt began, in ms since the epoch, if that attempt stored no verdict because its process was killed or
