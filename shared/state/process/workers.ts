@@ -82,7 +82,7 @@ export function openWorkerList(
           JSON.stringify([cached.usedBytes, cached.maxBytes, exportTrouble()]),
         ],
       ),
-    /** Removes processes that ended uncleanly from the list, and queues alerts about them, but not about old versions. */
+    /** Removes from the list all processes that ended uncleanly. Queues an alert about each that is not an old version. */
     async strikeEnded(nowMs: number): Promise<void> {
       const silentBefore = silent;
       silent = new Map();
@@ -104,7 +104,7 @@ export function openWorkerList(
   };
 }
 
-/** Whether a process of this host is dead: no process has its id, or the process that calls this has got it since. */
+/** Whether a process of this host is dead: no process has its id, or the calling process now has the id. */
 function isGoneHere(name: string): boolean {
   const { host, pid } = hostAndPid(name);
   return host === hostname() && (pid === process.pid || !isRunning(pid));

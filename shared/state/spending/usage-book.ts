@@ -87,7 +87,7 @@ export type UsageBook = ReturnType<typeof createUsageBook>;
 /** The sums of the calls for each chat of a shard, by day. Each method rejects when Redis cannot be reached. */
 export function createUsageBook(redis: RedisClient, keys: Keys) {
   return {
-    /** The usage of a chat on the newest days, today first. The days are those of UTC. */
+    /** The usage of a chat on the newest days, today first. Days begin at midnight UTC. */
     async ofDays(chat: ChatKey, days: number, nowMs: number): Promise<DayUsage[]> {
       return Promise.all(
         newestDays(days, nowMs).map(async (day) => usedOf(await redis.hgetall(keys.usage(day, chat)))),

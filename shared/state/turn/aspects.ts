@@ -166,7 +166,7 @@ export class Reply extends Fields {
     return this.set('reply:private', 1);
   }
 
-  /** Whether Telegram refused this answer before and its dead letter was replayed. The gateway does so only once. */
+  /** Whether Telegram refused this answer before and its dead letter was replayed. The gateway replays an answer only once. */
   get wasReplayed(): boolean {
     return this.fields.has('reply:back');
   }
