@@ -16,7 +16,7 @@ export async function applyTogether(redis: RedisClient, changes: readonly Change
 
 /**
  * The result of a fenced write. `repeated`: the step was written before. `fenced`: another attempt took over, or Redis has
- * lost an earlier write of this one. `unmet`: a condition does not hold. Only `written` means that the commands were applied.
+ * lost a write of this attempt. `unmet`: a condition does not hold. Only `written` means that the commands were applied.
  */
 export type Written = 'written' | 'repeated' | 'fenced' | 'unmet';
 
@@ -37,12 +37,12 @@ export class FencedError extends Error {
 /** The writes of one attempt. Each carries the attempt's fencing token and a number. */
 export interface FencedWrites {
   /**
-   * Applies commands atomically. A named step is written once per message, even if a later attempt calls this again; an empty
-   * step is written at each call. Contract: throws `FencedError` when another attempt owns the turn, or when Redis has lost a
+   * Applies commands atomically. A named step is written once per message, even if a later attempt calls this again; with an
+   * empty step, each call writes. Contract: throws `FencedError` when another attempt owns the turn, or when Redis has lost a
    * write of this attempt. Returns `unmet`, and applies nothing, only when a value is not as expected.
    */
   write(step: string, commands: readonly Change[], expected?: readonly Expected[]): Promise<Exclude<Written, 'fenced'>>;
-  /** Checks, just before an effect outside Redis, that the attempt owns the turn. Contract: else throws `FencedError`. */
+  /** Checks, just before an effect outside Redis, that the attempt owns the turn. Contract: throws `FencedError` if not. */
   assertOwned(): Promise<void>;
   /** Writes with a script other than `write.lua`, after all earlier writes. `send` must pass `numbers` on to the script. */
   asWrite<T>(send: (numbers: WriteNumbers) => Promise<T>): Promise<T>;
@@ -52,7 +52,7 @@ export interface FencedWrites {
 
 /**
  * Creates the writes of an attempt. A write counts as confirmed once its reply arrives. A rejected write may have taken
- * effect, and later writes follow all the same. `run` runs `write.lua`, and `at` are the keys of that script.
+ * effect, and later writes follow all the same. `run` runs `write.lua`, and `at` lists that script's keys.
  */
 export function fencedWrites(run: RunScript<string>, at: string[], fencingToken: string): FencedWrites {
   let lastConfirmed = 0;

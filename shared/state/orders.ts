@@ -1,7 +1,7 @@
 import { jsonFields } from '../base/fields.ts';
 import type { RedisClient } from '../redis/connection.ts';
 
-/** An operator's order about a chat or a person, or about all (`*`), e.g. a pause. An order holds until an operator ends it. */
+/** An operator's order about one chat or person, or about all chats (`*`), e.g. a pause. It holds until an operator ends it. */
 export interface Order<Subject extends string = string> {
   chat: Subject;
   /** Ms since the epoch, by Redis' clock. */
@@ -10,7 +10,7 @@ export interface Order<Subject extends string = string> {
   why: string;
 }
 
-/** The orders in a Redis hash, oldest first; also those with unreadable details. Rejects when Redis cannot be reached. */
+/** The orders in a Redis hash, oldest first, including orders with unreadable details. Rejects when Redis cannot be reached. */
 export async function readOrders<Subject extends string>(
   redis: Pick<RedisClient, 'hgetall'>,
   key: string,

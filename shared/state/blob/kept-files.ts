@@ -49,7 +49,7 @@ export function chatFiles(redis: RedisClient, keys: Keys) {
       for (const prefix of [keys.blob('', chat), keys.media('', chat)])
         for await (const name of keysBehind(redis, prefix)) await redis.unlink(`${prefix}${name}`);
     },
-    /** Those of `blobs` to which a pointer of the chat leads. A blob's name begins with the SHA-256 of its bytes. */
+    /** The names in `blobs` that pointers of the chat refer to. A blob's name begins with the SHA-256 of its bytes. */
     async pointedAt(chat: ChatKey, blobs: readonly string[]): Promise<ReadonlySet<string>> {
       const live = new Set<string>();
       for (const some of inSlices(blobs, POINTERS_AT_ONCE)) {

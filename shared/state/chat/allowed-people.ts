@@ -3,7 +3,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { type Order, readOrders } from '../orders.ts';
 
-/** How old a read list may become. A person whom an operator removes can still write for this long. */
+/** The maximum age of an allow list in memory. A person whom an operator removes can still write for this long. */
 const AGE_MS_MAX = 1_000;
 
 /**

@@ -18,9 +18,9 @@ export type ChatTable = ReadonlyMap<string, ChatSettings>;
 export const OTHER_CHATS = '*';
 
 /**
- * The settings of a chat, from the first entry found: of the chat or topic itself, of the topic's chat, of the former group,
- * of all other chats. Empty if there is none. `current` is the supergroup that the chat became, or else the chat; `former` is
- * the group that `current` was. Entries are not merged. Pure.
+ * The settings of a chat: the first entry found among those for the chat or topic itself, for the topic's chat, for the former
+ * group, and for all other chats. Empty if there is none. `current` is the supergroup that the chat became, or else the chat;
+ * `former` is the group that `current` was. Entries are not merged. Pure.
  */
 export function settingsOfChat(table: ChatTable, chat: ChatKey, current: ChatKey, former?: ChatKey): ChatSettings {
   const { chatId, summonedTo } = parseChatKey(current) ?? {};
@@ -29,7 +29,7 @@ export function settingsOfChat(table: ChatTable, chat: ChatKey, current: ChatKey
   return names.map((name) => table.get(String(name))).find((settings) => settings !== undefined) ?? {};
 }
 
-/** Whether a chat may use a tool. Without `tools`, it may use all. Pure. */
+/** Whether a chat may use a tool. Without `tools`, the chat may use all. Pure. */
 export function hasTool({ tools }: ChatSettings, name: string): boolean {
   return tools?.some((tool) => tool === name || (tool.endsWith('__*') && name.startsWith(tool.slice(0, -1)))) ?? true;
 }

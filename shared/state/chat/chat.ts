@@ -32,7 +32,7 @@ const FIELDS_TO_FORGET = [REFUSED_ANSWERS, LANE_REFUSALS, GRANTS, FORMER_GRANTS]
 
 type ShardKeys = Pick<Keys, 'chat'>;
 
-/** Changes of one chat and conditions, for a fenced write. With `keys` of a turn, the turn's `chat` means its `currentChat`. */
+/** Changes to a chat, and conditions, for a fenced write. With `keys` of a turn, the turn's `chat` means its `currentChat`. */
 export function chatState(keys: ShardKeys, chat: ChatKey) {
   const key = keys.chat(chat);
   return {
@@ -54,7 +54,7 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
     /** Stores the messages whose answers Telegram refused, for a replay once the chat accepts another message. */
     noteRefusedAnswers: (entries: readonly EntryId[]): Change => ['HSET', key, REFUSED_ANSWERS, entries.join(' ')],
     forgetRefusedAnswers: (): Change => ['HDEL', key, REFUSED_ANSWERS],
-    /** Subtracts messages from the count of refused ones, because a reply reports them. */
+    /** Subtracts from the count of refused messages those that a reply reports. */
     reportLaneRefusals: (count: number): Change => ['HINCRBY', key, LANE_REFUSALS, -count],
     /** Stores, for both chats, that this group became the supergroup. */
     becomes: (supergroup: ChatKey): Change[] => [
@@ -73,7 +73,7 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
 /** The stored fields of a chat. */
 interface ChatFields {
   readonly session: SessionId | undefined;
-  /** The ratio of tokens used to tokens estimated; absent before the first answer. */
+  /** The ratio of tokens used to tokens estimated; absent before the first measurement. */
   readonly calibration: number | undefined;
   /** The end of a wait that Telegram demanded, in ms since the epoch; 0 without one. */
   readonly quietUntilMs: number;
@@ -105,7 +105,7 @@ export function chatFieldsOf(fields: ReadonlyMap<string, string>): ChatFields {
   };
 }
 
-/** Reads a chat; `undefined` if Redis has nothing of it. Rejects when Redis cannot be reached. */
+/** Reads the stored fields of a chat; `undefined` if there are none. Rejects when Redis cannot be reached. */
 export async function readChatFields(
   redis: Pick<RedisClient, 'hgetall'>,
   keys: ShardKeys,
@@ -124,7 +124,7 @@ export async function sessionOf(
   return ((await redis.hget(keys.chat(chat), 'session')) ?? undefined) as SessionId | undefined;
 }
 
-/** A chat and, if it was another group before, that group. Data may be under either key. Rejects if Redis is unreachable. */
+/** A chat and, if it became a supergroup, its former group. Data may be under either key. Rejects if Redis is unreachable. */
 export async function withFormerGroup(
   redis: Pick<RedisClient, 'hget'>,
   keys: ShardKeys,
@@ -160,7 +160,7 @@ export interface Presence {
 
 /**
  * Stores a change of the bot's membership. Changes may arrive repeatedly and in any order: the newest change counts, and if
- * two have the same second, the return of the bot counts. The times decide and not the ids of the updates, because Telegram
+ * two have the same second, the return of the bot counts. The times decide, not the ids of the updates, because Telegram
  * may restart these ids after a week without updates. Rejects when Redis cannot be reached.
  */
 export async function notePresence(
@@ -171,12 +171,12 @@ export async function notePresence(
   await redis.zadd(keysOf(shardOf(chatId, shards)).gone, 'GT', atMs + (isGone ? 0 : 1), chatId);
 }
 
-/** The ms since the epoch at which the bot left a chat or was blocked; 0 if it may write (an odd or empty score). Pure. */
+/** When the bot left a chat or was blocked, in ms since the epoch; 0 if it may write (an odd or empty score). Pure. */
 export function goneMsOf(score: string): number {
   return Number(score) % 2 === 0 ? Number(score) : 0;
 }
 
-/** Where replies to a chat go: to the chat, with its topic, or to the supergroup `migratedTo`. Throws if `chat` is no key. */
+/** Where replies to a chat go: to the chat, with its topic, or to the supergroup `migratedTo`. Throws if the key is invalid. */
 export function destinationOf(chat: ChatKey, migratedTo: number | undefined): Destination {
   const parsed = parseChatKey(chat);
   if (!parsed) throw new Error(`not a chat key: ${chat}`);

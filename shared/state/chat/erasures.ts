@@ -15,7 +15,7 @@ export function noteErasure({ erasures }: ShardKeys): Change {
 }
 
 /**
- * Removes erased text from the append-only file of a private Redis; for any other Redis that is its operator's task. Returns
+ * Removes erased text from the append-only file of a private Redis; in any other Redis, its operator must do so. Returns
  * whether there was an erasure since the last call. Rejects if the text may still be in the file, also when `signal` aborts the
  * wait; the next call then starts over.
  */
@@ -32,7 +32,7 @@ export async function removeErasedText(
   return true;
 }
 
-/** Rewrites the append-only file. Rejects if the rewrite fails, or if the server restarts meanwhile and so forgets it. */
+/** Rewrites the append-only file. Rejects if the rewrite fails, or if the server restarts meanwhile and forgets the rewrite. */
 async function rewriteAppendOnlyFile(server: Redis, signal: AbortSignal): Promise<void> {
   // By default, the new file would begin with a snapshot, in which entries that were deleted from a stream remain.
   await server.config('SET', 'aof-use-rdb-preamble', 'no');

@@ -10,7 +10,7 @@ export interface AlertingRecord {
   lastSentMs?: number;
   /** Set while no alert reaches an operator. */
   failing?: { sinceMs: number; why: string; tries: number; retryAtMs: number };
-  /** The new id of the operator's group after it became a supergroup. */
+  /** The old and the new id of the operators' group, if it became a supergroup. */
   moved?: { from: number; to: number };
   /** The times of the messages sent in the last minute, for the rate limit. */
   sentMs: readonly number[];
@@ -19,8 +19,8 @@ export interface AlertingRecord {
 }
 
 /**
- * The lock of the process that delivers alerts. The lock expires, so that another process follows a killed owner and may then
- * send the last message again. Each method rejects when Redis cannot be reached.
+ * The lock of the process that delivers alerts. The lock expires, so that another process can take over from a killed owner.
+ * That process may then send the last message again. Each method rejects when Redis cannot be reached.
  */
 export function deliveryTurn(redis: RedisClient) {
   const { incidents, alerting, alertingLock } = keysOf(0);

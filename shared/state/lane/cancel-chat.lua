@@ -1,4 +1,4 @@
--- Appends an operator's /stop to a lane that is not empty, unless the lane's last entry is a /stop.
+-- Puts an operator's /stop on the stream for a lane that is not empty, unless the lane's newest entry is a /stop.
 -- If the reply 'cancelled' is lost and the request is sent again, it gets the same reply, and no second /stop is added.
 -- KEYS  1 inbound   2 counts   3 lane   4 absent: a key that never exists   5 entry of the /stop that this request added
 -- ARGV  1 lane   2 message (JSON)   3 traceparent   4 seconds to remember the request

@@ -17,7 +17,7 @@ export interface DeadLetter {
   keys: Keys;
   /** Whether the message is an operator's command. Replays of many letters skip such letters: the command would be too late. */
   isOfDesk: boolean;
-  /** The ledger's record of the message's end; empty if unreadable. */
+  /** The ledger's record of the message's outcome; empty if unreadable. */
   record: Partial<OutcomeRecord>;
 }
 

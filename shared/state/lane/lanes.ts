@@ -53,7 +53,7 @@ export interface Readmission {
   foreign: EntryId[];
 }
 
-/** The data of a message's end that `settle` stores. */
+/** The facts about a message's outcome that `settle` needs. */
 interface Settling {
   record: OutcomeRecord;
   /** Whether to store a dead letter with the undelivered answer. */
@@ -70,12 +70,12 @@ export interface Settled {
 
 /** The consumer name under which every dispatcher reads the stream. */
 const CONSUMER = 'dispatcher';
-/** How long Redis stores a turn's hash after the end of its message. */
+/** How long Redis stores a turn's hash after the outcome of its message. */
 const TURN_KEEP_SECONDS = 3600;
 /** How many lanes or pending entries one script call looks at. This many block Redis for about two milliseconds. */
 const SLICE = 200;
 
-/** The lanes of a shard in Redis. Each reply that states the time of Redis sets `clock`. Contract: as `Lane`. */
+/** The lanes of a shard in Redis. Each reply that states the time of Redis sets `clock`. Methods reject if Redis fails. */
 export function createLaneStore(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const discard = script<number>('discard');
@@ -180,7 +180,7 @@ function bindSettle(redis: RedisClient, keys: Keys) {
 
 /**
  * The time of a shard's Redis server. Entry ids and job delays use this time, because the clocks of different machines
- * differ. Replies to ordinary requests set the clock; between replies the monotonic clock carries it forward.
+ * differ. Replies to ordinary requests set the clock; between replies, the monotonic clock of this process advances the time.
  */
 export interface RedisClock {
   /** Ms since the epoch; the time of this process until a reply has set the clock. */

@@ -21,7 +21,7 @@ export interface Balance {
 
 /** A balance with its alarm. */
 interface LedgerReading extends Balance {
-  /** False if no script has counted yet. The balance is then 0 by definition and proves nothing. */
+  /** False if no script has counted yet. `unaccounted` is then 0 by definition and proves nothing. */
   isCounted: boolean;
   /** The open alarm, if any. */
   alarm?: LedgerAlarm;
@@ -67,8 +67,8 @@ export function createLedger(redis: RedisClient, keys: Keys) {
     read: () => read(''),
     /**
      * Reads the balance and creates missing counts. Queues an alert when `unaccounted` is not 0 and differs from the open
-     * alarm, and a "Resolved" alert when it is 0 again. Also queues an alert when the count of accepted messages is lower than
-     * this process has seen before, because Redis has then lost data.
+     * alarm's number, and a "Resolved" alert when it is 0 again. Also queues an alert when the count of accepted messages is
+     * lower than this process has seen before, because Redis has then lost data.
      */
     async check(nowMs: number): Promise<LedgerReading & { alert?: Alert; lostData?: Alert }> {
       const reading = await read('1');

@@ -15,7 +15,7 @@ export interface LetterFilter {
   withoutDesk?: true;
 }
 
-/** The newest letters of a filter, newest first. */
+/** The newest letters that meet a filter, newest first. */
 interface NewestLetters {
   letters: readonly DeadLetter[];
   /** The number of all letters that meet the filter. */
@@ -61,7 +61,7 @@ function testOf({ chat, reason, withoutDesk }: LetterFilter): (letter: DeadLette
 }
 
 /**
- * The newest letters that meet a filter, `size` at most. If the filter has no condition, it reads only `size` letters of each
+ * The newest letters that meet a filter, `size` at most. For a filter without conditions, reads only `size` letters of each
  * shard. Contract: rejects when Redis cannot be reached.
  */
 export async function readNewestLetters(

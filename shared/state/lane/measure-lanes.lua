@@ -1,4 +1,4 @@
--- Measures the lanes of a shard. If there are more than ARGV 2 lanes, the longest lane is the longest of a random sample.
+-- Measures the lanes of a shard. If there are more than ARGV 2 lanes, looks for the longest one in a random sample.
 -- KEYS  1 lanes   2 alerts   3 absent: a key that never exists; it defers the script while the cluster moves the shard
 -- ARGV  1 prefix of lane keys   2 maximum number of lanes to measure
 -- Reply {ms since the epoch, number of lanes, number of messages in the longest lane, number of queued alerts}

@@ -1,15 +1,15 @@
 -- Counts the overdue messages in some of a shard's lanes. A lane is overdue when its last sign of life is too old. Signs of
--- life are: the arrival of the first message, progress of the answer to that message, the end of the previous message, and
--- the end of a pause. A message that waits for a person's decision is not overdue. A lane holds its messages in the order of
--- their arrival, so the script looks only at the first message without an answer.
+-- life are: the arrival of the first message, progress of its answer, a decision on its question, the outcome of the previous
+-- message, and the end of a pause. A message that waits for a person's decision is not overdue. A lane holds its messages in
+-- the order of their arrival, so the script looks only at the first message without an answer.
 -- KEYS  1 inbound   2 lanes   3 absent: never exists; defers the script while the cluster moves the shard   4 paused
 --       5 resumed
 -- ARGV  1 cursor of the lanes; '0' begins, and includes entries that are in no lane yet   2 how many lanes to look at
 --       3 ms since the epoch: messages without a sign of life since then are overdue   4 the present, in ms since the epoch
 --       5 prefix of lane keys   6 prefix of turn keys   7 field that a turn has once the user has the answer   8 group
 -- Reply {next cursor, '0' at the end, overdue, overdue in paused chats,
---        {{entry, chat, traceparent, number of messages from the entry on, 1 if paused, else 0}, …}: of each lane, the first
---        message without an answer if its time of acceptance lies in the future}
+--        {{entry, chat, traceparent, number of messages from the entry on, 1 if paused, else 0}, …}: of each lane and of the
+--        unread entries, the first message without an answer if its time of acceptance lies in the future}
 --       where overdue is {messages, chats, oldest entry | '', its chat, its traceparent}
 -- include: chat, entry, parked
 -- How many answered messages to skip at most. An answered message stays in its lane only while its session is compacted.

@@ -20,16 +20,16 @@ interface Unanswered {
   acceptedMs: number;
 }
 
-/** Times that remain right although Redis' clock has stepped. */
+/** Times that remain right even if Redis' clock steps. */
 interface Look {
-  /** The time of something that happened at `ms` by Redis' clock; if `ms` lies in the future, the time of the first call. */
+  /** Corrects `ms` for forward steps of the clock; if `ms` lies in the future, returns when this process first read `ms`. */
   seen(name: string, ms: number): number;
   /** The time that Redis' clock showed `ms` milliseconds ago, even if it has stepped since. */
   ago(ms: number): number;
 }
 
 /**
- * Counts the overdue messages in all lanes of a shard; `resting` counts the ones that wait for the end of an operator's pause.
+ * Counts the overdue messages in all lanes of a shard; `resting` counts those that wait for the end of an operator's pause.
  * Contract: rejects when Redis cannot be reached.
  */
 export type ReadOverdue = (keys: Keys, look: Look, nowMs: number) => Promise<Record<'overdue' | 'resting', Overdue>>;
@@ -77,7 +77,7 @@ function add(to: Overdue, [messages, chats, entry, chat, traceparent]: Tally, ac
   to.oldest = { entry, chat, traceId: traceIdOf(traceparent), acceptedMs };
 }
 
-/** Creates a count of the finished answers that wait for their delivery, among the oldest messages of each shard. */
+/** Creates a counter of the finished answers that wait for their delivery, among the oldest messages of each shard. */
 export function createAnswerCounter(redis: RedisClient, shards: number): () => Promise<WaitingAnswers> {
   const count = bindScript<[answers: number, chats: number]>(redis, join(import.meta.dirname, 'waiting-answers.lua'));
   return async () => {
@@ -112,7 +112,7 @@ export interface LaneSizes {
 /** How many lanes, or messages, one script call looks at. */
 const SAMPLE_MAX = 5_000;
 
-/** Binds the measuring of a shard's lanes. Contract: the returned function rejects when Redis cannot be reached. */
+/** Returns a function that measures a shard's lanes. Contract: it rejects when Redis cannot be reached. */
 export function createLaneMeasure(redis: RedisClient): (keys: Keys) => Promise<LaneSizes> {
   const measure = bindScript<[number, number, number, number]>(redis, join(import.meta.dirname, 'measure-lanes.lua'));
   return async (keys) => {

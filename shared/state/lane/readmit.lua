@@ -1,5 +1,5 @@
 -- Repairs lanes after a crash, a lost write or a flushed queue: puts pending entries that are missing from their lane back
--- at their place. One call looks at a slice of the pending entries, to block Redis only briefly.
+-- in their places. One call looks at a slice of the pending entries, to block Redis only briefly.
 -- KEYS  1 inbound   2 lanes   3 absent: a key that never exists; it defers the script while the cluster moves the shard
 -- ARGV  1 group   2 prefix of lane keys   3 number of pending entries in a slice   4 last entry of the previous slice, or ''
 -- Reply {last entry of this slice | '' if it was the final one, {entry that names no chat, …},

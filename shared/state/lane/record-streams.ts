@@ -14,7 +14,7 @@ export type StoredEvent = AuditEvent & { entry: string; chat: string; traceId: s
 const PAGE = 1_000;
 const DAY_SECONDS = 24 * 3600;
 
-/** A change that adds an event about a message to the audit trail; the caller makes it with a fenced write. */
+/** A change that adds an event about a message to the audit trail, for a fenced write. */
 export function auditLine({ entry, chat, keys, traceparent }: Turn, event: { event: string }): Change {
   const record = JSON.stringify({ entry, chat, traceId: traceIdOf(traceparent), atMs: Date.now(), ...event });
   return ['XADD', keys.events, '*', 'event', event.event, 'record', record];
@@ -27,7 +27,7 @@ export const eventsIn = (redis: RedisClient, keys: Keys) => recordsOf<StoredEven
 /** The outcomes of a shard's dead letters. */
 export const letterRecordsIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.dead);
 
-/** The readable ones of the newest outcomes of all shards, newest first, `perShardMax` of each shard at most. */
+/** The readable records among the newest `perShardMax` outcomes of each shard, newest first. */
 export async function newestOutcomes(
   redis: RedisClient,
   shards: readonly Keys[],
@@ -36,7 +36,7 @@ export async function newestOutcomes(
   const all = await Promise.all(
     shards.map(({ outcomes }) => redis.xrevrange(outcomes, '+', '-', 'COUNT', perShardMax)),
   );
-  // Sort by stream ids, because those of a shard always grow, even when the clock steps back.
+  // Sort by stream ids: the ids of a shard always grow, even when the clock steps back.
   const newest = all.flat().sort(([one], [other]) => msOf(other) - msOf(one));
   return newest.flatMap(([, fields]) => (jsonFields(fieldIn(fields, 'record')) as OutcomeRecord | undefined) ?? []);
 }
@@ -55,7 +55,7 @@ function recordsOf<T extends object>(redis: RedisClient, stream: string) {
     since: (fromMs: number) => recordsSince<T>(redis, stream, fromMs),
     /** JSON texts of all records, oldest first. */
     textsSince: (fromMs: number) => recordTexts(redis, stream, fromMs),
-    /** The readable ones of the newest `max` records, newest first. */
+    /** The readable records among the newest `max`, newest first. */
     newest: (max: number) => newestRecords<T>(redis, stream, max),
   };
 }
@@ -74,7 +74,7 @@ async function* recordsSince<T extends object>(redis: RedisClient, stream: strin
   }
 }
 
-/** The readable ones of a stream's newest `max` records, newest first. */
+/** The readable records among the newest `max` of a stream, newest first. */
 async function* newestRecords<T extends object>(redis: RedisClient, stream: string, max: number): AsyncGenerator<T> {
   let records = 0;
   for await (const [, fields] of entriesFrom(redis, stream, '+', { page: PAGE, isBackwards: true })) {
@@ -94,7 +94,7 @@ export interface DeliveryRecord {
   unsure: number;
 }
 
-/** One line of the ledger: the end of a message. Times are ms since the epoch. */
+/** One line of the ledger: how a message ended. Times are ms since the epoch. */
 export interface OutcomeRecord {
   entry: EntryId;
   chat?: ChatKey;
@@ -155,7 +155,7 @@ export type AuditEvent =
   | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
   | { event: 'context.gave-up'; reason: string }
   /**
-   * A question was decided: by a person (`by`), or without one because its time ran out or it could not be sent. `tools`: the
+   * A question was decided by a person (`by`), or by nobody, because the question expired or could not be sent. `tools`: the
    * tools that a button approved or declined; otherwise empty.
    */
   | { event: 'question.decided'; of: EntryId; how: string; by: number | undefined; tools: readonly string[] }

@@ -3,14 +3,14 @@
 -- If a letter holds a finished answer, the turn of the new entry gets that answer, and the next attempt delivers the rest of
 -- it without a model call.
 -- KEYS  1 dead   2 inbound   3 counts   4 absent: never exists; defers the script while the cluster moves the shard
--- ARGV  1 prefix of turn keys   2 '1' to change nothing while a message that was merged into one of these has no outcome
+-- ARGV  1 prefix of turn keys   2 '1' to change nothing while a message merged into a letter's message has no outcome
 --       then the ids of the letters, oldest first
 -- Reply {'replayed', new entry of the first letter} | {'gone', ''}: there is no such letter
 --       {'chatless', ''}: no letter could be replayed, and one names no chat or has no message
 --       {'unfinished', ''}: a merged message has no outcome yet; nothing changed
 -- include: chat, counts
 
--- The letter's own fields, in their places before the fields of its entry. The fields of the entry may have the same names.
+-- The letter's own fields, in order. They precede the fields of its entry, which may have the same names.
 local LETTER_FIELDS = { 'entry', 'record', 'answer' }
 local function letter_of(id)
   local found = redis.call('XRANGE', KEYS[1], id, id)

@@ -43,7 +43,7 @@ export type Cancelled = 'cancelled' | 'repeated' | 'gone' | 'answered' | 'comman
 /** The result of cancelling a chat. `repeated`: its newest message is a /stop already. `idle`: its lane is empty. */
 type ChatCancelled = 'cancelled' | 'repeated' | 'idle';
 
-/** How long Redis stores the added /stop, for the case that ioredis sends the request again after a lost connection. */
+/** How long Redis stores the added /stop, in case ioredis sends the request again after a lost connection. */
 const REPLY_SECONDS = 3600;
 
 /** Marks one message as cancelled, if possible; the message's own turn then ends it. `by` names the canceller. Idempotent. */
@@ -52,7 +52,7 @@ export function markCancelled(redis: RedisClient, keys: Keys, entry: EntryId, by
   return run([keys.inbound, keys.turn(entry)], [entry, by]);
 }
 
-/** Accepts a /stop that cancels all waiting messages of a chat, unless there are none or the newest one is a /stop already. */
+/** Accepts a /stop that cancels all messages in a chat's lane, unless the lane is empty or its newest message is a /stop. */
 export async function acceptStop(
   redis: RedisClient,
   keys: Keys,

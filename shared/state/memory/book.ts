@@ -23,7 +23,7 @@ export interface MemoryLine {
   readonly chat: ChatKey;
 }
 
-/** A change that the model made to one line, stored for as long as people can undo the change. Plain JSON. */
+/** A change that the model made to one line, stored so that people can undo the change. Plain JSON. */
 export interface MemoryChange {
   readonly id: string;
   /** The message that the model was answering when it made the change. */

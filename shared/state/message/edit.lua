@@ -1,4 +1,4 @@
--- Applies an edit to a message of which no attempt has begun yet: stores the new version in the turn's field `edited`, which
+-- Applies an edit to a message if no attempt at it has begun: stores the new version in the turn's field `edited`, which
 -- takes precedence over the stream's version. An edit of a message that was never accepted may become a new message. A
 -- repeated call changes nothing.
 -- KEYS  1 to 5 as in accept.lua   6 absent: a key that never exists; it defers the script while the cluster moves the shard

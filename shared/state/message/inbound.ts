@@ -7,7 +7,7 @@ import { bindScript } from '../../redis/script.ts';
 import { entriesFrom, fieldsOf, msOf } from '../../redis/stream.ts';
 import type { Change } from '../change.ts';
 
-/** All but the text of a message that has no outcome yet. */
+/** A message that has no outcome yet, without its text. */
 export interface InboundEntry {
   entry: EntryId;
   lane: LaneKey;
@@ -45,7 +45,7 @@ export async function readOldest(redis: RedisClient, keys: Keys): Promise<Inboun
   return undefined;
 }
 
-/** How many entries `readOldest` reads. Few are answered, as an answered one stays only while its session is compacted. */
+/** How many entries `readOldest` reads. Few are answered: an answered entry stays only while its session is compacted. */
 const OLDEST_MAX = 20;
 
 /** The stored JSON of a message without an outcome, with its user's text. */

@@ -14,7 +14,7 @@ export type EditResult = 'new' | 'repeated' | 'replaced' | 'unchanged' | 'too la
 /** How long Redis remembers an update. Telegram redelivers for 24 hours; twice that allows for clocks that differ. */
 const SEEN_SECONDS = 48 * 3600;
 
-/** Apps split a pasted text into messages a little shorter than Telegram's limit of 4,096 characters. */
+/** Apps split a long text into messages of at least this length, a little below Telegram's limit of 4,096 characters. */
 const CUT_CHARS_MIN = 3_900;
 /** The possible differences between the dates (full seconds) of a comment and of the messages forwarded with the comment. */
 const AT_ONCE_MS = [0, 1_000, 2_000];
@@ -25,7 +25,7 @@ const AT_ONCE_MS = [0, 1_000, 2_000];
  * every producer has it.
  */
 export interface Expected {
-  /** The date of the message to the bot; messages that its sender forwards within two seconds continue it. */
+  /** The date of the message to the bot; messages that the sender forwards within two seconds continue that message. */
   said?: string;
   album?: string;
   /** The id of the message with the rest of the text. */
@@ -97,8 +97,8 @@ export function createInbox(redis: RedisClient, shards: number) {
       return { entry, duplicate: isNew === 0 };
     },
     /**
-     * Replaces an accepted message by its edited version, if no attempt at it has begun. The entry stays the same. If
-     * `mayBeNew`, accepts a message that was never accepted. Contract: as `accept`.
+     * Replaces an accepted message by its edited version, if no attempt at the message has begun. The entry stays the same.
+     * If `mayBeNew`, accepts a message that was never accepted.
      */
     async edit(botId: number, message: InboundMessage, traceparent: string, mayBeNew: boolean) {
       const shard = shardOf(message.chatId, shards);
@@ -116,7 +116,7 @@ export function createInbox(redis: RedisClient, shards: number) {
 function keysFor(shard: number, botId: number, message: InboundMessage): string[] {
   const { updateId, chatId, messageId, from, summons } = message;
   const keys = keysOf(shard);
-  // Message ids are unique in a chat only, so the id of a summons counts under the summons' key.
+  // Message ids are unique only within a chat, so a summons stores its id under its own key.
   const entryKey = keys.written(botId, summons ? chatOf(laneOf(message)) : chatId, messageId);
   return [keys.updates(botId, updateId), keys.inbound, keys.counts, entryKey, keys.follows(botId, chatId, from.id)];
 }

@@ -13,7 +13,7 @@ export function nameProcess(): string {
   return `${hostname()} ${process.pid} ${randomUUID()}`;
 }
 
-/** The host and the process id of a process's name. */
+/** Reads the host and the process id from a process's name. */
 export function hostAndPid(name: string): { host: string; pid: number } {
   const [host = '', pid = ''] = name.split(' ');
   return { host, pid: Number(pid) };

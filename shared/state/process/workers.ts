@@ -11,7 +11,7 @@ import { frozenField, hostAndPid } from './process.ts';
 
 /** A worker process without a heartbeat for this long counts as dead. */
 const WORKER_GONE_MS = 30_000;
-/** The same if a worker's process id is missing on this host. Not 0: in containers, another host may have the same name. */
+/** A worker of this host counts as dead after this time if no process has its id. Not 0: containers may share a host name. */
 const MISSING_MS = 5_000;
 const TURNS_NAMED_MAX = 10;
 
@@ -82,7 +82,7 @@ export function openWorkerList(
           JSON.stringify([cached.usedBytes, cached.maxBytes, exportTrouble()]),
         ],
       ),
-    /** Removes the processes that ended uncleanly from the list. Queues an alert about each that is not of an old version. */
+    /** Removes from the list all processes that ended uncleanly. Queues an alert about each that is not an old version. */
     async strikeEnded(nowMs: number): Promise<void> {
       const silentBefore = silent;
       silent = new Map();
@@ -104,7 +104,7 @@ export function openWorkerList(
   };
 }
 
-/** Whether a process of this host is dead: no process has its id, or the restarted process that calls this has it. */
+/** Whether a process of this host is dead: no process has its id, or the calling process now has the id. */
 function isGoneHere(name: string): boolean {
   const { host, pid } = hostAndPid(name);
   return host === hostname() && (pid === process.pid || !isRunning(pid));

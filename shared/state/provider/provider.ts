@@ -44,10 +44,10 @@ interface ModelBreaker {
 }
 
 const BREAKER = 'breaker:';
-/** A live process stores its open breaker again each minute, so one that ended longer ago than this is of a killed process. */
+/** Failed probes renew `untilMs`. If it is longer ago than this, the process that opened the breaker has probably died. */
 const BREAKER_STALE_MS = 300_000;
 
-/** Stores the open breaker of a model; `undefined` removes the closed one. Rejects when Redis cannot be reached. */
+/** Stores a model's open breaker, or removes it if `open` is `undefined`. Rejects when Redis cannot be reached. */
 export async function noteBreaker(
   redis: RedisClient,
   { provider }: Keys,
@@ -58,7 +58,7 @@ export async function noteBreaker(
   await (open === undefined ? redis.hdel(provider, field) : redis.hset(provider, field, JSON.stringify(open)));
 }
 
-/** Reads the open breakers, without unreadable ones and those of killed processes. Rejects when Redis cannot be reached. */
+/** Reads the open breakers, without unreadable and stale ones. Rejects when Redis cannot be reached. */
 export async function readBreakers(redis: RedisClient, { provider }: Keys, nowMs: number): Promise<ModelBreaker[]> {
   const fields = Object.entries(await redis.hgetall(provider)).filter(([name]) => name.startsWith(BREAKER));
   return fields.flatMap(([name, json]) => {
@@ -110,5 +110,5 @@ export interface Lifecycle {
 
 export const STAGES = ['active', 'deprecated', 'retired'] as const;
 
-/** The reason why calls of the model fail, for operators. */
+/** The reason why model calls fail, for operators. */
 export type ProviderTrouble = 'overloaded' | 'network' | 'auth' | 'billing' | 'model';

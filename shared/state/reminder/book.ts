@@ -30,7 +30,7 @@ export interface DueEntry {
   stored: string;
 }
 
-/** A reminder that the model cancelled, stored for as long as people can undo the cancellation. Plain JSON. */
+/** A reminder that the model cancelled, stored so that people can undo the cancellation. Plain JSON. */
 export interface CancelledReminder {
   reminder: Reminder;
   dueAtMs: number;
@@ -42,10 +42,10 @@ export interface CancelledReminder {
 
 /** The maximum number of reminders of a chat. */
 export const REMINDERS_MAX = 50;
-/** How many reminders one message may set at most. The answer to the message shows each in full, with a button. */
+/** The maximum number of reminders that one message may set. The answer to the message shows each in full, with a button. */
 export const SET_AT_ONCE_MAX = 10;
 const ID_CHARS = 8;
-/** Prefixes of a reminder's further fields in its chat's hash. The field of the reminder itself is its id, without a colon. */
+/** Prefixes of a reminder's further fields in its chat's hash. The reminder's own field is its id, which has no colon. */
 const GONE = 'gone:';
 const CANCELLED = 'cancelled:';
 const UNANSWERED = 'unanswered:';
@@ -88,7 +88,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
       const [kind, first] = await turn.asWrite((numbers) => set(at, [fencingToken, numbers, call, ...args]));
       return kind === 'set' ? { kind, id, dueAtMs: Number(first) } : { kind };
     },
-    /** The reminders of a chat, the next one to be due first. */
+    /** The reminders of a chat, in the order of their due times. */
     async of(chat: ChatKey): Promise<PendingReminder[]> {
       const chats = await withFormerGroup(redis, keys, chat);
       const all = await Promise.all(chats.map((each) => pendingOf(redis, keys, each)));
@@ -96,7 +96,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
     },
     ...reminderChanges(keys),
     ...cancelledReminders(redis, keys),
-    /** Lists at most `count` due reminders, oldest first, and when the next one will be due. Times are by Redis' clock. */
+    /** Lists at most `count` due reminders, earliest first, and when the next one will be due. Times are by Redis' clock. */
     async due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: DueEntry[] }> {
       const at = [keys.reminders, keys.absent];
       const [nowMs, next, replies] = await due(at, [keys.remindersPrefix, count, keys.chatPrefix]);
@@ -182,7 +182,7 @@ function reminderChanges(keys: Keys) {
     cancel,
     /**
      * Stores that the bot could not write to the chat of repeated reminders at a due time, or cancels the reminders if that
-     * happened at the previous due time, too. One refusal is not enough, because it may be a mistake of Telegram's.
+     * happened at the previous due time, too. One refusal is not enough, because it may be Telegram's mistake.
      */
     noteChatGone: (pending: readonly PendingReminder[], dueAtMs: number): Change[] =>
       pending.flatMap((each) =>

@@ -1,4 +1,4 @@
--- Lists the due reminders, oldest first. Removes erased reminders from the sorted set.
+-- Lists the due reminders, earliest first. Removes erased reminders from the sorted set.
 -- KEYS  1 reminders   2 absent: a key that never exists; it defers the script while the cluster moves the shard
 -- ARGV  1 prefix of the keys of a chat's reminders   2 maximum number of reminders to list   3 prefix of chat keys
 -- Reply {ms since the epoch, due time in ms of the first reminder that is not due yet | '',

@@ -3,8 +3,8 @@
 -- ARGV  1 fencing token   2 numbers of the attempt's last confirmed and last sent write   3 call of the tool
 --       4 member of the sorted set   5 id   6 reminder (JSON)   7 due time in ms   8 maximum number of reminders of a chat
 --       9 maximum number of reminders of one message
--- Reply {'set', due time that the first run of the call set} | {'too many', ''} (of the message) | {'full', ''} (the chat)
---       | {'fenced', ''} (another attempt took over, or Redis has lost a write of this one)
+-- Reply {'set', due time that the first run of the call set} | {'too many', ''}: the message has set its maximum
+--       {'full', ''}: the chat has its maximum | {'fenced', ''}: another attempt took over, or Redis lost a write of this one
 -- include: fence
 if not begin_write(KEYS[1], ARGV[1], ARGV[2]) then
   return { 'fenced', '' }

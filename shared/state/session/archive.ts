@@ -52,7 +52,7 @@ export function sessionArchives(redis: RedisClient, keys: Keys) {
       const at = keysAt(session);
       return (await redis.eval(ARCHIVE, at.length, ...at, from, records, keepSeconds, item, untilS)) === 1;
     },
-    /** Ends the work on a plan; a closed session then expires after `keepSeconds`. Returns false if the session has changed. */
+    /** Ends the work on a plan. A closed session then expires after `keepSeconds`. Returns false if the session has changed. */
     async release(session: SessionId, { windowStart, closedBy }: ArchivePlan, keepSeconds: number): Promise<boolean> {
       const at = [...keysAt(session), keys.archivable];
       return (await release(at, [session, windowStart, closedBy, keepSeconds])) === 1;

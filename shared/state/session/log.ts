@@ -41,7 +41,7 @@ export function sessionLogs(redis: RedisClient, keys: Pick<Keys, 'turn' | 'sessi
   const open = script<OpenReply>('open');
   const tail = script<[size: number, first: number, newestFirst: string[]]>('tail');
   return {
-    /** Appends a line to the session's log, once, and loads the window after its cached part. An empty line only loads. */
+    /** Appends a line to the session's log, once, unless the line is empty. Loads the window after its cached part. */
     open({ entry, session, fencingToken, asWrite }: Turn, line: string, bytesMax: number, cached: CachedEnd) {
       const at = [keys.turn(entry), keys.session(session), keys.log(session)];
       const args = [fencingToken, recordStep(session), line, bytesMax];

@@ -19,7 +19,7 @@ export interface Compaction {
   at: string;
   /** The size of the window after the compaction. */
   tokens: number;
-  /** The number of messages that the summary replaced; the next answer reports it. */
+  /** The number of messages that the summary replaced; the next answer reports this number. */
   unreported: number;
 }
 
@@ -31,7 +31,7 @@ type ShardKeys = Pick<Keys, 'session' | 'log' | 'archive' | 'archivable'>;
 /** Prefix of the fields of a session that name the fresh sessions of its messages' trials. */
 export const TRIAL = 'tried:';
 
-/** Changes of one session, for a fenced write. */
+/** Changes to one session, for a fenced write. */
 export function sessionState(keys: ShardKeys, id: SessionId) {
   const key = keys.session(id);
   const archivable: Change = ['SADD', keys.archivable, id];
@@ -91,7 +91,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
   };
 }
 
-/** Changes of the finished part of a session's summary, for a fenced write. `part` is JSON that `worker/recovery` writes. */
+/** Changes to the finished part of a session's summary, for a fenced write. `part` is JSON that `worker/recovery` writes. */
 export function summaryPart(keys: Pick<Keys, 'session'>, id: SessionId) {
   const key = keys.session(id);
   return {
@@ -100,7 +100,7 @@ export function summaryPart(keys: Pick<Keys, 'session'>, id: SessionId) {
   };
 }
 
-/** Changes of a session's copy of its chat's memory. Each request of the session states the copy. */
+/** Changes to a session's copy of its chat's memory. Each request of the session states the copy. */
 export function sessionMemory(keys: Pick<Keys, 'session'>, id: SessionId) {
   const key = keys.session(id);
   return {

@@ -23,7 +23,7 @@ export type Bounds = Readonly<Record<'least' | 'most' | 'certain', Bill>>;
 
 /** Permission for one purchase. Until `settle`, the highest cost that the purchase may have is on hold. */
 export interface Reservation {
-  /** Replaces the hold by the real cost. Contract: never rejects; if Redis cannot be reached, the reservation lapses. */
+  /** Replaces the hold with the real cost. Contract: never rejects; if Redis cannot be reached, the reservation lapses. */
   settle(bill: Bill): Promise<void>;
 }
 
@@ -36,10 +36,10 @@ const LEASE_MS = 20_000;
 const RENEW_MS = 5_000;
 /** Once this share of a limit is spent, the person or the chat gets one notice. */
 const NEARLY_PERCENT = 80;
-/** The number of limits of which a process remembers whether little of them was spent. */
+/** The maximum number of entries in `Calm`. */
 const CALM_MAX = 10_000;
 
-/** The cost of a purchase on hold in one limit. `book` is the hash of a period's spending, `field` counts that of the limit. */
+/** The cost of a purchase on hold in one limit. `book` is a period's hash, whose `field` has the amount spent. */
 type Hold = readonly [book: string, field: string, most: number, certain: number];
 
 interface Scripts {
@@ -47,7 +47,7 @@ interface Scripts {
   settle: RunScript<number[]>;
 }
 
-/** By the hash and field of a limit: whether less than `NEARLY_PERCENT` was spent after this process's last call. */
+/** For each limit, by its hash and field: whether less than `NEARLY_PERCENT` was spent after this process's last call. */
 type Calm = BoundedMap<string, boolean>;
 
 const KEYS = keysOf(0);
@@ -84,9 +84,9 @@ export function createBudget(
     /** The spending of a payer's own limits, without the limits of all chats. */
     spentBy,
     /**
-     * A limit of which at least `NEARLY_PERCENT` is spent, if the reply to `message` should say so. Only one message for each
-     * limit and period gets a limit; of a limit of all chats, one message of each chat. A repeated call for that message gets
-     * the limit again. Skips limits that were below `NEARLY_PERCENT` after this process's last call.
+     * A limit of which at least `NEARLY_PERCENT` is spent, if the reply to `message` should say so. In each period, a limit is
+     * returned for one message only; a limit of all chats, for one message of each chat. A repeated call for that message
+     * returns the limit again. Skips limits that were below `NEARLY_PERCENT` after this process's last call.
      */
     async nearlySpent(payer: Payer, message: EntryId): Promise<LimitUsage | undefined> {
       const atMs = nowMs();
@@ -115,7 +115,7 @@ async function reserve(
   });
   const reservation = { id: randomUUID(), limits: ofPayer, holds };
   const conditions = ofPayer.flatMap(({ unit, max, period }) => [
-    // A purchase that is not free needs at least 1 of the unit, so that a limit that is used up refuses it.
+    // A purchase that is not free needs at least 1 of the unit, so that a used-up limit refuses the purchase.
     Math.max(whole(bounds.least[unit]), bounds.most[unit] > 0 ? 1 : 0),
     max,
     KEEP_SECONDS[period],

@@ -17,7 +17,7 @@ end
 for _, reservation in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now + ARGV[1], '+inf', 'LIMIT', 0, 100)) do
   redis.call('ZADD', KEYS[1], now + ARGV[1], reservation)
 end
--- This is a renewal, or a request that is sent again because its reply was lost.
+-- This is a renewal, or the repeat of a request whose reply was lost.
 if #ARGV == 2 or redis.call('ZSCORE', KEYS[1], ARGV[2]) then
   redis.call('ZADD', KEYS[1], 'XX', now + ARGV[1], ARGV[2])
   return 0

@@ -87,7 +87,7 @@ export type UsageBook = ReturnType<typeof createUsageBook>;
 /** The sums of the calls for each chat of a shard, by day. Each method rejects when Redis cannot be reached. */
 export function createUsageBook(redis: RedisClient, keys: Keys) {
   return {
-    /** The newest days of a chat, today first; days are days of UTC. */
+    /** The usage of a chat on the newest days, today first. Days begin at midnight UTC. */
     async ofDays(chat: ChatKey, days: number, nowMs: number): Promise<DayUsage[]> {
       return Promise.all(
         newestDays(days, nowMs).map(async (day) => usedOf(await redis.hgetall(keys.usage(day, chat)))),
@@ -95,7 +95,7 @@ export function createUsageBook(redis: RedisClient, keys: Keys) {
     },
     /** Erases the sums of a chat. */
     async erase(chat: ChatKey, nowMs: number): Promise<void> {
-      // Erase one day more, in case the clock stepped back.
+      // Erase one more day, in case the clock stepped back.
       for (const day of newestDays(KEEP_DAYS + 1, nowMs)) await redis.unlink(keys.usage(day, chat));
     },
   };

@@ -1,6 +1,6 @@
 -- Takes the lease to probe Telegram. Only one process of the installation has the lease at a time.
 -- KEYS  1 telegram
--- ARGV  1 owner   2 ms that the lease lasts, so that another process follows a killed owner
+-- ARGV  1 owner   2 ms that the lease lasts, so that another process can take over from a killed owner
 -- Reply 1, or 0 if another process probes or the pause after the last probe still runs
 -- include: time, telegram
 local now = now_ms()

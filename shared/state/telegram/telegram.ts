@@ -4,24 +4,24 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** The first and the longest pause between probes while Telegram is away. Each pause is twice as long as the previous one. */
+/** The first and the longest pause between probes while the breaker is open. Each pause is twice the previous one. */
 export interface BreakerPauses {
   telegramPauseMs: number;
   telegramPauseMsMax: number;
 }
 
-/** The state of Telegram by Redis' clock. Times are ms since the epoch. */
+/** The state of Telegram and of the breaker for its calls, by Redis' clock. Times are ms since the epoch. */
 interface KnownState {
   nowMs: number;
-  /** For how many ms nothing may be sent; 0 while Telegram answers. */
+  /** For how many ms nothing may be sent; 0 while the breaker is closed. */
   awayMs: number;
-  /** The time at which Telegram went away; 0 while Telegram answers. */
+  /** The time at which the breaker opened; 0 while the breaker is closed. */
   sinceMs: number;
-  /** The time of Telegram's last answer of any kind; 0 if there was none. */
+  /** The time of the last stored answer: to a send, an edit or a probe; 0 if there was none. */
   answeredMs: number;
 }
 
-/** Telegram counts as away after this many sends in a row without its own answer, even if it answers other calls. */
+/** The breaker opens after this many sends in a row without Telegram's own answer, even if Telegram answers other calls. */
 const DOUBTS_MAX = 3;
 
 type Reply = [nowMs: number, awayMs: number, sinceMs: number, answeredMs: number];
@@ -29,7 +29,7 @@ type Reply = [nowMs: number, awayMs: number, sinceMs: number, answeredMs: number
 export type TelegramState = ReturnType<typeof telegramState>;
 
 /**
- * The state of Telegram, which all processes share in Redis. Each process logs when Telegram goes away and when it is back.
+ * The state of Telegram, which all processes share in Redis. Each process logs when the breaker opens and when it closes.
  *
  * Contract: no method rejects. While Redis cannot be reached, methods return the last state that this process read, and
  * `beginProbe` returns true.
@@ -58,12 +58,12 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
   return {
     /** The last state that this process read. */
     seen: () => state,
-    /** Reads the state. Skips the read if Telegram answered at the last read, less than `freshMs` ago. */
+    /** Reads the state from Redis, unless this process read less than `freshMs` ago that the breaker is closed. */
     look: async (freshMs = 0) =>
       state.awayMs === 0 && performance.now() - stateAtMs < freshMs
         ? state
         : await update(note(at, ['', '', ...limits])),
-    /** Stores that Telegram confirmed a message. */
+    /** Stores that Telegram confirmed a send or an edit. */
     confirmed: () => update(note(at, ['confirmed', '', ...limits])),
     /** Stores that a send ended without Telegram's own answer. */
     doubted: (why: string) => update(note(at, ['doubt', why, ...limits])),

@@ -59,7 +59,7 @@ export class MergeState extends Fields {
     return this.set('mergedFailed', 1);
   }
 
-  /** How many messages the last attempt found that it could merge into this one; the next attempt checks for more. */
+  /** The number of messages that the last attempt could merge into this one. The next attempt checks for more. */
   get piecesSeen(): number | undefined {
     return this.number('piecesSeen');
   }
@@ -68,7 +68,7 @@ export class MergeState extends Fields {
     return this.set('piecesSeen', count);
   }
 
-  /** The messages that were merged into this one; `undefined` until they are. */
+  /** The messages that were merged into this one; `undefined` before the merge. */
   get pieces(): EntryId[] | undefined {
     return this.json('pieces');
   }
@@ -123,7 +123,7 @@ export class Waits extends Fields {
     return this.set(OUTAGE[0], Math.round(waitedMs), OUTAGE[1], tries);
   }
 
-  /** The wait of the finished answer for Telegram; `tries` counts the sends with an unknown result. */
+  /** The wait of the finished answer for Telegram; `tries` counts failed sends, but not calls that the breaker held back. */
   get telegram(): Wait {
     return this.#wait(TELEGRAM);
   }
@@ -152,12 +152,12 @@ export class Reply extends Fields {
     return this.text(`part:${at}`) as PartMark | undefined;
   }
 
-  /** Stores how far the send has come; `undefined` removes that, because certainly nothing was sent. */
+  /** Stores how far the send has come; `undefined` removes the mark, because certainly nothing was sent. */
   mark(at: PartPlace, mark: PartMark | undefined): Change {
     return mark === undefined ? this.unset(`part:${at}`) : this.set(`part:${at}`, mark);
   }
 
-  /** Whether a summons is answered in the person's own chat, because Telegram accepts no answer in the chat of the summons. */
+  /** Whether a summons is answered in the person's private chat, as Telegram accepts no answer in the chat of the summons. */
   get isPrivate(): boolean {
     return this.fields.has('reply:private');
   }
@@ -166,7 +166,7 @@ export class Reply extends Fields {
     return this.set('reply:private', 1);
   }
 
-  /** Whether Telegram has refused this answer before, so that its dead letter was replayed. That happens only once. */
+  /** Whether Telegram refused this answer before and its dead letter was replayed. The gateway replays an answer only once. */
   get wasReplayed(): boolean {
     return this.fields.has('reply:back');
   }
@@ -190,7 +190,7 @@ export class Reply extends Fields {
   }
 }
 
-/** The end of an attempt that did not conclude its message. */
+/** The end of an attempt that did not settle its message. */
 export interface EndedAttempt {
   atMs: number;
   /** The number of the attempt. */
@@ -210,7 +210,7 @@ export function endsIn(json: string | undefined): EndedAttempt[] {
   return Array.isArray(ends) ? ends : [];
 }
 
-/** Adds an end, and drops the oldest ends beyond the limit. */
+/** Adds an ended attempt, and drops the oldest beyond the limit. */
 export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): EndedAttempt[] {
   return [...ends, end].slice(-ENDS_MAX);
 }
@@ -221,5 +221,5 @@ export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): Ended
  */
 export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
 
-/** Names one send of a reply: a part, by its index, or the repeat of a part after an unknown result (`text`: of part 0). */
+/** Names one send of a reply: a part, by its index, or the repeat of a part after an unknown result (`text` repeats part 0). */
 export type PartPlace = number | 'text' | `${number}:text`;

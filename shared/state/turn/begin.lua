@@ -1,7 +1,7 @@
 -- Begins an attempt at a message. Stores a new fencing token, so that earlier attempts can no longer write. A call that is
 -- sent again because its reply was lost carries the same token, so nothing is counted twice.
--- Crashes: an attempt that ended without a verdict died with its process, and any message of that process may have killed
--- the process. After two such ends in a row a message is a poison candidate. Of all poison candidates only the oldest may
+-- Crashes: an attempt that ended without a verdict probably died with its process, and any message of that process may have
+-- killed it. After two such ends in a row a message is a poison candidate. Of all poison candidates only the oldest may
 -- run, so a message that kills processes uses up its own attempts and not those of other messages. A poison candidate in a
 -- paused chat makes way for the next one, and is a candidate again after the pause.
 -- Supergroups: a group that became a supergroup has two lanes and one session. Messages under its old id come first, except

@@ -5,7 +5,7 @@ import { Fields } from './aspects.ts';
 export interface ParkedQuestion {
   /** Unique among the questions of its message. */
   id: string;
-  /** The deadline of the decision, in ms since the epoch. */
+  /** The deadline for the decision, in ms since the epoch. */
   untilMs: number;
   /** The answers to choose from; empty if the question asks for approvals. */
   choices: readonly string[];
@@ -66,8 +66,8 @@ export class Parking extends Fields {
 
   /**
    * Makes the turn wait for the decision on a question. If the turn waited for the same question before, the stored question
-   * does not change. Once the question is sent, the reconciler does not make the message a job again until somebody decides or
-   * cancels the message, `untilMs` passes, or more than `messagesBehind` messages are behind the message in its lane.
+   * does not change. Once Telegram has confirmed the question, the reconciler makes the message a job again only when a person
+   * decides, the message is cancelled, `untilMs` passes, or more than `messagesBehind` messages are behind it in its lane.
    */
   park(question: ParkedQuestion, messagesBehind: number): Change {
     const { id, untilMs } = question;
@@ -80,7 +80,7 @@ export class Parking extends Fields {
     return this.set('parked', JSON.stringify(question));
   }
 
-  /** Whether the turn goes on waiting for a decision although this many messages are behind its message in the lane. */
+  /** Whether the turn goes on waiting for a decision with this many messages behind its message in the lane. */
   staysParked(messagesBehind: number): boolean {
     const behindAtPark = this.number('parkedBehind');
     return behindAtPark !== undefined && messagesBehind <= behindAtPark && !this.fields.has('cancelled');
@@ -132,7 +132,7 @@ export class Parking extends Fields {
     return this.openQuestion && this.messageIdOf(this.openQuestion.id);
   }
 
-  /** When the question was sent, by Redis' clock; undefined if the question is certainly not in the chat. */
+  /** When the question was sent, by Redis' clock; undefined if no attempt has stored that. */
   sentAtMs(id: string): number | undefined {
     return this.number(`askedAt:${id}`);
   }

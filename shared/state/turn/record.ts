@@ -10,7 +10,7 @@ import { Parking } from './parking.ts';
 export type RecoveryStage = (typeof RECOVERY_STAGES)[number];
 export const RECOVERY_STAGES = ['none', 'compacted', 'fresh'] as const;
 
-/** The end of a message, with its reply. The turn stores the conclusion before the first part of the reply is sent. */
+/** How a message will end, with its reply. The turn stores the conclusion before the first part of the reply is sent. */
 export interface Conclusion {
   outcome: Outcome;
   /** A short code for the ledger; absent for a plain answer. */
@@ -19,11 +19,11 @@ export interface Conclusion {
   into?: EntryId;
   /** The parts of the reply, in order, as plain texts. */
   parts: readonly string[];
-  /** The format of each part; `null` for plain text. Absent if all parts are plain, and if version 0.2 or older stored it. */
+  /** The format of each part; `null` for plain text. Absent if all parts are plain, and in records up to version 0.2. */
   layout?: readonly (Part | FilePart | null)[];
   /** Rows of buttons under the last text part. */
   buttons?: readonly (readonly Button[])[];
-  /** Set if the buttons stay under the message whose button a person pressed. */
+  /** Set if the message whose button a person pressed keeps its buttons. */
   keepsButtons?: true;
 }
 
@@ -90,7 +90,7 @@ export class TurnRecord extends Fields {
     return [this.key, 'cancelled', ''];
   }
 
-  /** Whether a full lane refused the message. Only a refused summons has a turn: admission settles other messages at once. */
+  /** Whether a full lane refused the message. Only a refused summons has a turn: admission settles other refused messages. */
   get isRefused(): boolean {
     return this.fields.has('refused');
   }
@@ -119,7 +119,7 @@ export class TurnRecord extends Fields {
 
   /**
    * Stores notices for the user. The reply shows them above the answer or, if the message ends without an answer, below the
-   * text about that. Replaces earlier notices.
+   * text that says so. Replaces earlier notices.
    */
   notify(notices: readonly string[]): Change {
     return this.set('notices', JSON.stringify([...new Set(notices)]));
@@ -142,7 +142,7 @@ export class TurnRecord extends Fields {
     return this.unset('said', 'saidRecorded');
   }
 
-  /** How long earlier attempts ran, as far as they stored that. */
+  /** How long earlier attempts ran, as far as they stored their time. */
   get spentMs(): number {
     return this.number('spentMs') ?? 0;
   }
@@ -160,7 +160,7 @@ export class TurnRecord extends Fields {
     return this.set('recoverySpentMs', Math.round(totalMs));
   }
 
-  /** Stores how many model calls timed out without any output since the last answer or recovery. */
+  /** Stores how many times the model fell silent since the last round of tools or recovery. */
   setSilences(count: number): Change {
     return this.set('silences', count);
   }

@@ -8,12 +8,12 @@ import { type EndedAttempt, endsIn } from './aspects.ts';
 
 /** A message's turn, for reports. Redis stores a turn until an hour after the outcome. Times are ms since the epoch. */
 export interface TurnSummary {
-  /** 1 for the first attempt; restarts at 1 after each recovery step. 0: no attempt has begun yet. */
+  /** 1 for the first attempt; restarts after each recovery step and each round of tools. 0: no attempt has begun since. */
   attempt: number;
   firstBegunMs?: number;
   /** When the running attempt began; absent if none runs. After a crash, this remains until the next attempt begins. */
   runningSinceMs?: number;
-  /** The deadline of the person's decision; absent if the turn waits for none. */
+  /** The deadline for the person's decision; absent if the turn waits for none. */
   parkedUntilMs?: number;
   /** The present or last step of the turn, in words. */
   step: string;
@@ -30,7 +30,7 @@ export interface TurnSummary {
   marks: string[];
 }
 
-/** Reads the turn of a message; `undefined` before the first attempt, and once the turn has expired. */
+/** Reads the turn of a message; `undefined` before anything is stored in the turn, and once the turn has expired. */
 export async function readTurn(redis: RedisClient, keys: Keys, entry: EntryId): Promise<TurnSummary | undefined> {
   const fields = await turnReads(redis, keys).fieldsOf(entry);
   return Object.keys(fields).length === 0 ? undefined : summaryOf(fields);

@@ -41,11 +41,11 @@ interface TurnSource {
 type Replaceable = 'notices' | 'memory' | 'rounds' | 'attempts' | 'silences' | 'recoveriesBefore' | 'stage';
 
 /**
- * One attempt at a message. Fenced writes (`write`, `asWrite`) check the attempt's fencing token: those of an attempt that was
- * frozen and resumes after another one began change nothing. The writes are numbered: if Redis loses one in a failover, it
- * refuses all later writes of this attempt, and the next attempt continues from the data that Redis still has.
+ * One attempt at a message. Fenced writes (`write`, `asWrite`) check the attempt's fencing token, so an attempt that was frozen
+ * changes nothing if it resumes after another attempt has begun. The writes are numbered: if Redis loses a write in a failover,
+ * it refuses all later writes of this attempt, and the next attempt continues from the data that Redis still has.
  *
- * The properties are as of the beginning of the attempt, unless `with` replaced them. The methods of `TurnRecord` that change
+ * The properties are as of the beginning of the attempt, unless a copy replaces them. The methods of `TurnRecord` that change
  * something return changes for `write`.
  *
  * `Env` is the type of the services that the steps of the turn use.
@@ -59,13 +59,13 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly chat: ChatKey;
   /** The chat that owns the session, the data and the costs; differs from `chat` if `chat` became a supergroup. */
   readonly currentChat: ChatKey;
-  /** Where replies go: the chat of the message, with its topic, or the supergroup that it became. */
+  /** Where replies go: the chat of the message, with its topic, or the supergroup that this chat became. */
   readonly destination: Destination;
   /** The Redis keys. `keys.chat(chat)` is the key of `currentChat`, so that a group keeps its state as a supergroup. */
   readonly keys: Keys;
   /** Random, so it stays unique even if Redis loses the record of another attempt. */
   readonly fencingToken: string;
-  /** 1 for the first attempt; restarts at 1 after each recovery step. */
+  /** 1 for the first attempt; restarts at 1 after each recovery step, after each round of tools and at the conclusion. */
   readonly attempts: number;
   readonly recoveries: number;
   /** How many recoveries came before the last round of tools. The limit on recoveries counts only later ones. */
@@ -82,7 +82,7 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly replayOf: EntryId | undefined;
   /** Whether no message was behind this one in its lane when the attempt began. */
   readonly isAloneAtBegin: boolean;
-  /** The time at which the chat blocked or removed the bot, in ms since the epoch; 0 if the bot can write there. */
+  /** The time at which the bot was blocked or removed, in ms since the epoch; 0 if the bot may write to the chat. */
   readonly goneMs: number;
   readonly traceparent: string;
   readonly session: SessionId;
@@ -90,17 +90,17 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly memory: string | undefined;
   /** The window of the model `of`, if a provider's error in this session stated the window and `untilMs` has not passed. */
   readonly limit: { readonly tokens: number; readonly untilMs: number; readonly of: string } | undefined;
-  /** The chat's ratio of tokens used to tokens estimated; absent before the first answer. */
+  /** The chat's ratio of tokens used to tokens estimated; absent before the first measurement. */
   readonly calibration: number | undefined;
-  /** How many messages of this session a summary has replaced since the last answer; the next answer reports this number. */
+  /** How many messages the newest summary of this session replaced; 0 once an answer has reported the number. */
   readonly unreportedCompactions: number;
   /** How many compactions in a row failed in this session, or did not make its window small enough. */
   readonly vainCompactions: number;
   /** The finished part of a summary of this session that is not complete yet, as JSON; absent if there is none. */
   readonly summaryPart: string | undefined;
-  /** How many messages of this session the model has declined since the model last answered one. */
+  /** How many messages of this session have counted as refused since the model last answered one. */
   readonly refusalsInRow: number;
-  /** How many model calls timed out without any output since the last answer or recovery. */
+  /** How many times the model fell silent after its first words, or for too long, since the last tool round or recovery. */
   readonly silences: number;
   /**
    * When the previous attempt began, in ms since the epoch, if that attempt stored no verdict because its process was killed or
@@ -227,7 +227,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     return performance.now() - this.begunAtMs;
   }
 
-  /** How long this attempt has run, and earlier ones as far as they stored that. */
+  /** How long this attempt and earlier attempts have run, as far as the earlier ones stored their time. */
   totalMs(): number {
     return this.spentMs + this.elapsedMs();
   }
@@ -245,7 +245,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     return this.message.ok ? this.message.value.summons : undefined;
   }
 
-  /** Whether the sender is a guest: a member of an allowed group without a place on the allow list, or author of a summons. */
+  /** Whether the sender is a guest: a member of an allowed group who is not on the allow list, or the author of a summons. */
   get isOfGuest(): boolean {
     return this.message.ok && this.message.value.from.isGuest === true;
   }

@@ -17,7 +17,7 @@ if ARGV[3] == '' and #ARGV == 4 then
 end
 local call_id = ARGV[1] .. ' ' .. number .. ' '
 if last == number then
-  -- This call is sent again. If the first call wrote nothing, it stored its reply in `unwritten`.
+  -- This call repeats an earlier call. If the earlier call wrote nothing, it stored its reply in `unwritten`.
   local unwritten = redis.call('HGET', KEYS[1], 'unwritten') or ''
   return unwritten:sub(1, #call_id) == call_id and unwritten:sub(#call_id + 1) or 'written'
 end
