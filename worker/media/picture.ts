@@ -42,8 +42,8 @@ sharp.unblock({
 
 /**
  * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata such as the place and the author.
- * A picture that is transparent, or was a PNG or GIF, becomes a PNG if that is small; any other becomes a WebP if it is
- * transparent, else a JPEG. Takes the first frame of an animation. The same bytes give the same result.
+ * A picture that is transparent, or was a PNG or GIF, becomes a PNG if the PNG is small. If not, a transparent picture becomes
+ * a WebP; all other pictures become JPEGs. Takes the first frame of an animation. The same bytes give the same result.
  *
  * Contract: never rejects. Refuses decompression bombs before it decodes them. A picture that states a false size can use up
  * all memory and time, or end the process, so this runs in the decoder process (`decoder.ts`).
@@ -68,7 +68,7 @@ const BYTES_PER_SAMPLE: Readonly<Record<string, number>> = { uchar: 1, char: 1, 
 const HEIF_BYTES_PER_PIXEL = { shallow: 16, deep: 24 };
 const GIF_BYTES_PER_PIXEL = 5;
 
-/** The peak memory of decoding. A format that is decoded row by row needs next to none; any other needs the whole picture. */
+/** The peak memory of decoding. Decoding row by row needs next to none; any other decoding holds the whole picture. */
 function memoryBytes({ format, width, height, channels, depth, isProgressive }: Metadata): number {
   const pixels = width * height;
   const sampleBytes = BYTES_PER_SAMPLE[depth ?? ''] ?? 8;
