@@ -27,7 +27,7 @@ export interface Bucket {
   /** Stores an object unless an object of that name exists or is being stored. Returns whether it stored the object. */
   putNew(key: string, bytes: Buffer): Promise<boolean>;
   get(key: string): Promise<Buffer | undefined>;
-  /** Deletes an object. An object that is gone is no failure. */
+  /** Deletes an object. A missing object is not a failure. */
   delete(key: string): Promise<void>;
   /** The objects whose names begin with a prefix, page by page. */
   list(prefix: string): AsyncIterable<readonly StoredObject[]>;
