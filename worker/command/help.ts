@@ -7,7 +7,7 @@ import { type CommandContext, type CommandHandler, replied } from './command.ts'
 /** `/help`: describes the bot and, in a group, says when the bot answers. */
 export const help: CommandHandler = async (context) => replied('help', await helpOf(context));
 
-/** The text of `/help`. Contract: as `CommandHandler`. */
+/** The text of `/help`. */
 export async function helpOf({ turn, isGroup }: CommandContext): Promise<string> {
   return [...(await introOf(turn, isGroup)), menuOf(turn.texts)].join('\n\n');
 }

@@ -10,7 +10,7 @@ const PERIODS = [
   ['week', 7],
   ['month', 30],
 ] as const;
-/** How many persons of a group get a line of their own. */
+/** How many people of a group get a line of their own. */
 const NAMED_MAX = 5;
 
 /**
