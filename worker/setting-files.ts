@@ -55,7 +55,7 @@ export async function readSettingFiles(settings: NamedFiles, models?: readonly s
 
 const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
-/** The models in use without a known price; 0 is a price. Pure. */
+/** The models in use without a known price. A price of 0 counts as known. Pure. */
 export function unpricedModels(settings: Settings, prices: Prices): string[] {
   const { TRANSCRIPTION_MODEL: transcriber } = settings;
   return [
