@@ -18,7 +18,7 @@ export interface Draft {
  */
 export type KeepShown = () => Promise<void>;
 
-/** Begins the drafts of a process. */
+/** Creates the drafts of a process. */
 export interface Drafts {
   /** Begins the draft of an answer. Shows each text only after `keep` has resolved, and only in a private chat. */
   begin(message: InboundMessage, to: Destination, keep: KeepShown): Draft;

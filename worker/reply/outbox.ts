@@ -86,7 +86,7 @@ async function sendPart(
   return CONFIRMED;
 }
 
-/** Whether an earlier attempt began to send a part, or its repeat, and the result is unknown. */
+/** Whether an earlier attempt began to send a part, or to repeat it, with an unknown result. */
 function isInDoubt({ reply }: Turn, index: number): boolean {
   const mark = reply.markOf(index);
   return mark !== 'sent' && mark !== 'unsure' && (mark ?? reply.markOf(repeatOf(index))) !== undefined;

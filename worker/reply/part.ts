@@ -136,7 +136,7 @@ function incidentMessage({ message }: Turn): number | undefined {
   return message.ok && message.value.from.isOperator ? message.value.pressed : undefined;
 }
 
-/** The message that a reply in a group points to, to show whom it answers. Undefined in private chats and for a summons. */
+/** The message to which a reply in a group points, to show who gets the answer. Undefined in private chats and summonses. */
 function questionInGroup({ message, isElsewhere }: Turn): number | undefined {
   if (!message.ok || message.value.chatType === 'private' || isElsewhere) return undefined;
   return message.value.messageId;

@@ -112,7 +112,7 @@ export function ringingPart({ layout = [] }: Conclusion): number {
   );
 }
 
-/** Whether there is a simpler format for a part. */
+/** Whether `simplify` can replace a part: any part except a plain text. */
 export function isFormatted({ layout }: Conclusion, index: number): boolean {
   const part = layout?.[index] ?? undefined;
   return part !== undefined && part.path !== 'plain';

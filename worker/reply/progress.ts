@@ -19,11 +19,11 @@ export interface Progress {
 
 /** Shows the progress of the turns of a process. */
 export interface ProgressViews {
-  /** Begins to show the progress of a turn. Shows a text of the answer only once `keep` has resolved. */
+  /** Begins to show the progress of a turn. Shows each text of the answer only after `keep` has resolved. */
   begin(turn: Turn, message: InboundMessage, keep: KeepShown): Progress;
   /** Whether the chat still has a message that shows progress, for `clear` to remove. */
   isLeft(turn: Turn): boolean;
-  /** Removes the message of progress, if any, after the answer. Contract: never throws; on failure, the message stays. */
+  /** Removes the message that shows progress, if any. Contract: never throws; on failure, the message stays. */
   clear(turn: Turn): Promise<void>;
 }
 

@@ -26,7 +26,7 @@ export interface Cut {
   readonly rest: readonly Block[];
 }
 
-/** The least room, in characters, that is worth filling with a piece of a text. An empty message takes any piece. */
+/** The smallest room, in characters, that is worth filling with a piece of a text. An empty message takes any piece. */
 const PIECE_CHARS_MIN = 200;
 /** Matches a text up to the end of its last complete sentence. */
 const SENTENCES = /^[\s\S]*(?:[.!?…]["'”’)\]]*\s+|[。！？]["'”’」』）]*)/;

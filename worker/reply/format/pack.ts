@@ -15,8 +15,8 @@ import { cutTable } from './table-cuts.ts';
 
 /**
  * Splits blocks into messages within the ruler's limit: between blocks if possible, else between items or rows, else within a
- * text. Drops blank messages. Takes linear time, since it does not measure a block that is far larger than a message. Ends for
- * every tree.
+ * text. Drops blank messages. Takes linear time, since it does not measure a block that is far larger than a message. Always
+ * terminates.
  */
 export function pack(blocks: readonly Block[], ruler: Ruler): (readonly Block[])[] {
   const messages: (readonly Block[])[] = [];
@@ -95,7 +95,7 @@ function cutQuote(quote: Quote, room: Room): Cut {
   return cutInside(quote, take(quote.blocks, roomInside(room, { place: inQuote(room.place) })));
 }
 
-/** Cuts details; the rest repeats the summary. In an empty message, a summary too long to repeat becomes a paragraph. */
+/** Cuts a details block; the rest repeats the summary. In an empty message, too long a summary becomes a paragraph. */
 function cutDetails(details: Details, room: Room): Cut {
   const { ruler, place, isEmpty } = room;
   const title = paragraph({ type: 'bold', inlines: details.summary });

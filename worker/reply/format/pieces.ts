@@ -1,6 +1,6 @@
 import { graphemePrefix } from '../../../shared/base/text.ts';
 
-/** How many characters the parser gets at once, at most: for some texts its time grows faster than their length. */
+/** The maximum number of characters for one parse: for some texts, the parsing time grows faster than the length. */
 const PIECE_CHARS_MAX = 64 * 1024;
 /** How deeply quotes and lists may nest. The parser calls itself for each level, so deeper nesting could exhaust the stack. */
 const NESTING_MAX = 60;
