@@ -29,7 +29,7 @@ const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 /**
  * Fits a picture for the model (upright, small, without metadata) in a process of its own.
  *
- * Contract: never rejects because of the bytes, and never takes more of the machine than the limits of one decoder. Tries once
+ * Contract: never rejects because of the bytes, and never uses more memory and processor time than one decoder may. Tries once
  * more if the decoder ends without an answer, and returns `too_slow` or `too_costly` if that happens again. Rejects if no
  * decoder can be started, or if the decoder cannot load its library.
  */
@@ -103,7 +103,7 @@ function startDecoder(task: DecoderTask, timeoutMs: number): ChildProcess {
   });
 }
 
-/** The largest range that V8 reserves. Two adjacent ranges may look like one larger range. */
+/** The largest range that V8 reserves for machine code. Two adjacent ranges may look like one larger range. */
 const CODE_BYTES_MAX = 512 * 1024 * 1024;
 
 let reserved: number | undefined;
