@@ -12,7 +12,7 @@ interface OldBlobs {
 
 /**
  * The blobs of one shard: bytes outside of Redis' memory. Each put makes a new blob under a new name: the SHA-256 of its bytes
- * and a random part. Redis holds a pointer to each blob in use. A sweep removes a blob without a pointer, an orphan, some time
+ * and a random part. Redis holds a pointer to each blob in use. A blob without a pointer is an orphan, which a sweep removes
  * later. No put uses the name of an earlier blob, so the sweep never removes a blob that is in use.
  *
  * Contract: each method may be repeated, and called by several processes at once. Each rejects with `BlobStoreError` while the

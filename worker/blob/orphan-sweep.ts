@@ -10,7 +10,7 @@ import { archiveBlobs } from '../../shared/state/session/archive.ts';
 import type { Limits } from '../limits.ts';
 import { BlobStoreError, type Blobs, chatOfBlobs } from './blobs.ts';
 
-/** The blobs of a shard, and the Redis that points at them. */
+/** The blobs of a shard, and the Redis that has the pointers to them. */
 interface ShardBlobs {
   redis: RedisClient;
   keys: Keys;
