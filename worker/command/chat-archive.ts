@@ -31,7 +31,7 @@ export function createChatArchive(
   const letters = createDeadLetters(redis, keys);
   const usage = createUsageBook(redis, keys);
   return {
-    /** Yields the messages of a session and of the sessions before it, the oldest first, each once. */
+    /** Yields the messages and answers of a session and of the sessions before it, oldest first, each once. */
     async *messages(session: SessionId): AsyncGenerator<LogRecord> {
       const ids = new Set<string>();
       for (const each of (await chainOf(redis, keys, session)).reverse()) {

@@ -19,7 +19,7 @@ export const tools: CommandHandler = ({ turn, argument }) => {
   const isRevoked = (tool: string) => [tool, toolLabel(tool), commandName(tool)].includes(word);
   const specs = turn.env.tools.specs();
   const grants = turn.toolGrants.filter((grant) => {
-    // If the tool's server is away, the granted definition counts as the current one.
+    // If the tool's server does not answer, the granted definition counts as the current one.
     const spec = specs.find(({ name }) => name === grant.tool) ?? { ...grant, name: grant.tool };
     return isGranted(spec, [grant], turn.nowMs()) && !isRevoked(grant.tool);
   });
