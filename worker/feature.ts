@@ -18,7 +18,7 @@ import type { ShardEnv } from './shard-env.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 
 /**
- * A function of Spillway besides answering messages. Each feature has its own folder under `worker/features/`. The turns and
+ * A capability of Spillway besides answering messages. Each feature has its own folder under `worker/features/`. The turns and
  * services of the worker call features only through this interface, in the order of the list `FEATURES`. Hooks return changes,
  * which the worker stores in its own fenced writes. Contract: each hook may run again after a crash, and rejects only while
  * Redis is unreachable.

@@ -79,9 +79,9 @@ function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: S
 }
 
 /**
- * Reads the files, and finds the problems that would prevent a start, apart from wrong settings: unusable files, a missing
- * price, and a system prompt that leaves no room for messages. If the settings are wrong, only reads the files that the
- * environment names. Never rejects.
+ * Reads the files, and finds the problems with them that would prevent a start: unusable files, a missing price, and a system
+ * prompt that leaves no room for messages. If the settings are wrong, only reads the files that the environment names. Never
+ * rejects.
  */
 export async function judgeSettingFiles(reading: SettingsReading): Promise<SettingFiles> {
   if (!reading.ok) return readSettingFiles(ownEnvironment());
