@@ -14,7 +14,7 @@ const PERIODS = [
 const NAMED_MAX = 5;
 
 /**
- * `/usage`: shows the cost and the calls of this chat, the cost of each person in a group, and how much of their limits the
+ * `/usage`: shows the cost and the calls of this chat, the costs per person in a group, and how much of their limits the
  * chat and the sender have used.
  */
 export const usage: CommandHandler = async ({ turn }) => {

@@ -29,7 +29,7 @@ const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 /**
  * Fits a picture for the model (upright, small, without metadata) in a process of its own.
  *
- * Contract: never rejects because of the bytes, and never uses more memory and processor time than one decoder may. Tries once
+ * Contract: never rejects because of the bytes, and never uses more memory than one decoder may have. Tries once
  * more if the decoder ends without an answer, and returns `too_slow` or `too_costly` if that happens again. Rejects if no
  * decoder can be started, or if the decoder cannot load its library.
  */

@@ -120,8 +120,8 @@ export function isFormatted({ layout }: Conclusion, index: number): boolean {
 
 /**
  * Replaces a part whose format Telegram refuses: an album with single files, a file with a notice, any other part with parts of
- * a simpler format. Stores the new conclusion, so that the next attempt finds the same parts. This may change the
- * indices of later parts, none of which has a mark yet.
+ * a simpler format. Stores the new conclusion, so that the next attempt finds the same parts. This may change the indices of
+ * later parts, none of which has a mark yet.
  */
 export async function simplify(
   turn: Turn,
