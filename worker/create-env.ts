@@ -14,7 +14,7 @@ import { createAskUser } from './tools/asking.ts';
 import { joinToolboxes } from './tools/toolboxes.ts';
 import { pollWhileRunning } from './turn/processor.ts';
 
-/** Builds the services that all turns of a shard share. `envFor` adds the settings and tools of a single chat. */
+/** Builds the services that all turns of a shard share. The settings and tools are not yet those of a single chat. */
 export function createEnv(shard: ShardEnv, books: Books, features: readonly Feature[]): Env {
   const { redis, keys, queue, settings, telegram, media, tools } = shard;
   const featureTools = features.flatMap((each) => each.tools?.(shard) ?? []);

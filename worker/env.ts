@@ -16,7 +16,7 @@ import type { ShardEnv } from './shard-env.ts';
 import type { TurnTime } from './turn/deadline.ts';
 
 /**
- * The services that the turns of a shard use, as `turn.env`. For each turn, `envFor` replaces the settings and the tools by
+ * The services that the turns of a shard use, as `turn.env`. For each turn, `envFor` replaces the settings and the tools with
  * those of the turn's chat.
  */
 export interface Env extends ShardEnv {
@@ -56,7 +56,7 @@ export interface CommandContext {
 }
 
 /**
- * Carries out one command. Returns a verdict, mostly with the reply and the changes to store in one step with it.
+ * Carries out one command. Returns a verdict, usually with the reply and the changes to store in one step with the reply.
  *
  * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash.
  */

@@ -18,7 +18,7 @@ import type { ShardEnv } from './shard-env.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 
 /**
- * A function of Spillway besides answering messages. Each feature has its own folder under `worker/features/`. The turns and
+ * A capability of Spillway besides answering messages. Each feature has its own folder under `worker/features/`. The turns and
  * services of the worker call features only through this interface, in the order of the list `FEATURES`. Hooks return changes,
  * which the worker stores in its own fenced writes. Contract: each hook may run again after a crash, and rejects only while
  * Redis is unreachable.
@@ -69,7 +69,7 @@ interface UndoableChanges {
   commands: readonly string[];
 }
 
-/** Transcripts by the index of their message in the list, and the turn as it is after they were stored. */
+/** The transcripts, by the index of their message in the list, and the turn in which the transcripts are stored. */
 export interface Transcripts {
   kind: 'transcribed';
   byIndex: ReadonlyMap<number, { label: string; text: string }>;
@@ -84,7 +84,7 @@ export interface Elsewhere {
   envOf(env: Env): Env;
   /** Begins to send a placeholder into the chat. Returns a function that waits until the send has succeeded or failed. */
   begin(turn: Turn<Env>): () => Promise<void>;
-  /** Contract: as `deliver` of the outbox. */
+  /** Delivers the conclusion of the message. Contract: throws `FencedError`, or what Redis throws. */
   deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery>;
 }
 
@@ -107,7 +107,7 @@ export interface SelfEntered {
   header(message: InboundMessage, facts: HeaderFacts): string;
   /** The line before a message that was merged into another one. Pure. */
   label(message: InboundMessage, facts: Pick<HeaderFacts, 'timeZone' | 'nowMs'>): string;
-  /** Whether the message takes in the messages of the same kind that wait behind it in the lane. */
+  /** Whether messages of the same kind that wait behind this message in the lane are to be merged into it. */
   takesOthers(turn: Turn): boolean;
   /** Changes that store the messages that were merged into this message. */
   storeMerged(turn: Turn, pieces: readonly Waiting[]): Change[];

@@ -11,7 +11,7 @@ export interface Limits extends BreakerLimits {
    */
   lockMs: number;
   stalledCheckMs: number;
-  /** How often heads without a job get one, in case a worker died after it had admitted a message. */
+  /** How often heads without a job get a job, in case a worker died after it had admitted a message. */
   reconcileEveryMs: number;
   /** How long running turns may go on after the process is asked to stop. Then the turns hand themselves back. */
   drainMs: number;
@@ -26,7 +26,7 @@ export interface Limits extends BreakerLimits {
    */
   orphanMs: number;
   /**
-   * How long Redis must have known the id of the blob store before orphans are removed. In a process that uses an empty Redis
+   * How long Redis must have known the id of the blob store before orphans are removed. To a process that uses an empty Redis
    * by mistake, all blobs look like orphans.
    */
   boundMs: number;
@@ -34,7 +34,7 @@ export interface Limits extends BreakerLimits {
   draftsEveryMs: number;
   /** How long a turn lasts before it gets a status line. */
   statusAfterMs: number;
-  /** The shortest time between two edits of a status line. A group takes 20 messages a minute from all bots together. */
+  /** The shortest time between two edits of a status line. Telegram allows 20 messages a minute in a group. */
   statusEveryMs: number;
   pace: Pace;
   /** The longest silence of the endpoint during a summary; 30 s if absent. Never longer than `MODEL_IDLE_TIMEOUT_MS`. */
@@ -46,18 +46,18 @@ export interface Limits extends BreakerLimits {
   modelLivesEveryMs: number;
   /** How often the alerter processes queued alerts, and sends and edits messages about incidents. */
   alertEveryMs: number;
-  /** The first wait after a channel refused an alert; each further wait doubles. */
+  /** The first wait after a channel did not take an alert; each further wait is twice as long, up to a maximum. */
   alertRetryMs: number;
   /** How long an incident waits for another incident that explains it, before it gets its own message. */
   alertSettleMs: number;
   /** The shortest time between two edits of an alert's message; `EDIT_EVERY_MS` if absent. */
   alertEditEveryMs?: number;
-  /** The lease of the process that sends alerts, longer than an edit and a reply take. When it lapses, another takes over. */
+  /** The lease of the process that sends alerts, longer than an edit and a reply. If it lapses, another process takes over. */
   alertTakeOverMs: number;
   alertmanagerEveryMs: number;
   /** How often the state of the installation is checked. */
   watchEveryMs: number;
-  /** The age of a receiver's last poll at which the receiver counts as stuck: longer than a long poll with its retries. */
+  /** The age of the last successful poll at which the receiver counts as stuck: longer than a long poll with its retries. */
   pollAgeMs: number;
   /** How long the provider must fail before an alert: longer than trouble that retries hide, and less than a minute. */
   providerDownMs: number;

@@ -55,7 +55,7 @@ export async function readSettingFiles(settings: NamedFiles, models?: readonly s
 
 const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
-/** The models in use without a known price; 0 is a price. Pure. */
+/** The models in use without a known price. A price of 0 counts as known. Pure. */
 export function unpricedModels(settings: Settings, prices: Prices): string[] {
   const { TRANSCRIPTION_MODEL: transcriber } = settings;
   return [
@@ -79,9 +79,9 @@ function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: S
 }
 
 /**
- * Reads the files, and finds the problems that would prevent a start, apart from wrong settings: unusable files, a missing
- * price, and a system prompt that leaves no room for messages. If the settings are wrong, only reads the files that the
- * environment names. Never rejects.
+ * Reads the files, and finds the problems with them that would prevent a start: unusable files, a missing price, and a system
+ * prompt that leaves no room for messages. If the settings are wrong, only reads the files that the environment names. Never
+ * rejects.
  */
 export async function judgeSettingFiles(reading: SettingsReading): Promise<SettingFiles> {
   if (!reading.ok) return readSettingFiles(ownEnvironment());

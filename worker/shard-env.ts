@@ -33,7 +33,7 @@ export interface ProcessEnv extends Root {
   breaker: BreakerView;
   slots: Slots;
   fixedParts: FixedPartsCheck;
-  /** Models whose errors showed that they accept thinking only after unchanged earlier messages (`thinkingTrim`). */
+  /** Models that refuse thinking blocks once an earlier message has changed, as their errors showed; see `thinkingTrim`. */
   boundModels: Set<string>;
   /** The messages that this process is answering. */
   running: Map<EntryId, ChatKey>;

@@ -13,8 +13,8 @@ import type { Limits } from './limits.ts';
 const COUNT_EVERY_MS = 2_000;
 
 /**
- * Opens the Telegram client for answers, which sends nothing while Telegram is away and, with `TELEGRAM_PACING`, keeps
- * Telegram's rate limits.
+ * Opens the Telegram client for answers, which sends nothing while Telegram does not answer and, with `TELEGRAM_PACING`, stays
+ * within Telegram's rate limits.
  */
 export function openTelegram(root: Root, limits: Limits, redis: RedisClient) {
   const { settings, redisAddress, log } = root;
@@ -30,7 +30,7 @@ export function openTelegram(root: Root, limits: Limits, redis: RedisClient) {
   return { telegram, breaker, services: [workers, breaker] };
 }
 
-/** Counts the worker processes that report, every 2 seconds. The count is at least 1. */
+/** Every 2 seconds, counts the worker processes with a recent heartbeat. The count is at least 1. */
 function startWorkerCount(redis: RedisClient) {
   let count = 1;
   const loop = runLoop({
@@ -40,7 +40,7 @@ function startWorkerCount(redis: RedisClient) {
       return COUNT_EVERY_MS;
     },
     retryMs: COUNT_EVERY_MS,
-    // Keep the last count. If the count is too low, Telegram refuses sends, and the client waits as Telegram asks.
+    // Keep the last count. If the count is too low, Telegram may refuse sends, and the client waits as long as Telegram says.
     onError: () => undefined,
   });
   return { ...loop, current: () => count };

@@ -12,7 +12,7 @@ interface OldBlobs {
 
 /**
  * The blobs of one shard: bytes outside of Redis' memory. Each put makes a new blob under a new name: the SHA-256 of its bytes
- * and a random part. Redis holds a pointer to each blob in use. A sweep removes a blob without a pointer, an orphan, some time
+ * and a random part. Redis holds a pointer to each blob in use. A blob without a pointer is an orphan, which a sweep removes
  * later. No put uses the name of an earlier blob, so the sweep never removes a blob that is in use.
  *
  * Contract: each method may be repeated, and called by several processes at once. Each rejects with `BlobStoreError` while the
@@ -23,11 +23,11 @@ export interface Blobs {
   put(owner: BlobOwner, bytes: Buffer): Promise<string>;
   /** Returns the verified bytes; `undefined` if there is no such blob. Rejects with `DamagedBlobError` if they are damaged. */
   get(owner: BlobOwner, name: string): Promise<Buffer | undefined>;
-  /** Removes a blob that nothing refers to. A blob that is gone is no failure. */
+  /** Removes a blob that nothing refers to. A missing blob is not a failure. */
   delete(owner: BlobOwner, name: string): Promise<void>;
   /** Removes all blobs of a chat or of an archive. */
   deleteAll(owner: BlobOwner): Promise<void>;
-  /** Yields the blobs that were put before `beforeMs`, in batches. Also removes the old partial files of killed writes. */
+  /** Yields the blobs that were put before `beforeMs`, in batches. A folder store also removes old partial files. */
   oldBlobs(beforeMs: number): AsyncIterable<OldBlobs>;
 }
 
@@ -99,7 +99,7 @@ export function verify(name: string, bytes: Buffer | undefined): Buffer | undefi
 
 /**
  * The path of a blob below the folder of its shard. Paths are the same in a folder and in a bucket, so that the files of one
- * store can be copied into the other. Throws a `TypeError` for a malformed owner or name, which could lead elsewhere.
+ * store can be copied into the other. Throws a `TypeError` for a malformed owner or name, which could lead to other files.
  */
 export function blobPath(owner: BlobOwner, name: string): string {
   if (!isBlobName(name)) throw new TypeError('a blob is named by a SHA-256 and a random part, in hex');
@@ -124,7 +124,7 @@ export function chatOfBlobs(owner: BlobOwner): ChatKey | undefined {
   return parseChatKey(owner)?.chat;
 }
 
-/** Parses the owner and the name in a path; `undefined` if no blob of ours has that path. */
+/** Parses the owner and the name in a path; `undefined` if the gateway stores no blob under such a path. */
 export function readBlobPath(path: string): { owner: BlobOwner; name: string } | undefined {
   const parts = path.split('/');
   const owner = (parts[3] ?? '') as BlobOwner;

@@ -27,13 +27,13 @@ export interface Bucket {
   /** Stores an object unless an object of that name exists or is being stored. Returns whether it stored the object. */
   putNew(key: string, bytes: Buffer): Promise<boolean>;
   get(key: string): Promise<Buffer | undefined>;
-  /** Deletes an object. An object that is gone is no failure. */
+  /** Deletes an object. A missing object is not a failure. */
   delete(key: string): Promise<void>;
   /** The objects whose names begin with a prefix, page by page. */
   list(prefix: string): AsyncIterable<readonly StoredObject[]>;
 }
 
-/** A request ends if the server sends nothing for this long. */
+/** A request fails if the server sends nothing for this long. */
 const SILENT_MS = 15_000;
 const CONNECT_MS = 5_000;
 const TRIES = 3;
@@ -114,7 +114,7 @@ async function* pagesOf({ client, Bucket }: Target, Prefix: string): AsyncGenera
   }
 }
 
-/** Turns any error into a `BlobStoreError` that contains nothing of the request. */
+/** Turns any error into a `BlobStoreError` that contains no part of the request. */
 async function inBucket<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

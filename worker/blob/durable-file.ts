@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Only the gateway's own user may read the data of people. */
+/** Only the gateway's own user may read people's data. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** How often a write is tried, since the sweep may remove the empty folder before the file is in it. */
+/** How many times a write is tried, since the sweep may remove the new, empty folder before the file is in that folder. */
 const TRIES = 3;
 const SYNCED_MAX = 10_000;
 /** The folders whose entries in their parent folders are known to be on the disk. */

@@ -10,7 +10,7 @@ import { archiveBlobs } from '../../shared/state/session/archive.ts';
 import type { Limits } from '../limits.ts';
 import { BlobStoreError, type Blobs, chatOfBlobs } from './blobs.ts';
 
-/** The blobs of a shard, and the Redis that points at them. */
+/** The blobs of a shard, and the Redis that has the pointers to them. */
 interface ShardBlobs {
   redis: RedisClient;
   keys: Keys;
@@ -20,7 +20,7 @@ interface ShardBlobs {
 /** The dependencies of the blob keeper of a shard. */
 interface KeeperOptions extends ShardBlobs {
   log: Logger;
-  /** Reads the id of the store that holds the blobs. Contract: as `BlobStore`. */
+  /** Reads the id of the store that holds the blobs. Contract: rejects with `BlobStoreError` while the store is unusable. */
   storeId: () => Promise<string>;
   limits: Pick<Limits, 'blobEveryMs' | 'orphanMs' | 'boundMs'>;
   /** Called in each round in which the data refers to another store, or the store is unusable. Contract: never throws. */
@@ -35,7 +35,7 @@ const PASS_SHARE = 0.9;
 
 /**
  * Starts the blob keeper of a shard. Each round checks that the store is the one that the data refers to. If Redis has known
- * the id of the store for `boundMs`, one process each time also removes orphans. Idempotent; several keepers may run at once.
+ * the id of the store for `boundMs`, one of the processes also removes orphans. Idempotent; several keepers may run at once.
  */
 export function startBlobKeeper(options: KeeperOptions): Service {
   const { redis, keys, log, limits, onTrouble } = options;

@@ -9,7 +9,7 @@ export function openBlobStore(place: BlobPlace): BlobStore | undefined {
   return place.kind === 's3' ? openBucketStore(place) : openFolderStore(place.folder);
 }
 
-/** Wraps blobs so that a `BlobStoreError` of a put or a get also goes to `onTrouble`. */
+/** Wraps blobs so that `onTrouble` also gets each `BlobStoreError` from a put or a get. */
 export function reportedBlobs(blobs: Blobs, onTrouble: (error: BlobStoreError) => void): Blobs {
   const withReport = async <Result>(work: Promise<Result>): Promise<Result> => {
     try {

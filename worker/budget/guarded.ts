@@ -20,8 +20,8 @@ export interface Books {
 }
 
 /**
- * Wraps a model so that each call stays within the spending limits of its payer and of the installation, and is booked if it
- * was sent. Before the call, reserves the highest cost that it may have; afterwards, replaces the reservation by the real cost.
+ * Wraps a model so that each call counts toward the spending limits of its payer and of the installation, and is booked if it
+ * was sent. Before the call, reserves the call's highest possible cost; afterwards, puts the real cost in place of that sum.
  * A failed call costs as much as the server bills. If a limit is used up, the call fails as `terminal`, with the name of the
  * budget. If other calls have reserved the rest of a limit, the call waits for them.
  */
@@ -42,7 +42,7 @@ export function withAccount(model: Model, { budget, book }: Books, prices: Price
 
 export const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
-/** Reserves the highest cost that a call may have, once other calls leave enough. Fails if a limit is used up, or on abort. */
+/** Reserves the highest cost of a call, as soon as running calls leave room. Fails if a limit is used up, or on abort. */
 export async function reserveInTime(
   budget: Budget,
   payer: Payer | undefined,
@@ -73,7 +73,7 @@ function boundsOf(request: ModelRequest, prices: Prices): Bounds {
   });
   const cacheWrites = { cacheReadTokens: 0, cacheWriteTokens: inputTokens, cacheWrite1hTokens: inputTokens };
   return {
-    // `least` and `most` have the same number of tokens, so that no call exceeds a limit in tokens.
+    // `least` and `most` have the same number of tokens, so no call starts that may exceed a limit in tokens.
     least: bill({ outputTokens: 0, cacheReadTokens: inputTokens }, inputTokens + outputTokens),
     most: bill({ outputTokens, ...cacheWrites }, inputTokens + outputTokens),
     certain: bill({ outputTokens: 0, cacheReadTokens: 0 }, inputTokens),

@@ -17,7 +17,7 @@ export type ChatArchive = ReturnType<typeof createChatArchive>;
 const SENDING_SECONDS = 3_600;
 
 /**
- * Reads and erases the stored data of the chats of one shard: the present session of each chat and all its earlier sessions.
+ * Reads and erases the stored data of the chats of one shard, including the earlier sessions of each chat.
  * Each function in `erasures` returns the changes that erase the data of one feature for a chat.
  *
  * Contract: rejects while Redis or the blob store is unavailable.
@@ -31,7 +31,7 @@ export function createChatArchive(
   const letters = createDeadLetters(redis, keys);
   const usage = createUsageBook(redis, keys);
   return {
-    /** Yields the messages of a session and of the sessions before it, the oldest first, each once. */
+    /** Yields the messages and answers of a session and of the sessions before it, oldest first, each once. */
     async *messages(session: SessionId): AsyncGenerator<LogRecord> {
       const ids = new Set<string>();
       for (const each of (await chainOf(redis, keys, session)).reverse()) {
@@ -43,7 +43,7 @@ export function createChatArchive(
         }
       }
     },
-    /** Stores the bytes of a file for a chat for at least an hour, in which the file is sent. Returns their SHA-256. */
+    /** Stores the bytes of a file for a chat for at least an hour, so that a reply can send the file. Returns their SHA-256. */
     keepForSending: (chat: ChatKey, bytes: Buffer): Promise<string> => media.keep(chat, bytes, SENDING_SECONDS),
     /**
      * Erases the data of a chat: its files, the archives of its sessions, earlier sessions, failed messages and booked usage.

@@ -33,7 +33,7 @@ export interface SessionState {
   tokens: number;
 }
 
-/** The messages in a lane: how many wait, and how long one has been in work. */
+/** The messages in a lane: how many wait, and how long ago the message that is being answered was accepted. */
 export interface Work {
   waiting: number;
   /** The age of the message that is being answered; absent without one. */

@@ -5,7 +5,7 @@ import { readTimeZone, timeZoneOf } from '../lane/turn-settings.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { inMinutes } from './words.ts';
 
-/** `/busy queue|merge|interrupt`: sets, or alone shows, how the chat treats messages that arrive during an answer. */
+/** `/busy queue|merge|interrupt`: sets how the chat treats messages that arrive during an answer; without a word, shows it. */
 export const busy: CommandHandler = ({ turn, argument }) => {
   const { busy: text, busyButtons } = turn.texts;
   const buttons = [BUSY_WAYS.map((way) => ({ text: busyButtons[way], command: `/busy ${way}` }))];
@@ -37,7 +37,7 @@ export const lang: CommandHandler = ({ turn, argument }) => {
 
 const SHOWN_CHARS_MAX = 64;
 
-/** `/timezone <name|auto>`: sets the zone of the chat's times, or shows it. Existing reminders keep their zone. */
+/** `/timezone <name|auto>`: sets the time zone of the chat; without a name, shows it. Existing reminders keep their zone. */
 export const timezone: CommandHandler = ({ turn, argument }) => {
   const { settings } = turn.env;
   const { texts } = turn;

@@ -17,7 +17,7 @@ import { usage } from './usage.ts';
 /** The commands whose handlers are in the folders of features. */
 type FeatureCommand = 'desk' | 'memory' | 'recall' | 'reminders';
 
-/** The handlers of all other commands. The rules of each, such as who may give it, are in `shared/telegram/commands.ts`. */
+/** The handlers of the commands that no feature handles. `shared/telegram/commands.ts` says who may give each command. */
 export const COMMANDS: Readonly<Record<Exclude<CommandName, FeatureCommand>, CommandHandler>> = {
   busy,
   compact,

@@ -9,7 +9,7 @@ const STEP = 'compact';
 /** The reasons that mean that there was nothing to compact, not that a compaction failed. */
 const NOTHING: ReadonlySet<string> = new Set(['nothing_to_compact', 'did_not_shrink']);
 
-/** `/compact`: summarizes older messages now. If the process dies after the compaction, the next attempt only replies. */
+/** `/compact`: summarises older messages now. If the process dies after the compaction, the next attempt only replies. */
 export const compact: CommandHandler = async (context) => {
   const { turn, time } = context;
   const { texts, session } = turn;

@@ -44,7 +44,7 @@ export const decide: CommandHandler = async ({ turn, argument }) => {
   return replied('decide', `${granted}\n\n${approval.stillOpen}`, { keepsButtons: true });
 };
 
-/** Applies this press once. Returns its effect; undefined if it came too late, or is for no pending question of its chat. */
+/** Applies this press once. Returns its effect; undefined if the press came too late, or fits no open question of the chat. */
 async function applyPress(turn: Turn<Env>, words: string): Promise<Press | undefined> {
   const { env } = turn;
   const [, entry, id, word] = PRESSED.exec(words) ?? [];

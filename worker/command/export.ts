@@ -8,7 +8,7 @@ import { inMinutes, inThousands } from './words.ts';
 /** Bot API, `sendDocument`: 50 MB. The process holds the whole file in memory during the send. */
 const FILE_BYTES_MAX = 45_000_000;
 
-/** `/export`: sends the chat's messages, as a text for people (with data of features) and as lines for `session import`. */
+/** `/export`: sends the chat's messages as a text for people, with the features' data, and as lines for `session import`. */
 export const exportChat: CommandHandler = async ({ turn }) => {
   const { chatArchive, settings, features } = turn.env;
   const { session, texts, currentChat } = turn;

@@ -7,12 +7,12 @@ import { type CommandContext, type CommandHandler, replied } from './command.ts'
 /** `/help`: describes the bot and, in a group, says when the bot answers. */
 export const help: CommandHandler = async (context) => replied('help', await helpOf(context));
 
-/** The text of `/help`. Contract: as `CommandHandler`. */
+/** The text of `/help`. */
 export async function helpOf({ turn, isGroup }: CommandContext): Promise<string> {
   return [...(await introOf(turn, isGroup)), menuOf(turn.texts)].join('\n\n');
 }
 
-/** `/start`, which Telegram apps send when somebody starts a chat with the bot. */
+/** `/start`, which Telegram apps send when somebody starts a chat with the bot: greets, and lists the commands. */
 export const start: CommandHandler = async ({ turn, isGroup }) => {
   const { texts } = turn;
   const greeting = isGroup ? (await introOf(turn, isGroup)).join('\n\n') : texts.start;

@@ -1,7 +1,7 @@
 import { emptySession, newSessionId } from '../session/store.ts';
 import { type CommandHandler, replied } from './command.ts';
 
-/** The step in which `/new <text>` starts the conversation. Afterwards the message counts as an ordinary one with that text. */
+/** The step in which `/new <text>` starts the conversation. Afterwards the message is an ordinary message with that text. */
 export const NEW_CONVERSATION_STARTED = 'begun anew';
 
 /**

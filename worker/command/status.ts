@@ -6,10 +6,10 @@ import type { SessionState, Work } from './chat-state.ts';
 import { type CommandContext, type CommandHandler, replied } from './command.ts';
 import { gaugeOf, inMinutes, inThousands } from './words.ts';
 
-/** `/status`: shows the model, how full the context is, the last compaction, the waiting messages, and the cost of today. */
+/** `/status`: shows the model, how full the context is, the last compaction, the waiting messages, and today's cost. */
 export const status: CommandHandler = async (context) => replied('status', await statusOf(context));
 
-/** The state of a conversation in lines. Contract: as `CommandHandler`. */
+/** The text of `/status`. Rejects when Redis cannot be reached. */
 export async function statusOf({ turn }: CommandContext): Promise<string> {
   const { env, chat, currentChat, session, texts } = turn;
   const { settings, usageBook } = env;

@@ -10,8 +10,8 @@ const ASK = /^ask (.{1,100})$/;
 const NAME_CHARS_MAX = 64 - '/tools ask '.length;
 
 /**
- * `/tools`: lists the tools that the chat has granted, each with the person, the end of the grant and a button that revokes it,
- * and the tools that still ask. The button's command is `/tools ask <tool>`, with only the beginning of a long name.
+ * `/tools`: lists the tools granted to the chat, each with the person who granted it, the end of the grant and a button that
+ * revokes the grant, and the tools that still ask. The button's command is `/tools ask <tool>`; it cuts a long name.
  */
 export const tools: CommandHandler = ({ turn, argument }) => {
   const { texts } = turn;
@@ -19,7 +19,7 @@ export const tools: CommandHandler = ({ turn, argument }) => {
   const isRevoked = (tool: string) => [tool, toolLabel(tool), commandName(tool)].includes(word);
   const specs = turn.env.tools.specs();
   const grants = turn.toolGrants.filter((grant) => {
-    // If the tool's server is away, the granted definition counts as the current one.
+    // If the tool's server does not answer, the granted definition counts as the current one.
     const spec = specs.find(({ name }) => name === grant.tool) ?? { ...grant, name: grant.tool };
     return isGranted(spec, [grant], turn.nowMs()) && !isRevoked(grant.tool);
   });

@@ -10,12 +10,12 @@ const PERIODS = [
   ['week', 7],
   ['month', 30],
 ] as const;
-/** How many persons of a group get a line of their own. */
+/** How many people of a group get a line of their own. */
 const NAMED_MAX = 5;
 
 /**
- * `/usage`: shows the cost and the calls of this chat, in a group also by person, and the share of the limits that the chat
- * and the sender have used.
+ * `/usage`: shows the cost and the calls of this chat, the costs per person in a group, and how much of their limits the
+ * chat and the sender have used.
  */
 export const usage: CommandHandler = async ({ turn }) => {
   const { currentChat, texts } = turn;
@@ -55,13 +55,13 @@ function sharesOf(days: readonly DayUsage[]): Share[] {
   return [...all.values()].sort((one, other) => other.dollars - one.dollars);
 }
 
-/** The persons of a group with the largest shares, and a line for the rest. */
+/** The people of a group with the largest shares, each on a line, and a line for the others. */
 function personLines({ usage: text }: Texts, shares: readonly Share[], whole: number): string[] {
   const topShares = shares.filter(({ dollars }) => dollars > 0).slice(0, NAMED_MAX);
   if (topShares.length === 0) return [];
   const rest = whole - topShares.reduce((sum, { dollars }) => sum + dollars, 0);
   const names = shares.map(({ name }) => plainName(name));
-  // Two persons may have chosen the same name. In that case, their ids tell them apart.
+  // Two people may have chosen the same name. In that case, their ids tell them apart.
   const nameOf = ({ person, name }: Share) =>
     names.filter((each) => each === plainName(name)).length > 1 ? `${plainName(name)} (id ${person})` : plainName(name);
   const line = (name: string, dollars: number) =>

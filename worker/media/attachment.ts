@@ -6,7 +6,7 @@ import { fitPicture, readPdfPages } from './decoding.ts';
 import { kindOf } from './kind.ts';
 import { mediaId } from './store.ts';
 
-/** A file as a block of the session's log, or why it is unreadable. The block may refer to `bytesToStore`: store them first. */
+/** A file as a block of the session's log, or why it is unreadable. Store `bytesToStore`, if any, before the block. */
 export type Attachment = { ok: true; block: Block; bytesToStore?: Buffer } | { ok: false; notice: FileProblem };
 
 interface AttachmentLimits {
@@ -15,7 +15,7 @@ interface AttachmentLimits {
 }
 
 /**
- * Makes a block of a file that a user sent. The block of a picture or a PDF refers to its stored bytes. The block of a text
+ * Turns a file that a user sent into a block. The block of a picture or a PDF refers to its stored bytes. The block of a text
  * contains the text; if the text is long, only its beginning, and a reference to the whole text. The bytes alone decide the
  * kind of the file; the name is only for the model.
  *
@@ -76,7 +76,7 @@ function readText(text: string, bytes: number, name: string | undefined, maxChar
   return { ok: true, block: { type: 'text', text: `${opening}\n${head}\n${marker}` }, bytesToStore };
 }
 
-/** The name in the first line of a document's text; undefined if the text is no document or has no name. */
+/** The name in the first line of a document's text; undefined if the text is not a document or has no name. */
 export function documentNameIn(text: string): string | undefined {
   return /^\[Document ([^\]\n]{1,200}), [\d.,]+ [A-Za-z]+\]\n/.exec(text)?.[1];
 }

@@ -1,6 +1,6 @@
 /**
- * The decoder, a program that runs in a process of its own: reads a file from its standard input, and writes an answer to its
- * standard output (`decoding.ts` reads it). A hostile file can harm only this process, which decodes no other file.
+ * The decoder, a program that runs in a process of its own: reads a file from its standard input, and writes an answer for
+ * `decoding.ts` to its standard output. A hostile file can harm only this process, which decodes no other file.
  */
 import { buffer } from 'node:stream/consumers';
 import type * as unpdf from 'unpdf';
@@ -21,7 +21,7 @@ type Pdf = Awaited<ReturnType<typeof unpdf.getDocumentProxy>>;
 
 /**
  * Counts the pages of a PDF, including those in compressed streams, and reads the texts of the first pages: as many whole pages
- * as have at most `charsMax` characters together. A hostile file can use up all memory, and keep the parser busy without end.
+ * as have at most `charsMax` characters together. A hostile file can use up all memory, and keep the parser busy forever.
  *
  * Contract: never rejects.
  */

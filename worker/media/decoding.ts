@@ -9,7 +9,7 @@ import type { FittedPicture } from './picture.ts';
 /** The task of a decoder: to fit a picture, or to count the pages of a PDF and read at most `charsMax` characters of them. */
 export type DecoderTask = { kind: 'picture' } | { kind: 'pdf'; charsMax: number };
 
-/** The answer of a decoder that was able to process its file. */
+/** The answer from a decoder that could load its library: the result, or why the file is unreadable. */
 export type DecoderAnswer = FittedPicture | PdfReading;
 
 /** The result for a decoder that ended without an answer: `too_slow` if it ran out of time, otherwise `too_costly`. */
@@ -21,7 +21,7 @@ type End = { answer: DecoderAnswer | { unable: string } } | Overtaxed;
 const TIMEOUT_MS = 10_000;
 /** The first try may fail for a reason other than the file. */
 const TRIES_MAX = 2;
-/** The memory that a decoder may allocate, native libraries included. Linux counts private writable memory. */
+/** The memory that a decoder may allocate, native libraries included. Linux applies the limit to private writable memory. */
 const MEMORY_MB = 320;
 /** Larger than any answer: a fitted picture, or the text of a hundred pages. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
@@ -29,7 +29,7 @@ const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 /**
  * Fits a picture for the model (upright, small, without metadata) in a process of its own.
  *
- * Contract: never rejects because of the bytes, and never takes more of the machine than the limits of one decoder. Tries once
+ * Contract: never rejects because of the bytes, and never uses more memory than one decoder may have. Tries once
  * more if the decoder ends without an answer, and returns `too_slow` or `too_costly` if that happens again. Rejects if no
  * decoder can be started, or if the decoder cannot load its library.
  */
@@ -49,7 +49,7 @@ export async function readPdfPages(
   return (await decode({ kind: 'pdf', charsMax }, bytes, timeoutMs)) as PdfReading | Overtaxed;
 }
 
-/** Resolves when the previous decoder has ended. Only one decoder runs at a time, so that their memory is bounded. */
+/** Resolves when the previous decoder has ended. Only one decoder runs at a time, which bounds the memory of all decoders. */
 let previousEnd: Promise<unknown> = Promise.resolve();
 
 async function decode(task: DecoderTask, bytes: Buffer, timeoutMs: number): Promise<DecoderAnswer | Overtaxed> {
@@ -103,15 +103,15 @@ function startDecoder(task: DecoderTask, timeoutMs: number): ChildProcess {
   });
 }
 
-/** The largest range that V8 reserves. Two adjacent ranges may look like one larger range. */
+/** The largest range that V8 reserves for machine code. Two adjacent ranges may look like one larger range. */
 const CODE_BYTES_MAX = 512 * 1024 * 1024;
 
 let reserved: number | undefined;
 
 /**
- * The memory that Node reserves in a process for machine code, without using all of it. Linux counts this memory for some
- * versions of Node. Each thread of the gateway has such a range; a decoder has one thread, so its range is as large as the
- * largest range here. 0 except on Linux.
+ * The memory that Node reserves in a process for machine code, without using all of it. With some versions of Node, Linux
+ * counts this memory toward the limit. Each thread of the gateway has such a range. A decoder has one thread, so its range is
+ * as large as the largest range here. 0 except on Linux.
  */
 function reservedBytes(): number {
   reserved ??= process.platform === 'linux' ? writableCodeIn(readFileSync('/proc/self/maps', 'utf8')) : 0;
@@ -136,7 +136,7 @@ async function readAnswer({ stdout }: ChildProcess): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Parses the output of a decoder: an empty line, a line of JSON, and the bytes of a picture; undefined if it is incomplete. */
+/** Parses the output of a decoder: an empty line, a line of JSON, and the bytes of a picture; undefined if incomplete. */
 function answerIn(output: Buffer): DecoderAnswer | { unable: string } | undefined {
   const end = output.indexOf('\n', 1);
   if (end === -1) return undefined;

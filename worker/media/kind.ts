@@ -1,7 +1,7 @@
 /** How a picture is encoded, whether or not this gateway can decode it. */
 type PictureFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'avif' | 'heic' | 'tiff' | 'bmp';
 
-/** The largest picture in a request to the model. */
+/** The maximum size of a picture in a request to the model. */
 export const PICTURE_BYTES_MAX = 3_500_000;
 
 /** The kind of a file. A text comes decoded, because only decoding can show that bytes are a text. */

@@ -18,7 +18,7 @@ interface PictureLimits {
   bytesMax: number;
 }
 
-/** Phones take pictures of 108 megapixels; a much larger picture is probably a decompression bomb. */
+/** Some phones take pictures of 108 megapixels; a much larger picture is probably a decompression bomb. */
 export const PICTURE_LIMITS: PictureLimits = {
   pixelsMax: 120_000_000,
   memoryBytesMax: 200_000_000,
@@ -27,11 +27,11 @@ export const PICTURE_LIMITS: PictureLimits = {
 
 /** The API would scale a larger picture down to this size anyway, after an upload that costs time and money. */
 const SIDE_PX_MAX = 1568;
-/** Mostly photos exceed this in a lossless format, and lossy compression of a photo loses nothing visible. */
+/** In a lossless format, mostly photos exceed this size, and lossy compression of a photo loses nothing visible. */
 const LOSSLESS_BYTES_MAX = 1_000_000;
 const QUALITIES = [85, 70, 50] as const;
 
-// A decoder process reads one picture, so a cache has no use. Formats that are not listed here, such as SVG, are blocked,
+// A decoder process reads one picture, so a cache is useless. Formats that are not listed here, such as SVG, are blocked,
 // because pictures come from strangers.
 sharp.cache(false);
 sharp.concurrency(1);
@@ -41,9 +41,9 @@ sharp.unblock({
 });
 
 /**
- * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata such as the place and the author.
- * A picture that is transparent, or was a PNG or GIF, becomes a PNG if that is small; any other becomes a WebP if it is
- * transparent, else a JPEG. Takes the first frame of an animation. The same bytes give the same result.
+ * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata such as the location or author.
+ * A picture that is transparent, or was a PNG or GIF, becomes a PNG if the PNG is small. If not, a transparent picture becomes
+ * a WebP; all other pictures become JPEGs. Takes the first frame of an animation. The same bytes give the same result.
  *
  * Contract: never rejects. Refuses decompression bombs before it decodes them. A picture that states a false size can use up
  * all memory and time, or end the process, so this runs in the decoder process (`decoder.ts`).
@@ -68,7 +68,7 @@ const BYTES_PER_SAMPLE: Readonly<Record<string, number>> = { uchar: 1, char: 1, 
 const HEIF_BYTES_PER_PIXEL = { shallow: 16, deep: 24 };
 const GIF_BYTES_PER_PIXEL = 5;
 
-/** The peak memory of decoding. A format that is decoded row by row needs next to none; any other needs the whole picture. */
+/** The peak memory of decoding. Decoding row by row needs next to none; any other decoding holds the whole picture. */
 function memoryBytes({ format, width, height, channels, depth, isProgressive }: Metadata): number {
   const pixels = width * height;
   const sampleBytes = BYTES_PER_SAMPLE[depth ?? ''] ?? 8;
@@ -97,7 +97,7 @@ async function encode(pixels: Pixels, from: Metadata['format'], bytesMax: number
   const isOpaque = !isTransparent(pixels);
   const image = isOpaque ? sharp(pixels.data, { raw }).removeAlpha() : sharp(pixels.data, { raw });
   const { width, height } = raw;
-  // A PNG or a GIF is mostly a screenshot, which must keep its sharp edges. Photos are JPEGs or have newer formats.
+  // A PNG or a GIF is usually a screenshot, which must keep its sharp edges. Photos are JPEGs or have newer formats.
   if (!isOpaque || from === 'png' || from === 'gif') {
     const bytes = await image.clone().png().toBuffer();
     if (bytes.length <= Math.min(LOSSLESS_BYTES_MAX, bytesMax))

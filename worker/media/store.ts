@@ -61,7 +61,7 @@ export function createMediaStore(source: MediaSource) {
       const found = await Promise.all(ids.map((id) => ofChat(source, chat, (owner) => bytesOf(owner, id, ttlS))));
       return new Map(ids.flatMap((id, at) => (found[at] ? [[id, found[at]]] : [])));
     },
-    /** Reads a stored file of a chat without a change of its retention time; undefined if it is not stored, or damaged. */
+    /** Reads a stored file of a chat without restarting its retention time; undefined if the file is missing or damaged. */
     read: (chat: ChatKey, sha256: string) => ofChat(source, chat, (owner) => bytesOf(owner, sha256)),
     /** Erases all files of a chat, and of the group that it was before: first the references to them, then the bytes. */
     async erase(chat: ChatKey): Promise<void> {

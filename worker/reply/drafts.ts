@@ -18,9 +18,9 @@ export interface Draft {
  */
 export type KeepShown = () => Promise<void>;
 
-/** Begins the drafts of a process. */
+/** Creates the drafts of a process. */
 export interface Drafts {
-  /** Begins the draft of an answer. Shows each text after `keep` has resolved, and only in a private chat. */
+  /** Begins the draft of an answer. Shows each text only after `keep` has resolved, and only in a private chat. */
   begin(message: InboundMessage, to: Destination, keep: KeepShown): Draft;
 }
 
@@ -35,19 +35,19 @@ interface DraftPace {
 }
 
 /**
- * After this many 404 answers in a row, the server counts as one without drafts. A single 404 may come from a proxy that
- * restarts, unless its text says that the method is missing.
+ * After this many 404 answers in a row, the server counts as unable to show drafts. A single 404 may come from a proxy that
+ * restarts, so it is enough only if its text says that the method is missing.
  */
 const MISSING_MAX = 2;
 
 const NOTHING: Draft = { write() {}, end: async () => {} };
 
 /**
- * Shows answers while the model writes them, as Telegram's drafts: previews that vanish by themselves. A draft is no part of
- * the reply: if its process dies, or freezes and resumes, the delivered messages stay as they are. Edits of the reply's own
+ * Shows answers while the model writes them, as Telegram's drafts: previews that vanish by themselves. A draft is not part
+ * of the reply: if its process dies, or freezes and resumes, the delivered messages stay as they are. Edits of the reply's own
  * message could not guarantee this.
  *
- * After a server turns out to have no drafts, tries none for a day. Any other failure ends only the draft of that answer.
+ * If the server turns out not to support drafts, sends none for a day. Any other failure ends only the draft of that answer.
  */
 export function createDrafts(telegram: Pick<Telegram, 'sendDraft'>, pace: DraftPace): Drafts {
   let missing = 0;

@@ -12,15 +12,15 @@ import { CONFIRMED, deliveredBefore, marksOf, notDelivered, type PartDelivery, s
 import { albumFrom, type Content, contentAt, isFormatted, type PartSlot, ringingPart, simplify } from './plan.ts';
 
 /**
- * Delivers the parts of a conclusion in order, each as a message of its own, since a phone's notification does not show later
- * edits; several pictures go out as an album. Stores the mark `sending` before and `sent` after each send; after the last part,
- * the outcome replaces the mark `sent`, unless more steps follow. The next part waits until the previous one is confirmed or
- * counts as unsure. If the result of a send is unknown, a later attempt repeats the part once, as soon as Telegram answers,
- * with a note that it may be a repeat. If Telegram refuses the format of a part, sends the part in a simpler format; a timeout
- * never changes the format. If a part cannot be delivered now, or not at all, returns the failure and sends no later part.
+ * Delivers the parts of a conclusion in order. Each part is a message of its own, since a phone's notification does not show
+ * later edits; consecutive pictures form an album. Stores the mark `sending` before each send, and `sent` after it. After the
+ * last part, the outcome takes the place of the mark `sent`, unless more steps follow. Sends a part only when the previous one
+ * is confirmed or counts as unsure. If the result of a send is unknown, a later attempt repeats the part once, as soon as
+ * Telegram answers, with a note that this may be a repeat. If Telegram refuses the format of a part, sends it in a simpler
+ * format; a timeout never changes the format. If a part cannot be delivered now, or at all, returns the failure and stops.
  *
- * Only the beginning of an answer makes a sound. The reply to a button press, and the end of a message that its user stopped,
- * make none.
+ * Only the beginning of an answer makes a sound. The reply to a button press makes none, and neither does the reply to a
+ * message that a user cancelled.
  *
  * Contract: throws `FencedError`, or what Redis throws. If `isNew`, the conclusion was stored together with the mark of its
  * first part.
@@ -86,15 +86,15 @@ async function sendPart(
   return CONFIRMED;
 }
 
-/** Whether an earlier attempt began to send a part, or its repeat, and the result is unknown. */
+/** Whether an earlier attempt began to send a part, or to repeat it, with an unknown result. */
 function isInDoubt({ reply }: Turn, index: number): boolean {
   const mark = reply.markOf(index);
   return mark !== 'sent' && mark !== 'unsure' && (mark ?? reply.markOf(repeatOf(index))) !== undefined;
 }
 
 /**
- * Repeats a part whose first send has an unknown result, once, as soon as Telegram answers. The part may already be in the
- * chat, so the repeat says that it may be one. If the result of the repeat is unknown too, a third copy would not help: the
+ * Repeats a part once if the result of its first send is unknown, as soon as Telegram answers. The part may already be in the
+ * chat, so a note says that this may be a repeat. If the result of the repeat is unknown too, a third copy would not help: the
  * part counts as unsure, and the operator gets an alert. A repeat that a failing server or a proxy answered does not count, so
  * a later attempt repeats the part again.
  */
@@ -123,7 +123,7 @@ async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content): Pr
   return notDelivered(result.failure);
 }
 
-/** Adds a line which says that the content may be a repeat. A text without room for the line stays as it is. */
+/** Adds the notice that the content may be a repeat. A text without room for the notice stays as it is. */
 function withRepeatNotice({ texts }: Turn, content: Content): Content {
   const notice = texts.repeat;
   if (content.kind === 'rich') return { ...content, blocks: [{ type: 'paragraph', text: notice }, ...content.blocks] };

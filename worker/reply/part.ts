@@ -32,7 +32,7 @@ export interface Sending {
   isMarked?: boolean;
   /** The message makes no sound. */
   isSilent?: boolean;
-  /** The part does not begin the answer, so in a group it does not point to the question. */
+  /** The part does not begin the answer, so in a group it is not sent as a reply to the question. */
   isFurther?: boolean;
   stopSignal?: AbortSignal | undefined;
 }
@@ -77,17 +77,17 @@ async function send(
   if (content.kind === 'album') return sendAlbum(turn, content.files, options);
   const { name, caption, text, sha256 = '' } = content;
   const bytes = text === undefined ? await media.read(turn.currentChat, sha256) : Buffer.from(text);
-  // The file has expired or is empty, so send only its caption, or its name.
+  // The file is no longer stored, is damaged or is empty, so send only its caption or its name.
   if (bytes === undefined || bytes.length === 0) return telegram.sendMessage(destination, caption || name, options);
   const kind = fileKind(name, bytes);
   const file = { name, bytes, caption };
   const result = await telegram.sendFile(destination, { ...file, kind }, options);
-  // If Telegram refuses a photo or audio, certainly nothing was sent. Telegram accepts the file as a document.
+  // If Telegram refuses a photo or audio, nothing was sent. Telegram may still accept the file as a document.
   const isRefused = !result.ok && result.failure.kind === 'rejected' && kind !== 'document';
   return isRefused ? telegram.sendFile(destination, file, options) : result;
 }
 
-/** Bot API: all files of one request have 50 MB at most. */
+/** Bot API: the files of one request may be as large as 50 MB in total. */
 const ALBUM_BYTES_MAX = 45_000_000;
 
 /** Sends an album. Fails as `rejected` if a picture is missing or the album is too large; the caller then splits the album. */
@@ -106,7 +106,7 @@ async function sendAlbum(
   return telegram.sendAlbum(destination, photos, options);
 }
 
-/** Telegram refuses photos with more bytes or a larger ratio of sides, and scales longer sides down, which loses small text. */
+/** Telegram refuses photos with more bytes or a larger aspect ratio, and makes small text unreadable if a side is longer. */
 const PHOTO_MAX = { bytes: 10_000_000, ratio: 20, sidePx: 2_560 };
 const PHOTO_NAME = /\.(?:jpe?g|png|webp)$/i;
 /** How a file begins in each audio format that Telegram plays, by extension. */
@@ -131,12 +131,12 @@ export function fileKind(name: string, bytes: Buffer): FileKind {
   return PHOTO_NAME.test(name) && isWithin && isOpaqueStill(bytes) ? 'photo' : 'document';
 }
 
-/** The message about an incident for the reply to point to, if an operator pressed a button there. */
+/** The message about an incident to which the reply points, if an operator pressed a button under that message. */
 function incidentMessage({ message }: Turn): number | undefined {
   return message.ok && message.value.from.isOperator ? message.value.pressed : undefined;
 }
 
-/** The message that a reply in a group points to, to show whom it answers. Undefined in private chats and for a summons. */
+/** The message to which a reply in a group points, to show who gets the answer. Undefined in private chats and summonses. */
 function questionInGroup({ message, isElsewhere }: Turn): number | undefined {
   if (!message.ok || message.value.chatType === 'private' || isElsewhere) return undefined;
   return message.value.messageId;

@@ -89,7 +89,7 @@ function fileContent(part: FilePart, text: string): FileContent {
   return { kind: 'file', ...part, caption: text === part.name ? '' : text };
 }
 
-/** How many parts one message takes from `index` on: consecutive pictures with the same mark as an album; else 1. Pure. */
+/** How many parts from `index` on go into one message: 1, or several pictures in a row with the same mark (an album). Pure. */
 export function albumFrom({ layout = [] }: Conclusion, index: number, reply: Pick<Reply, 'markOf'>): number {
   const rest = layout.slice(index, index + ALBUM_MAX);
   const end = rest.findIndex((each, at) => !isPicture(each) || reply.markOf(index + at) !== reply.markOf(index));
@@ -112,16 +112,16 @@ export function ringingPart({ layout = [] }: Conclusion): number {
   );
 }
 
-/** Whether there is a simpler format for a part. */
+/** Whether `simplify` can replace a part: any part except a plain text. */
 export function isFormatted({ layout }: Conclusion, index: number): boolean {
   const part = layout?.[index] ?? undefined;
   return part !== undefined && part.path !== 'plain';
 }
 
 /**
- * Replaces a part whose format Telegram refuses: an album by single files, a file by a notice, any other part by parts of a
- * simpler format. Stores the new conclusion, so that the next attempt finds the same parts. The indices of later parts may
- * change, since no later part has a mark yet.
+ * Replaces a part whose format Telegram refuses: an album with single files, a file with a notice, any other part with parts of
+ * a simpler format. Stores the new conclusion, so that the next attempt finds the same parts. This may change the indices of
+ * later parts, none of which has a mark yet.
  */
 export async function simplify(
   turn: Turn,
@@ -154,7 +154,7 @@ function splitAlbum(
   });
 }
 
-/** Replaces a file that Telegram refuses by a notice. */
+/** Puts a notice in the place of a file that Telegram refuses. */
 async function withoutFile(
   turn: Turn,
   { layout = [], ...conclusion }: Conclusion,
@@ -170,7 +170,7 @@ async function replace(turn: Turn, conclusion: Conclusion): Promise<Conclusion> 
   return conclusion;
 }
 
-/** All texts of a conclusion as one message. It ends with `shortened` if the text was cut or a file is missing. */
+/** All texts of a conclusion as one message, which ends with `shortened` if the text was cut or a file was omitted. */
 export function inOne(conclusion: Conclusion, shortened: string): Formatted {
   const contents = conclusion.parts.map((_, index) => contentAt(conclusion, index));
   const canvas = newCanvas();

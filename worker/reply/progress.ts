@@ -11,7 +11,7 @@ import { createStatusLines, type StatusLines } from './status-line.ts';
 export interface Progress {
   /** Takes the whole text of the answer so far. Contract: returns at once and never throws. */
   write(text: string): void;
-  /** Takes words for an activity besides writing, such as a tool call; empty after the activity. Contract: as `write`. */
+  /** Takes words for an activity such as a tool call; empty after the activity. Contract: returns at once, never throws. */
   doing(words: string): void;
   /** Ends the view. Resolves when its last call has ended. Contract: never rejects. */
   end(): Promise<void>;
@@ -19,11 +19,11 @@ export interface Progress {
 
 /** Shows the progress of the turns of a process. */
 export interface ProgressViews {
-  /** Begins to show the progress of a turn. Shows a text of the answer only once `keep` has resolved. */
+  /** Begins to show the progress of a turn. Shows each text of the answer only after `keep` has resolved. */
   begin(turn: Turn, message: InboundMessage, keep: KeepShown): Progress;
   /** Whether the chat still has a message that shows progress, for `clear` to remove. */
   isLeft(turn: Turn): boolean;
-  /** Removes the message of progress, if any, after the answer. Contract: never throws; on failure, the message stays. */
+  /** Removes the message that shows progress, if any. Contract: never throws; on failure, the message stays. */
   clear(turn: Turn): Promise<void>;
 }
 
@@ -83,10 +83,10 @@ function inStatusLine(line: ReturnType<StatusLines['begin']>): Progress {
 
 /** Telegram shows "typing…" for 5 seconds. */
 const REPEAT_MS = 4_500;
-/** How long a reply waits, at most, for a call in flight, which would show "typing…" below the reply. */
+/** The longest wait of a reply for a call in flight. If the reply overtook the call, "typing…" would show below the reply. */
 const LAST_MS_MAX = 1_000;
 
-/** Shows "typing…" in a chat until the returned function is called, which resolves after the last call. Ignores failures. */
+/** Shows "typing…" in a chat until the returned function is called, which waits for a call in flight. Ignores failures. */
 export function showTyping(telegram: Pick<Telegram, 'sendTyping'>, to: Destination): () => Promise<void> {
   let last: Promise<unknown> | undefined;
   const show = () => {

@@ -13,11 +13,11 @@ interface ShownQuestion {
   options: SendOptions;
 }
 
-/** The characters for all calls of a question. Bot API, `sendMessage`: 4,096; the rest is for the title and the file notes. */
+/** The maximum length of all calls together. Bot API, `sendMessage`: 4,096; the rest is for the title and the notes. */
 const CALLS_CHARS_MAX = 3_600;
-/** For one of at most five calls, each with an entity for its tool and for each argument. Bot API, `sendMessage`: 100. */
+/** The maximum for one call. Five calls at most, with tools and arguments in bold, need 80 entities; Telegram allows 100. */
 const ARGUMENTS_MAX = 15;
-/** How much of a value the message shows if the full text is in the file. */
+/** How many characters of a value the message shows if the full value is in the file. */
 const BEGINNING_CHARS = 160;
 const NAME_CHARS_MAX = 64;
 /** Begins the line of an argument. */
@@ -39,7 +39,7 @@ export function questionIn({ entry, texts, message }: Turn, asking: Asking, park
   };
 }
 
-/** If there are several calls, each tool has its own "Always" button, which names the tool and decides only about its calls. */
+/** If there are several calls, each tool has its own "Always" button, which names the tool and decides only its calls. */
 function approvalButtons(
   { approval }: Texts,
   parked: ParkedQuestion,
@@ -130,7 +130,7 @@ function beginningOf({ inFile }: Texts['approval'], { name, value }: Argument): 
   return { name: clip(name, NAME_CHARS_MAX), value: `${beginning} ${inFile(value.length)}` };
 }
 
-/** The length of an argument's line, with its mark. */
+/** The length of an argument's line, including `MARK` and the separators. */
 function lengthOf({ name, value }: Argument): number {
   return name.length + value.length + MARK.length + 4;
 }

@@ -20,7 +20,7 @@ const BLANKS = /[\s\p{Cc}\p{Cf}]{1,1000}/gu;
 /**
  * The pages that the texts of an answer cite, each once, in the order of first citation, at most eight. A citation of a fetched
  * page has no address of its own, so it gets the address of the fetched page with the same title. Omits addresses that are not
- * http or https, contain a password, or are too long to show. Pure, never throws.
+ * http or https, contain credentials, or are too long to show. Pure, never throws.
  */
 export function sourcesOf(content: readonly Block[]): Source[] {
   const addressByTitle = new Map(content.flatMap(fetchedPage));

@@ -23,7 +23,7 @@ export interface StatusLines {
 type LineTelegram = Pick<Telegram, 'sendMessage' | 'editMessage' | 'deleteMessage'>;
 type LineLimits = Pick<Limits, 'statusAfterMs' | 'statusEveryMs'>;
 
-/** The status lines of a process. Remembers the ids of new lines, which a turn that was read before the send does not have. */
+/** The status lines of a process. Remembers the ids of new lines, since a turn that was read before the send lacks them. */
 export function createStatusLines(telegram: LineTelegram, limits: LineLimits): StatusLines {
   const newIds = new WeakMap<Turn, number>();
   const idOf = (turn: Turn): number | undefined => {

@@ -15,7 +15,7 @@ export interface Formatted {
 export interface Canvas {
   text: string;
   entities: MessageEntity[];
-  /** The indentation and marker of a list item, until the first line of the item is drawn: that line begins with them. */
+  /** The indentation and marker with which the first line of a list item begins; undefined once that line is drawn. */
   lead: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export const ENTITIES_MAX = 100;
 /** The maximum size of all entities of a message as JSON. Telegram refuses about 9,500 bytes of entities. */
 export const ENTITY_BYTES_MAX = 9_000;
 
-/** Types by importance: if there are too many entities, the last types are dropped. Links are first, since they hold a URL. */
+/** Types by importance: if there are too many entities, the last types are dropped. Links are first to save their URLs. */
 const IMPORTANCE: readonly EntityType[] = [
   'text_link',
   'spoiler',
@@ -40,7 +40,7 @@ export function newCanvas(): Canvas {
   return { text: '', entities: [], lead: undefined };
 }
 
-/** Adds an entity for the text that `draw` writes, except its inline code: Telegram accepts no other entity on code. */
+/** Adds an entity for the text that `draw` writes, but not for inline code, on which Telegram accepts no other entity. */
 export function mark(canvas: Canvas, entity: Mark, draw: () => void): void {
   let offset = canvas.text.length;
   const from = canvas.entities.length;
@@ -63,14 +63,14 @@ export function finishCanvas({ text, entities }: Canvas): Formatted {
   return { text: text.slice(start, end), entities: mostImportant(marks).sort(inOrder) };
 }
 
-/** The index of the text after leading white space. The indentation of code at the beginning belongs to the text. */
+/** Where the text begins, after leading white space. The indentation of code at the beginning belongs to the text. */
 function startOf(text: string, entities: readonly MessageEntity[]): number {
   const start = text.length - text.trimStart().length;
   const code = entities.find(({ type, offset, length }) => type === 'pre' && offset < start && offset + length > start);
   return code === undefined ? start : Math.max(code.offset, text.lastIndexOf('\n', start) + 1);
 }
 
-/** The range of an entity without white space at its ends. Code blocks and quotes keep white space: it may be indentation. */
+/** The range of an entity without white space at its ends, which code blocks and quotes keep: it may be indentation. */
 function markedRange(text: string, entity: MessageEntity, start: number, end: number): [number, number] {
   const from = Math.max(entity.offset, start);
   const to = Math.min(entity.offset + entity.length, end);

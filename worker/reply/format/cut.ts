@@ -26,7 +26,7 @@ export interface Cut {
   readonly rest: readonly Block[];
 }
 
-/** The least room, in characters, that is worth filling with a piece of a text. An empty message takes any piece. */
+/** The smallest room, in characters, that is worth filling with a piece of a text. An empty message takes any piece. */
 const PIECE_CHARS_MIN = 200;
 /** Matches a text up to the end of its last complete sentence. */
 const SENTENCES = /^[\s\S]*(?:[.!?…]["'”’)\]]*\s+|[。！？]["'”’」』）]*)/;
@@ -50,8 +50,8 @@ export function cutProse(block: Prose, { ruler, space, place, isEmpty }: Room): 
 }
 
 /**
- * Cuts code at a line break in the second half of the room. Without such a line break, an empty message gets the beginning of a
- * line, and any other message gets nothing. The rest has the same language.
+ * Cuts code at a line break in the second half of the room. Without such a line break, an empty message gets as much as fits,
+ * even if that cuts a line, and any other message gets nothing. The rest has the same language.
  */
 export function cutCode(code: Code, { ruler, space, isEmpty }: Room): Cut {
   const most = minus(space, ruler.frame)[0] ?? 0;
@@ -68,8 +68,8 @@ function dropBlank(block: Prose): Block[] {
 }
 
 /**
- * The best index, up to `most`, at which to cut a text: after a line break, else after a sentence, else after a space, if there
- * is one in the second half of the range; failing these, the last boundary of a grapheme.
+ * The best index, up to `most`, at which to cut a text: after a line break, failing that after a sentence, failing that after a
+ * space, but only in the second half of the range. Failing all three, at the last grapheme boundary.
  */
 function cutAt(text: string, most: number): number {
   const half = Math.floor(most / 2);

@@ -18,7 +18,7 @@ export interface Indent {
   /** The beginning of each line. The first line of a list item begins with the `lead` of the canvas instead. */
   readonly indent: string;
   readonly isInQuote: boolean;
-  /** Types of the entities around this place. Telegram accepts no entity in another of its type, and no code in a link. */
+  /** Types of the entities around this place. Telegram accepts no entity within one of the same type, and no code in links. */
   readonly marks: readonly EntityType[];
 }
 
@@ -158,7 +158,7 @@ function drawInlines(canvas: Canvas, inlines: readonly Inline[], place: Indent):
   }
 }
 
-/** The entity of a time. Telegram apps show the time in their own zone, with its weekday, date and minute. */
+/** The entity of a time. Telegram apps show the weekday, the date and the time of day in the zone of the device. */
 function timeMark(atMs: number): Mark {
   return { type: 'date_time', unix_time: Math.floor(atMs / 1000), date_time_format: 'wDt' };
 }

@@ -15,7 +15,7 @@ const ENVIRONMENT = /^\\begin\{([a-z]{1,20}\*?)\}(?:[^\n]|\n(?![ \t]*\n)){0,4000
 /** The longest display formula that may stand within a paragraph. */
 const INLINE_CHARS_MAX = 400;
 const AFTER_LINE = /^[ \t]*(?:\n|$)/;
-/** A character that suggests a formula. `\[1\]`, `\[x\]` and `\(see below\)` have none: only their brackets are escaped. */
+/** A character that suggests a formula. `\[1\]`, `\[x\]` and `\(see below\)` have none and look like text in brackets. */
 const SIGN = /[\\^_=+<>≤≥≈]/;
 const WORDS = /\p{L}{3,}\s+\p{L}{3,}/u;
 
@@ -41,7 +41,7 @@ export function formulaInline(src: string, before: string): Formula | undefined 
   return { raw, text, isDisplay: false };
 }
 
-/** Reads `\[…\]` or `\(…\)` as a formula. After e.g. a slash or a quotation mark, `\(` belongs to a regular expression. */
+/** Reads `\[…\]` or `\(…\)` as a formula. After a slash or a quotation mark, `\(` is part of a regular expression. */
 function bracketFormula(src: string, before: string): Formula | undefined {
   const display = displayAt(src, [SQUARE]);
   if (display !== undefined)

@@ -10,7 +10,7 @@ export type OwnToken =
   | { type: 'note'; raw: string; label: string; tokens: Token[] }
   | { type: 'details'; raw: string; summary: Token[]; tokens: Token[] };
 
-/** Bounded in length, so that an opening `||` without an end does not make the parser scan the rest of the text. */
+/** A spoiler. Its length is bounded, so that an unclosed `||` does not make the parser scan the rest of the text. */
 const SPOILER = /^\|\|(?=[^\s|])((?:[^\n|]|\|(?!\|)|(?<=\s)\|\|){0,1000}?[^\s|])\|\|(?![\w([{'"`$])/;
 /** After a word, a closing bracket or a quotation mark, `||` is an operator. */
 const NO_SPOILER_AFTER = /[\w)\]}'"`]$/;

@@ -5,7 +5,7 @@ const TAIL_CHARS_MAX = 4_096;
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 /**
  * Matches escaped characters, inline code and the delimiters of marks. Delimiters within code are skipped with the code. An
- * underscore does not match, since an open one is more often a part of a name.
+ * underscore does not match, since an unclosed underscore is more often a part of a name.
  */
 const TOKENS = /\\.|(`+)[^`]+?\1(?!`)|(`+|\*{1,3}|~~|\|\|)/gu;
 /** A link or an image at the end of a text, whose URL is still being written. */

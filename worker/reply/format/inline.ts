@@ -65,7 +65,7 @@ function emphasisOf(token: Tokens.Generic, depth: number): Inline[] {
 
 function linkOf(token: Tokens.Link, depth: number, before: string): Inline[] {
   const url = linkUrl(token.href);
-  // This is code that calls an element, such as `handlers[name](input)`.
+  // This is code that calls an element of an array or object, such as `handlers[name](input)`.
   if (url === undefined && /\w$/.test(before)) return [plain(token.raw)];
   if (token.autolink) {
     return url === token.text ? [{ type: 'link', url, inlines: [plain(url)] }] : [plain(token.text)];

@@ -1,7 +1,7 @@
 /**
  * Two equal runs of asterisks or of tildes with text between them. Such runs are a pair of marks, unless they belong to an
  * expression. CommonMark decides by the spaces and the punctuation next to a run instead, and so reads `**Label:**text` as
- * text, in any script, and `2*3*4` as a mark.
+ * text, in any script, and `2*3*4` as emphasis.
  */
 const PAIR = /(?<!\*)(\*{1,3})(?![\s*])([^*]*?[^\s*])\1(?!\*)|(?<!~)(~~)(?![\s~])([^~]*?[^\s~])~~(?!~)/gu;
 /** The depth down to which this file decides about nested pairs. CommonMark's rule decides about deeper pairs. */
@@ -27,7 +27,7 @@ const UNDERSCORED = /\w*_\w*/g;
 const CODE_BEFORE = /[\w)\]](?:[./\\]|->|::)$|[$@#&]$/;
 const CODE_AFTER = /^[./\\]\w|^::|^[([=]/;
 
-/** A punctuation character. After it, a mark can begin whatever follows the mark. */
+/** A punctuation character after which a mark can begin, whatever follows the mark. */
 const BORDER = '、';
 
 interface Pair {

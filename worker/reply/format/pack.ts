@@ -15,8 +15,8 @@ import { cutTable } from './table-cuts.ts';
 
 /**
  * Splits blocks into messages within the ruler's limit: between blocks if possible, else between items or rows, else within a
- * text. Drops blank messages. Takes linear time, since it does not measure a block that is far larger than a message. Ends for
- * every tree.
+ * text. Drops blank messages. Takes linear time, since it does not measure a block that is far larger than a message. Always
+ * terminates.
  */
 export function pack(blocks: readonly Block[], ruler: Ruler): (readonly Block[])[] {
   const messages: (readonly Block[])[] = [];
@@ -62,7 +62,7 @@ function moveLastHeading(head: readonly Block[], rest: readonly Block[]): Cut {
   return { head: head.slice(0, -1), rest: [last, ...rest] };
 }
 
-/** Whether to cut a block: half the message is empty, and the block contains blocks or is too large for a whole message. */
+/** Whether to cut a block: only if half the message is empty, and the block contains blocks or exceeds a whole message. */
 function isWorthACut(block: Block, { ruler, space, place }: Room): boolean {
   if (ruler.limit.some((limit, index) => (space[index] ?? 0) * 2 < limit)) return false;
   const hasSeams = block.type === 'list' || block.type === 'quote' || block.type === 'details';
@@ -95,7 +95,7 @@ function cutQuote(quote: Quote, room: Room): Cut {
   return cutInside(quote, take(quote.blocks, roomInside(room, { place: inQuote(room.place) })));
 }
 
-/** Cuts details; the rest repeats the summary. In an empty message, a summary too long for that becomes a paragraph. */
+/** Cuts a details block; the rest repeats the summary. In an empty message, too long a summary becomes a paragraph. */
 function cutDetails(details: Details, room: Room): Cut {
   const { ruler, place, isEmpty } = room;
   const title = paragraph({ type: 'bold', inlines: details.summary });
@@ -136,7 +136,7 @@ function cutAtItem(list: List, index: number, item: Item, room: Room): Cut {
     : { head: [sliceList(list, 0, index)], rest: [sliceList(list, index)] };
 }
 
-/** The items of a list from index `from` up to, but without, index `to`. They keep their numbers. */
+/** The items of a list from index `from` up to, but not including, index `to`. They keep their numbers. */
 function sliceList(list: List, from: number, to?: number): List {
   return { ...list, ...(list.start !== undefined && { start: list.start + from }), items: list.items.slice(from, to) };
 }

@@ -1,11 +1,11 @@
 import { graphemePrefix } from '../../../shared/base/text.ts';
 
-/** How many characters the parser gets at once, at most: for some texts its time grows faster than their length. */
+/** The maximum number of characters for one parse: for some texts, the parsing time grows faster than the length. */
 const PIECE_CHARS_MAX = 64 * 1024;
 /** How deeply quotes and lists may nest. The parser calls itself for each level, so deeper nesting could exhaust the stack. */
 const NESTING_MAX = 60;
 const INDENT_MAX = 4 * NESTING_MAX;
-/** The maximum number of characters in a paragraph that could begin a mark. */
+/** The maximum number of characters that could begin a mark, in one paragraph. */
 const MARKS_MAX = 4_000;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)$/;
@@ -15,16 +15,16 @@ const MARKER = />|[-*+](?=[ \t])|\d[.)]/g;
 
 interface Line {
   text: string;
-  /** The opening line of the code block around this line; undefined outside of a block, and for its first and last line. */
+  /** The opening line of the code block around this line; undefined outside of blocks and in their first and last lines. */
   fence: string | undefined;
   /** Whether this line ends a code block. */
   isEnd: boolean;
 }
 
 /**
- * Cuts a text that is longer than `maxChars` into pieces that can be parsed one by one: at blank lines, failing that, at other
- * line breaks, or within a line that is too long itself. If a cut falls inside a code block, closes the block before the cut
- * and reopens it after the cut. The last line of a block stays with the block, also in a piece that is full.
+ * Cuts a text that is longer than `maxChars` into pieces that can be parsed one by one: at blank lines; failing that, at other
+ * line breaks; or within a line that is too long itself. If a cut falls inside a code block, closes the block before the cut
+ * and reopens it after the cut. The last line of a code block stays in the block's piece, even if the piece is full.
  */
 export function piecesOf(text: string, maxChars = PIECE_CHARS_MAX): string[] {
   if (text.length <= maxChars) return [text];

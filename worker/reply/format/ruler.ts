@@ -19,11 +19,11 @@ export interface Ruler {
   readonly fixWidths: (table: Table) => Table;
 }
 
-/** Bot API, `sendMessage`: 4,096 UTF-16 units. The difference is for the notice that a part may be a repeat. */
+/** Bot API, `sendMessage`: 4,096 UTF-16 units. The difference leaves room for the notice that a part may be a repeat. */
 export const TEXT_CHARS_MAX = 4_000;
 const GAP = 2;
 
-/** Measures texts with entities. Counts links, spoilers and code blocks; if necessary, `finishCanvas` drops the others. */
+/** Measures texts with entities. Counts links, spoilers and code blocks; `finishCanvas` may drop other entities. */
 export const ENTITIES: Ruler = {
   limit: [TEXT_CHARS_MAX, ENTITIES_MAX, ENTITY_BYTES_MAX],
   frame: [24, 1, 100],

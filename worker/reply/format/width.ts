@@ -2,7 +2,7 @@ import { graphemePrefix } from '../../../shared/base/text.ts';
 
 const graphemes = new Intl.Segmenter('und');
 
-/** Matches a text, like most, in which each character takes one column. */
+/** Matches a text in which each character takes one column, as in most texts. */
 const NARROW = /^[\x20-\x7e\u00a1-\u02ff]*$/;
 const INVISIBLE = /^[\p{M}\p{Cf}\p{Cc}]+$/u;
 const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
@@ -62,7 +62,7 @@ function graphemeWidth(grapheme: string): number {
   return EMOJI.test(grapheme) || WIDE.test(grapheme) ? 2 : 1;
 }
 
-/** The beginning of a text, up to `chars` UTF-16 units: whole graphemes, unless a long grapheme would leave half or less. */
+/** The beginning of a text, up to `chars` UTF-16 units: whole graphemes, unless they fill half of `chars` or less. */
 export function headOf(text: string, chars: number): string {
   const head = graphemePrefix(text, chars);
   return head.length * 2 > chars ? head : text.slice(0, chars).replace(/[\uD800-\uDBFF]$/, '');
