@@ -69,7 +69,7 @@ function* missingResults(calls: OpenCalls, rule: RuleName): Generator<Violation>
   for (const path of calls.values()) yield { rule, path };
 }
 
-/** Whether a message contains only results, for an answer that calls our tools. The provider then continues that answer. */
+/** Whether a message has only results, and follows an answer that calls our tools. The provider then continues that answer. */
 function hasOnlyResults(answer: Turn | undefined, { content }: Turn): boolean {
   const hasCalls = answer?.content.some(({ type }) => type === 'tool_use') ?? false;
   return hasCalls && content.every(({ type }) => type === 'tool_result');
