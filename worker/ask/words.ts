@@ -14,7 +14,7 @@ import { append } from '../session/store.ts';
  * that the text outlives the process and can be delivered if no answer comes.
  */
 export interface PartialAnswer {
-  /** The text of the answers that the session's log has already, up to the last recorded round of tools. */
+  /** The text of the answers that the session's log already contains, up to the last recorded round of tools. */
   recordedText: string;
   /** The text after `recordedText`. If several calls were cut, the longest of their texts. */
   newText: string;
@@ -56,7 +56,7 @@ export class Speech {
       this.#answer = { ...this.#answer, newText: text };
   }
 
-  /** Appends the text of an answer that is about to be recorded. Returns the changes to store in the same write. */
+  /** Appends the text of an answer that is about to be recorded. Returns changes for the write that records the answer. */
   record(text: string): Change[] {
     this.#answer = { recordedText: joinParagraphs(this.#answer.recordedText, text.trim()), newText: '' };
     this.#storedText = partialText(this.#answer);
