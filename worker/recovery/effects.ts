@@ -42,11 +42,11 @@ export interface RequestSizes {
 /** A call that failed. */
 export interface FailedCall extends Call, RequestSizes {
   failure: Failure;
-  /** The endpoint's own count of the request; `undefined` if the endpoint gives none. Contract: as `countExactly`. */
+  /** The endpoint's own count of the request; `undefined` if the endpoint gives none. Rejects if files cannot be loaded. */
   countTokens: (signal: AbortSignal) => Promise<number | undefined>;
   /** Whether the model has begun to answer, now or in an earlier attempt. If so, the endpoint had accepted the request. */
   hasWords: boolean;
-  /** The steps with a limited number of tries so far: the stored steps, and those that had nothing to do in this attempt. */
+  /** The limited steps that were tried so far: those that are stored, and those that had nothing to do in this attempt. */
   tried: readonly Tried[];
 }
 

@@ -63,7 +63,7 @@ function digestOf({ model, system, tools, serverTools }: FixedParts): string {
     .digest('base64');
 }
 
-/** The fixed parts of every request with these settings, without the output limit. */
+/** The fixed parts of every request with these settings, without a chat's memory and without the output limit. */
 export function fixedPartsOf(settings: TurnSettings, tools: readonly ToolSpec[]): Omit<FixedParts, 'maxTokens'> {
   const { MODEL: model, systemPrompt: system, serverTools, EFFORT: effort } = settings;
   return { model, system, tools, serverTools, ...(effort !== undefined && { effort }) };
@@ -83,7 +83,7 @@ export async function takesFixedParts(
   return isAbortedByOther ? env.fixedParts(env.model, parts, failure, signal) : answer;
 }
 
-/** The API names one bad tool at a time. One step excludes at most this many, since more mean that a tool server is broken. */
+/** The API names one bad tool at a time. One step excludes at most this many: more would mean that a tool server is broken. */
 const TOOLS_MAX = 20;
 
 /**
