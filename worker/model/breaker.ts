@@ -18,7 +18,7 @@ interface Circuit {
 
 /** The state of a breaker. */
 export interface Breaker {
-  /** Each model that was called so far, and whether its circuit is open. */
+  /** Each model that has been called so far, and whether its circuit is open. */
   open(): ReadonlyMap<string, boolean>;
 }
 

@@ -33,7 +33,7 @@ const PER_THOUSAND_SEARCHES = 10;
 
 /**
  * The list prices by canonical name, written by `npm run prices`. Other regions and modes may have other prices:
- * `MODEL_PRICES_FILE` overrides these.
+ * `MODEL_PRICES_FILE` overrides the list prices.
  */
 const LIST_PRICES: Prices = new Map(
   Object.entries(

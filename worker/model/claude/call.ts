@@ -201,7 +201,10 @@ class Draft {
     else if (delta.type === 'citations_delta') block.citations = [...((block.citations ?? []) as []), delta.citation];
   }
 
-  /** The blocks with their inputs. Wraps each input that is not a JSON object; `unreadable` lists the `tool_use` calls of those. */
+  /**
+   * The blocks with their inputs. Wraps an input that is not a JSON object; `unreadable` lists the calls with such an input,
+   * except calls to the provider's own tools.
+   */
   read(): Pick<ModelAnswer, 'content' | 'unreadable'> {
     const unreadable: string[] = [];
     const content = [...this.#blocks.values()].map(({ block, json }) => {

@@ -10,7 +10,7 @@ const WIRE_BYTES_MIN = 1_000_000;
 /** The facts about an answer that may show an unreported failure. */
 export interface AnswerUsage {
   stopReason: string | null;
-  /** Whether the answer has neither words nor calls of tools. */
+  /** Whether the answer has neither words nor tool calls. */
   isEmpty: boolean;
   outputTokens: number;
   /** Input, cache reads and cache writes of one pass together; undefined if unknown. */

@@ -51,7 +51,7 @@ export const RULES = {
   'pdf-pages': 24, // A PDF has 100 pages at most (600 in a long window), and no password
   'known-shape': 25, // Only keys and types that the API knows
   'error-in-words': 26, // The result of a failed call contains only text
-  'server-pairs': 27, // A call of a provider's tool has its result, unless the call still waits
+  'server-pairs': 27, // A call to a provider's tool has its result, unless the call is still pending
   'citations-given': 28, // Citations have the keys that the API accepts
 } as const;
 
