@@ -109,7 +109,7 @@ export function answerWords(turn: Turn, loadedSession: LoadedSession, { text }: 
   return (text.trim() === '' ? earlierWords(loadedSession, turn) : text) || turn.texts.nothingToAdd;
 }
 
-/** The words of an answer with their sources, and then the notices of a cut answer, of compactions and of the budget. */
+/** The words of an answer with their sources, and then notices about a cut answer, compactions and the budget, if any. */
 export function answerText(
   turn: Turn,
   loadedSession: LoadedSession,
@@ -158,7 +158,7 @@ export function wholeBlocks(answer: ModelAnswer): readonly Block[] {
 }
 
 /**
- * Whether the conversation with the model goes on: the model paused, or the answer has complete calls of tools, even if its
+ * Whether the conversation with the model goes on: the model paused, or the answer has complete tool calls, even if its
  * stop reason is not `tool_use`. False once the limit of rounds is reached.
  */
 export function isUnfinished(
@@ -169,7 +169,7 @@ export function isUnfinished(
   return round < TOOL_ROUNDS_MAX && (answer.stopReason === 'pause_turn' || hasCalls(wholeBlocks(answer)));
 }
 
-/** Whether the content of an answer has calls of tools that the gateway runs. */
+/** Whether the content of an answer has calls to tools that the gateway runs. */
 export function hasCalls(content: AssistantRecord['content']): boolean {
   return typeof content !== 'string' && content.some(({ type }) => type === 'tool_use');
 }
