@@ -10,7 +10,7 @@ import type { LoadedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
 import type { RecoveryState, Tried } from './state.ts';
 
-/** A call of the model in one round of a message. Sizes are in tokens, according to our own count. */
+/** A call to the model in one round of a message. Sizes are in tokens; those of the request are our own counts. */
 export interface Call {
   turn: Turn<Env>;
   message: InboundMessage;

@@ -12,7 +12,7 @@ import type { FixedParts, FixedPartsAnswer, FixedPartsCheck } from './state.ts';
 const REFUSED_KEEP_MS = 15_000;
 const QUESTION = 'This is a test of the connection. Answer with the word "ready".';
 
-/** Creates the check of a process. Chats that fail for the same cause share calls and cached refusals. */
+/** Creates the check for a process. Chats that fail for the same cause share calls and cached refusals. */
 export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsCheck {
   const refusals = new Map<string, { answer: FixedPartsAnswer; untilMs: number }>();
   const running = new Map<string, Promise<FixedPartsAnswer>>();

@@ -10,7 +10,7 @@ export type Limits = Pick<
   'MAX_ATTEMPTS' | 'OUTAGE_PATIENCE_MS' | 'SUMMARY_TIME_MS' | 'WAITING_NOTICE_MS' | 'RETRY_MS' | 'DOUBT_WAIT_MS'
 >;
 
-/** A message ends at this many failed calls. */
+/** A message ends after this many failed calls since its last round of tools. */
 export const FAILED_CALLS_MAX = 6;
 /** After this many silent calls, the message ends with its partial answer. */
 export const SILENCES_MAX = 2;

@@ -195,7 +195,7 @@ function openQuestions(reply: string): string[] {
   return sentences.slice(-MOST.questions).map((sentence) => quote(sentence, CHARS.question));
 }
 
-/** A call of a tool, with its outcome if it has one. */
+/** A tool call, with its outcome if it has one. */
 interface ToolCall {
   /** The entry of the message for which the model made the call. */
   entry: string | undefined;
@@ -204,7 +204,7 @@ interface ToolCall {
   outcome?: string;
 }
 
-/** The calls of tools in the records, each once, even if the logs of two sessions contain the call. */
+/** The tool calls in the records, each once, even if the logs of two sessions contain the call. */
 function toolCalls(records: readonly LogRecord[]): ToolCall[] {
   const calls = new Map<unknown, ToolCall>();
   for (const { record, block } of records.flatMap(placesIn)) {

@@ -25,7 +25,7 @@ const COUNT_FACTOR_MAX = 2;
 const CHARS_PER_TOKEN = 4;
 
 /**
- * Trims the newest round to about `tokens`, and lets the message run again. Cuts the middle of long texts and tool results,
+ * Trims the newest round to about `tokens`, and lets the message run again. Cuts the middle out of long texts and results,
  * replaces a document with the text of its leading pages, and omits pictures. A note in each place says how `recall` shows the
  * original. The session stores the cuts, so that later requests begin with the same bytes. Returns `undefined` if there is
  * nothing to cut.
