@@ -62,9 +62,9 @@ export interface ModelAnswer {
 }
 
 /**
- * A call without an answer. `billedUsage`: the stated or estimated input, and the output so far, of a call that the provider
- * probably bills nevertheless, because the server may have accepted it before it was cut, fell silent or was aborted.
- * `partialText`: the text that had arrived; absent if it is only white space.
+ * A call without an answer. `billedUsage`: the stated or estimated input and the output so far, if the provider may bill them
+ * because the server may have accepted the call before it was cut, fell silent or was aborted. `partialText`: the text that
+ * had arrived; absent if it is only white space.
  */
 export interface FailedCall {
   ok: false;
@@ -77,8 +77,8 @@ export interface FailedCall {
 export type ModelResult = ({ ok: true; answer: ModelAnswer } | FailedCall) & { firstChunkMs?: number };
 
 /**
- * Called with all the text so far each time that a part of the answer arrives. During hidden thinking only pings arrive, so
- * each ping causes a call, too. The text is empty or unchanged while the model thinks or writes a tool call.
+ * Called with all the text so far, each time that a part of the answer arrives and, during hidden thinking, where nothing else
+ * arrives, for each ping. The text is empty or unchanged while the model thinks or writes a tool call.
  */
 export type OnText = (text: string) => void;
 

@@ -109,7 +109,7 @@ const USER_SHAPES: Shapes = new Map([
 ]);
 
 const SERVER_RESULT = shape('type tool_use_id content caller? cache_control?');
-/** The blocks of an answer with the keys that later requests may contain. In its answers, the API adds more keys to some. */
+/** The blocks of an answer with the keys that later requests may contain. The API itself returns some blocks with more keys. */
 const MODEL_SHAPES: Shapes = new Map([
   ['text', shape('type text citations? cache_control?')],
   ['thinking', shape('type thinking signature')],
