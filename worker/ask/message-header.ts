@@ -49,7 +49,7 @@ function reference({ answers, forwardedFrom }: InboundMessage): string {
   return `${origin}, in answer to ${whose}, of which ${answers.isQuote ? 'this part is quoted' : 'this is the beginning'}:`;
 }
 
-/** Quotes a text: each line begins with `> `, so that no line can pass for a line of the gateway. */
+/** Quotes a text: each line begins with `> `, so that no line can pass for one of the gateway's own lines. */
 function markLines(text: string): string[] {
   return text.split('\n').map((line) => `> ${line}`);
 }

@@ -11,7 +11,7 @@ import { asShown, scrubOf } from '../session/overlay.ts';
 import type { LogRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
-/** A block of a message or of tool results that contains pictures. The replacement has its texts and labels of its files. */
+/** A block with pictures in a message or in tool results. The replacement has the block's texts and labels of its files. */
 type PictureBlock = Part & { pictures: number };
 
 /** The share of the limit that the remaining pictures may fill. New pictures fill the rest before the next omission. */
