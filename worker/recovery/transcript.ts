@@ -35,7 +35,7 @@ export function transcribe(records: readonly LogRecord[], chunkTokens: number, c
   return { chunks: chunks.map((chunk) => chunk.join('\n')), omitted };
 }
 
-/** Packs lines into chunks, in order. Cuts the middle out of a line that exceeds a chunk. Further lines change no full chunk. */
+/** Packs lines into chunks, in order. Cuts the middle out of a line that exceeds a chunk. Later lines change no full chunk. */
 function packLines(lines: readonly string[], chunkTokens: number): string[][] {
   const chunks: string[][] = [];
   let restTokens = 0;

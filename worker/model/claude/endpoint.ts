@@ -58,7 +58,7 @@ const ASK_TIMEOUT_MS = 10_000;
 /** A stated window smaller than this is ignored as a mistake, since it would make every message too long. */
 const WINDOW_TOKENS_MIN = 1_000;
 
-/** Asks the endpoint for a model's limits. Implausible and unstated limits are absent. Rejects on any error other than a 404. */
+/** Asks the endpoint for a model's limits. Implausible and unstated limits are absent. Rejects on any error except a 404. */
 export async function askLimits(client: Anthropic, model: string): Promise<Partial<ModelLimits>> {
   const card = await askCard(client, model);
   const windowTokens = atLeast(WINDOW_TOKENS_MIN, card?.max_input_tokens);
