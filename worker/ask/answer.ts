@@ -131,7 +131,7 @@ export function concludeWithAnswer(
   };
 }
 
-/** How many input tokens the chat's own model accepted; 0 if that is unknown, or if the fallback model answered. */
+/** How many input tokens the chat's own model accepted; 0 if their number is unknown, or if the fallback model answered. */
 function acceptedTokens({ answer: { usage, content }, byFallback }: AnswerResult): number {
   if (byFallback) return 0;
   return conversationSize(usage, content)?.inputTokens ?? 0;

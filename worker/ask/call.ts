@@ -83,9 +83,9 @@ export async function callModel(
 }
 
 /**
- * Prevention: a failure, instead of a call, if the request is too long by our count and recovery has not decided to send it
- * as it is; if the load had to omit records, so that the session must be compacted first; or if the history has too many
- * bytes. `undefined` otherwise.
+ * Prevention: the failure that replaces the call if the request is too long by our count, unless recovery decided to send the
+ * request as it is; if the load had to omit records, so that the session must be compacted first; or if the history has too
+ * many bytes. `undefined` otherwise.
  */
 function countedTooLarge({ turn, loadedSession, room }: Call, tokens: number): Failure | undefined {
   const isTooLong = tokens > room.usableTokens && !triedBy(turn).includes('as it is');
@@ -153,9 +153,9 @@ type SendResult = ModelResult & {
 /**
  * Sends a request. If the model declines or the failure is transient, sends the request to the fallback model, too; but not
  * if none is set, if the attempt was aborted, or if the request does not fit that model. The second request has no thinking,
- * since each model rejects the thinking of others. If the fallback model fails or declines, too, returns the first result.
- * `silences` counts the calls that fell silent after their first words.
- * Contract: as `Model.send`, plus what Redis and the blob store throw.
+ * since each model rejects the thinking of other models. If the fallback model fails or declines, too, returns the first
+ * result. `silences` counts the calls that fell silent after their first words.
+ * Contract: throws only what `onText`, Redis and the blob store throw.
  */
 async function sendOrFallBack(
   turn: Turn<Env>,
@@ -185,7 +185,7 @@ async function sendOrFallBack(
   };
 }
 
-/** Whether another model may answer: this one declined, or failed for a transient reason. */
+/** Whether another model may answer, because this model declined or failed for a transient reason. */
 function mayHelpToFallBack(result: ModelResult): boolean {
   return result.ok ? result.answer.stopReason === 'refusal' : result.failure.kind === 'transient';
 }

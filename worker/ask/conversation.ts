@@ -71,7 +71,7 @@ export async function askModel(
     loadedSession = sessionAfterTools;
     if (hasOnlyUnreadableCalls(loadedSession, turn))
       return failed('unreadable_calls', turn.texts.unavailable, 'the model wrote calls of tools that are no JSON');
-    // While Telegram is away, no answer could be delivered, so wait. The wait does not count, and finished rounds are stored.
+    // Wait until Telegram answers, since no reply could be delivered. The wait uses up no attempt, and all rounds are stored.
     const awayMs = env.breaker.seenAwayMs();
     if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isUncounted: true };
     loadedSession = await omitOldPictures(turn, loadedSession, windowTokens);

@@ -12,9 +12,9 @@ const LATE_MS = 5 * 60_000;
 
 /**
  * The gateway's lines before a message: earlier messages of the chat that were not for the bot; then the message's time, its
- * author if several people share the chat, and its origin if it was forwarded; then a quotation of the message to which it
- * is an answer. The log stores the lines, so they are the same in all later requests. `by` describes a message that a
- * feature added, such as a reminder, by its time and a text alone; or it provides the author of a summons. Pure.
+ * author if several people share the chat, and its origin if it was forwarded; then a quotation of the message that it
+ * answers. The log stores the lines, so they are the same in all later requests. `by` is for a message that a feature added,
+ * such as a reminder, whose header has only the time and the feature's text; or for a summons, to name its author. Pure.
  */
 export function headerOf(
   message: InboundMessage,
@@ -49,7 +49,7 @@ function reference({ answers, forwardedFrom }: InboundMessage): string {
   return `${origin}, in answer to ${whose}, of which ${answers.isQuote ? 'this part is quoted' : 'this is the beginning'}:`;
 }
 
-/** Quotes a text: each line begins with `> `, so that no line can pass for one of the gateway's. */
+/** Quotes a text: each line begins with `> `, so that no line can pass for one of the gateway's own lines. */
 function markLines(text: string): string[] {
   return text.split('\n').map((line) => `> ${line}`);
 }

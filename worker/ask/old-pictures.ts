@@ -11,10 +11,10 @@ import { asShown, scrubOf } from '../session/overlay.ts';
 import type { LogRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
-/** A block of a message or of tool results that contains pictures. Its replacement has the block's texts and file names. */
+/** A block with pictures in a message or in tool results. The replacement has the block's texts and labels of its files. */
 type PictureBlock = Part & { pictures: number };
 
-/** The share of the limit that the remaining pictures may fill. The rest is room for new pictures until the next omission. */
+/** The share of the limit that the remaining pictures may fill. New pictures fill the rest before the next omission. */
 const REST_SHARE = 0.8;
 
 /**

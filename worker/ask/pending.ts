@@ -31,7 +31,7 @@ export async function openSession(turn: Turn<Env>, pending: UserRecord, limitTok
     span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': session.bytes });
     return session;
   });
-  // Requests omit records that cannot be read (`torn`). Report them to the operator once for each message and session.
+  // Requests omit unreadable records (`torn`). Report their number to the operator once for each message and session.
   const { head, records } = loadedSession.window;
   const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
   const events = [{ event: 'session.torn', records: torn } as const];
@@ -44,7 +44,7 @@ const PUT_BACK = '[This message failed, and stands again below. What was done fo
 /**
  * Hides the first copy of a replayed message, since the replay is now at the end of the conversation. The tool calls that
  * were made for the first copy stay visible, so that the model does not repeat them. Returns the session unchanged if the
- * message is no replay, or if the window has no copy that is still to be hidden. Contract: as `openSession`.
+ * message is not a replay, or if the window has no copy that is still to be hidden. Contract: as `openSession`.
  */
 async function hideEarlierTry(turn: Turn, loadedSession: LoadedSession): Promise<LoadedSession> {
   const { replayOf: entry, keys, session } = turn;

@@ -14,7 +14,7 @@ import { append } from '../session/store.ts';
  * that the text outlives the process and can be delivered if no answer comes.
  */
 export interface PartialAnswer {
-  /** The text of the answers that the session's log has already, up to the last recorded round of tools. */
+  /** The text of the answers that the session's log already contains, up to the last recorded round of tools. */
   recordedText: string;
   /** The text after `recordedText`. If several calls were cut, the longest of their texts. */
   newText: string;
@@ -56,7 +56,7 @@ export class Speech {
       this.#answer = { ...this.#answer, newText: text };
   }
 
-  /** Appends the text of an answer that is about to be recorded. Returns the changes to store in the same write. */
+  /** Appends the text of an answer that is about to be recorded. Returns changes for the write that records the answer. */
   record(text: string): Change[] {
     this.#answer = { recordedText: joinParagraphs(this.#answer.recordedText, text.trim()), newText: '' };
     this.#storedText = partialText(this.#answer);
@@ -109,7 +109,7 @@ export function answerWords(turn: Turn, loadedSession: LoadedSession, { text }: 
   return (text.trim() === '' ? earlierWords(loadedSession, turn) : text) || turn.texts.nothingToAdd;
 }
 
-/** The words of an answer with their sources, and then the notices of a cut answer, of compactions and of the budget. */
+/** The words of an answer with their sources, and then notices about a cut answer, compactions and the budget, if any. */
 export function answerText(
   turn: Turn,
   loadedSession: LoadedSession,
@@ -158,7 +158,7 @@ export function wholeBlocks(answer: ModelAnswer): readonly Block[] {
 }
 
 /**
- * Whether the conversation with the model goes on: the model paused, or the answer has complete calls of tools, even if its
+ * Whether the conversation with the model goes on: the model paused, or the answer has complete tool calls, even if its
  * stop reason is not `tool_use`. False once the limit of rounds is reached.
  */
 export function isUnfinished(
@@ -169,7 +169,7 @@ export function isUnfinished(
   return round < TOOL_ROUNDS_MAX && (answer.stopReason === 'pause_turn' || hasCalls(wholeBlocks(answer)));
 }
 
-/** Whether the content of an answer has calls of tools that the gateway runs. */
+/** Whether the content of an answer has calls to tools that the gateway runs. */
 export function hasCalls(content: AssistantRecord['content']): boolean {
   return typeof content !== 'string' && content.some(({ type }) => type === 'tool_use');
 }

@@ -59,7 +59,7 @@ export function wellFormed<Value>(value: Value): Value {
   });
 }
 
-/** The maximum size of a history after its largest parts were omitted: small enough that the chat can go on for a while. */
+/** Omitting the largest parts should bring a history down to this size, so that the chat can go on for a while. */
 export const TRIMMED_HISTORY_BYTES_MAX = 24 * MB;
-/** The maximum size of a history in a request. The API refuses bodies over 32 MB; 4 MB are for system prompt and tools. */
+/** The maximum size of a history in a request. The API refuses bodies over 32 MB; 4 MB are reserved for prompt and tools. */
 export const HISTORY_BYTES_MAX = 28 * MB;

@@ -4,11 +4,11 @@ import type { Model, ModelRequest, ModelResult } from './port.ts';
 
 /** The circuit of one model's endpoint. */
 interface Circuit {
-  /** The number of failures since the last success. */
+  /** The number of endpoint failures since a result last proved that the endpoint is up. */
   failures: number;
-  /** How often in a row the circuit has opened; 0 while it is closed. */
+  /** How often the circuit has opened since it was last closed; 0 while it is closed. */
   trips: number;
-  /** The time at which the circuit opened after it had been closed. */
+  /** The time at which the circuit first opened after it had been closed. */
   openedMs: number;
   /** While the circuit is open, no calls are made before this time. */
   pausedUntilMs: number;
@@ -18,11 +18,11 @@ interface Circuit {
 
 /** The state of a breaker. */
 export interface Breaker {
-  /** Each model that was called so far, and whether its circuit is open. */
+  /** Each model that has been called so far, and whether its circuit is open. */
   open(): ReadonlyMap<string, boolean>;
 }
 
-/** A circuit that opened, or whose probe failed: the time of the opening, and of the next probe. */
+/** An open circuit: the time at which it opened, and the time from which a call may probe the endpoint. */
 export interface OpenCircuit {
   sinceMs: number;
   untilMs: number;
@@ -107,7 +107,7 @@ function updateCircuit(
   random: () => number,
 ): void {
   if (result.ok || !isEndpointTrouble(result.failure.reason)) {
-    // An aborted call has no result, and an invalid request is not sent. Any other result proves that the endpoint is up.
+    // An aborted call proves nothing, and an invalid request is not sent. Any other result proves that the endpoint is up.
     if (result.ok || !UNCLEAR_REASONS.has(result.failure.reason)) Object.assign(circuit, { failures: 0, trips: 0 });
     return;
   }
@@ -120,7 +120,7 @@ function updateCircuit(
   circuit.pausedUntilMs = nowMs + Math.round(pauseMs * (0.8 + 0.2 * random()));
 }
 
-/** The failure of a call that was not made. A random extra second keeps chats from returning all at once. */
+/** The failure of a call that was not made. A random 0.5 to 1.5 extra seconds keep chats from retrying all at once. */
 function notCalled({ pausedUntilMs }: Circuit, nowMs: number, random: () => number): ModelResult {
   const retryAfterMs = Math.max(0, pausedUntilMs - nowMs) + Math.round(500 + 1_000 * random());
   return { ok: false, failure: { kind: 'transient', reason: 'paused', retryAfterMs } };

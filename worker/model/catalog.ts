@@ -6,7 +6,7 @@ import { type Lifecycle, STAGES } from '../../shared/state/provider/provider.ts'
 interface Family {
   names: RegExp;
   windowTokens: number;
-  /** How many tokens the family's tokenizer makes of a text for each token of the older tokenizers. */
+  /** How many tokens the family's tokenizer makes for each token that the older tokenizers make of the same text. */
   tokenizerFactor: number;
   /** Whether the model refuses its own thinking after a change of an earlier part of the conversation. */
   bindsThinking: boolean;
@@ -15,7 +15,7 @@ interface Family {
 const OLD = { windowTokens: 200_000, tokenizerFactor: 1, bindsThinking: false };
 const LONG_WINDOW_TOKENS = 1_000_000;
 const LONG = { ...OLD, windowTokens: LONG_WINDOW_TOKENS };
-/** Since Opus 4.7 the tokenizer makes up to 35 % more tokens of the same text. */
+/** Since Opus 4.7 the tokenizer has made up to 35% more tokens of the same text. */
 const DENSE = { ...LONG, tokenizerFactor: 1.35 };
 
 /** The first match wins. An unknown Claude counts as a new model. */
@@ -29,13 +29,13 @@ const UNKNOWN: Family = { names: /^/, ...OLD };
 
 /** The suffix that requests a window of a million tokens. */
 const LONG_MARK = /\[1m\]$/;
-/** The suffixes with which providers mark versions and dates of a model. */
+/** The suffixes by which providers mark the version or the date of a model. */
 const VERSION = /(?:\[\w+\]|@[\w.-]+|-v\d+(?::\d+\w?)?|:\w+|-latest|-\d{8})$/;
 
 /**
  * A model's canonical name: without a provider's prefix (`anthropic/`, `us.anthropic.`, `bedrock/`, an ARN) and suffix (a
- * version, a date), and with `-` instead of `.` in its number. So the same model has one name everywhere. Returns the name of
- * a model that is no Claude unchanged.
+ * version, a date), and with `-` instead of `.` in its number. So the same model has one name everywhere. The name of a model
+ * other than Claude stays unchanged.
  */
 export function canonicalName(model: string): string {
   const start = /(?<![a-z0-9])claude-/.exec(model.toLowerCase())?.index;
@@ -55,12 +55,12 @@ export function tokenizerFactor(model: string): number {
   return familyOf(model).tokenizerFactor;
 }
 
-/** Whether the model binds its thinking to the text before it. A change of that text must then omit the thinking. */
+/** Whether the model binds its thinking to the text before it. If so, a change of that text requires omitting the thinking. */
 export function bindsThinking(model: string): boolean {
   return familyOf(model).bindsThinking;
 }
 
-/** Whether an answer's model is the requested one, although endpoints may add a date or omit the provider's prefix. */
+/** Whether an answer's model is the requested one. Allows for endpoints that add a date or omit the provider's prefix. */
 export function isSameModel(requestModel: string, answerModel: string): boolean {
   return canonicalName(answerModel).startsWith(canonicalName(requestModel));
 }
@@ -71,11 +71,11 @@ function familyOf(model: string): Family {
   const day = /-(20\d{6})(?!\d)/.exec(model)?.[0] ?? '';
   return FAMILIES.find(({ names }) => names.test(`${name}${day}`)) ?? UNKNOWN;
 }
-/** A date of retirement before this year or after `LAST_YEAR` is a placeholder, and counts as unknown. */
+/** A retirement date before this year or after `LAST_YEAR` is a placeholder, and counts as unknown. */
 const FIRST_YEAR = 2023;
 const LAST_YEAR = 2100;
 
-/** Reads the lifecycle from the endpoint's description of a model; `undefined` without a meaningful one. Accepts anything. */
+/** Reads the lifecycle from the endpoint's description of a model; `undefined` if none is stated. Accepts any value. */
 export function readLifecycle(card: unknown): Lifecycle | undefined {
   const { lifecycle, retires_at: date } = (card ?? {}) as { lifecycle?: unknown; retires_at?: unknown };
   const stage = STAGES.find((each) => each === lifecycle);
@@ -106,7 +106,7 @@ type ModelSettings = Pick<Settings, 'MODEL' | 'FALLBACK_MODEL' | 'COMPACTION_MOD
 export function modelsInUse({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS }: ModelSettings): ModelsInUse {
   const entries = Object.entries({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS })
     .flatMap(([setting, names]) => [names ?? []].flat().map((name) => ({ setting, name })))
-    // Skip the other settings where they name the same model as `MODEL`, which is their default.
+    // Skip the other settings where they only repeat the model of `MODEL`, as some do by default.
     .filter(({ setting, name }) => setting === 'MODEL' || name !== MODEL);
   return new Map(
     entries.map(({ name }) => [name, entries.filter((each) => each.name === name).map(({ setting }) => setting)]),

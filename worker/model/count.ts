@@ -11,7 +11,7 @@ import { conversationSize } from './usage.ts';
 export interface Count {
   /** The best guess of the request's input tokens. */
   tokens: number;
-  /** The certain part: the real usage of an earlier answer; 0 without one. */
+  /** The certain part: the real usage of an earlier answer; 0 without such an answer. */
   knownTokens: number;
   /** Our estimate of the rest, before calibration, without media. `calibrate` compares the real figure with the estimate. */
   estimatedTokens: number;
@@ -43,7 +43,7 @@ const CALIBRATION_TOKENS_MIN = 200;
 
 /** The minimum part of a window that stays free of input, even if the output limit is smaller. */
 const RESERVE_TOKENS = 16_000;
-/** Input may fill at least this share of the window, even if the output limit is large, or no request would fit. */
+/** Input may fill at least this share of the window; otherwise a large output limit could leave no room for any request. */
 const USABLE_MIN = 0.5;
 
 /**
@@ -77,7 +77,7 @@ export function countRequest(
   const rest = sizeOf(records.slice(anchor.at + 1).filter((each) => each.t === 'user' || each.t === 'assistant'));
   const restTokens = rest.tokens - rest.media;
   const tokens = Math.ceil(anchor.tokens + restTokens * calibration + rest.media);
-  // Versions up to 0.3 recorded the usage of an answer without a check.
+  // Versions up to 0.3 recorded the usage of an answer without checking it.
   if (!isPlausibleSize(tokens, estimate.tokens)) return estimate;
   return { tokens, knownTokens: anchor.tokens, estimatedTokens: restTokens, mediaTokens: rest.media };
 }
@@ -98,7 +98,7 @@ export function withPlausibleSize(answer: ModelAnswer, ownTokens: number): Model
   return { ...answer, usage: { ...answer.usage, passes: 'unstated' } };
 }
 
-/** The tokens of a conversation with its newest answer, according to the answer's usage or, if unusable, to our count. */
+/** The tokens of a conversation with its newest answer: by the answer's usage or, if that is unusable, by our own count. */
 export function tokensWith(
   { usage, content }: Pick<ModelAnswer, 'usage' | 'content'>,
   { tokens }: Count,
@@ -143,7 +143,7 @@ function sizeOf(messages: readonly { content?: unknown }[]): { tokens: number; m
 
 /**
  * The calibration after a request: the mean of the previous value, if any, and the observed one, which is bounded. Returns
- * the previous value if the request is too small or its real size is unknown.
+ * the previous value if the estimated part is too small or the request's real size is unknown.
  */
 export function calibrate(
   previous: number | undefined,
@@ -161,7 +161,7 @@ export function calibrate(
 /**
  * The index of the newest answer, and the size of the conversation with that answer. `undefined` if a later compaction, scrub
  * or trim changed the request, if another model wrote the answer, or if the answer has no usage because it was cut or failed.
- * Skips an answer whose usage is a sum of several passes.
+ * Skips an answer whose usage may be the sum of several passes.
  */
 function anchorOf(records: readonly LogRecord[], model: string): { at: number; tokens: number } | undefined {
   for (let at = records.length - 1; at >= 0; at--) {
@@ -198,7 +198,7 @@ export interface Room {
   outputTokens: number;
   /** The maximum size of the turns that a compaction keeps verbatim. Only the newest turn may be larger. */
   verbatimTokens: number;
-  /** The maximum size of the session after a compaction, without the pending message. */
+  /** The maximum size of the session after a compaction, not counting the newest question and its answer. */
   retainedTokens: number;
 }
 
@@ -208,7 +208,7 @@ const VERBATIM_SHARE = 0.2;
 /** A compaction retains at most this share of `fullTokens`, so that the next compaction is many exchanges away. */
 const RETAINED_SHARE = 0.5;
 
-/** Of the newest message, only this share of the budget counts, so that a large file does not cause a compaction. */
+/** The newest message counts as at most this share of the budget, so that a large file does not cause a compaction. */
 const MESSAGE_SHARE = 0.25;
 
 /** The settings with a budget that is raised for a large newest message. The model's window stays a limit. Pure. */
@@ -218,7 +218,7 @@ export function budgetFor<S extends Budget>(settings: S, messageTokens: number):
   return excess === 0 ? settings : { ...settings, CONTEXT_BUDGET_TOKENS: budgetTokens + excess };
 }
 
-/** The room of a chat: that of the smallest of the model's stated window, the learnt window and the operator's budget. Pure. */
+/** The room of a chat within the smallest of the model's stated window, the learnt window and the operator's budget. Pure. */
 export function chatRoom(
   windowTokens: number,
   learntTokens: number | undefined,

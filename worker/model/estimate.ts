@@ -8,12 +8,12 @@ const UNKNOWN_IMAGE_TOKENS = 3_300;
 /** How many characters of a picture's base64 are searched for its size, which may follow a preview picture. */
 const IMAGE_HEADER_CHARS = 16 * 1024;
 const PER_BLOCK_TOKENS = 4;
-/** For encrypted thinking in base64, where the four characters of an average token become about five. */
+/** For encrypted thinking in base64, where an average token of four characters takes about five. */
 const TOKENS_PER_SEAL_CHAR = 0.19;
 const BASE64_CHARS_PER_PDF_PAGE = 60_000;
 /**
- * A page costs its text and a picture of it. Reported for real pages: a scan 1,600, a page of words 2,100 to 2,350, a
- * table 2,300 to 2,500; the newest models report the higher figures.
+ * A page costs its text and a picture of the page. Reported for real pages: a scan 1,600, a page of text 2,100 to 2,350, a
+ * table 2,300 to 2,500; the higher figures are those of the newest models.
  */
 const PER_PDF_PAGE_TOKENS = 2_500;
 
@@ -42,7 +42,7 @@ export function estimateContent(content: unknown): number {
   return content.reduce((sum: number, block) => sum + PER_BLOCK_TOKENS + estimateBlock(block), 0);
 }
 
-/** The estimated tokens of pictures and pages, to which no calibration applies, since the tokenizer does not matter. */
+/** The estimated tokens of pictures and pages. No calibration applies to them, since the tokenizer hardly matters. */
 export function estimateMedia(content: unknown): number {
   if (!Array.isArray(content)) return 0;
   return content.reduce((sum: number, block) => sum + mediaOf(block), 0);

@@ -23,7 +23,7 @@ export function readImageHeader(bytes: Buffer): ImageHeader | undefined {
 const SCAN_OR_END = new Set([0xda, 0xd9]);
 const NO_FRAME = new Set([0xc4, 0xc8, 0xcc]);
 
-/** Reads the size from the frame header, which may follow other segments: comments, colours, a preview picture. */
+/** Reads the size from the frame header, which may follow other segments, such as comments or a preview picture. */
 function readJpeg(bytes: Buffer): ImageHeader | undefined {
   let at = 2;
   while (at + 9 <= bytes.length && bytes[at] === 0xff) {
@@ -33,7 +33,7 @@ function readJpeg(bytes: Buffer): ImageHeader | undefined {
       return { mediaType: 'image/jpeg', width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) };
     }
     if (marker === 0xff)
-      at += 1; // A fill byte, of which a marker may have any number before it.
+      at += 1; // A fill byte. Any number of fill bytes may precede a marker.
     else if (marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7)) at += 2;
     else at += 2 + Math.max(2, bytes.readUInt16BE(at + 2));
   }
@@ -87,9 +87,9 @@ const TOKENS = /\/Type\s*\/(Pages?)(?![A-Za-z])|\/Count\s+(\d+)|\/Encrypt(?![A-Z
 const MAGIC_WITHIN_BYTES = 1024;
 
 /**
- * Counts a PDF's pages by its page tree or, without a readable tree, by its page objects, among which an edited file has old
- * ones. Uses only counts inside an object of the page tree, since outlines have their own counts. Undefined if the bytes are
- * not a PDF. Total, and linear.
+ * Counts a PDF's pages by its page tree or, without a readable tree, by its page objects, which in an edited file may include
+ * replaced pages. Uses only counts inside an object of the page tree, since outlines have their own counts. Undefined if the
+ * bytes are not a PDF. Total, and linear.
  */
 export function readPdf(bytes: Buffer): PdfHeader | undefined {
   if (!bytes.toString('latin1', 0, MAGIC_WITHIN_BYTES).includes('%PDF-')) return undefined;

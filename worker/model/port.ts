@@ -52,7 +52,7 @@ export type CacheLifetime = '5m' | '1h';
 /** The model's answer. `content` has all blocks, unknown types included. */
 export interface ModelAnswer {
   content: readonly Block[];
-  /** The ids of calls whose input was no JSON object; `content` wraps the text of such an input. Absent for no such calls. */
+  /** The ids of calls whose input was not a JSON object; `content` wraps the input's text. Absent if there are none. */
   unreadable?: readonly string[];
   /** The text blocks, joined. */
   text: string;
@@ -62,9 +62,9 @@ export interface ModelAnswer {
 }
 
 /**
- * A call without an answer. The provider bills `billedUsage` nevertheless, because the server had accepted the call before
- * it was cut, fell silent or was aborted: the stated or estimated input, and the output so far. `partialText` is the text
- * that had arrived; absent if it is only whitespace.
+ * A call without an answer. `billedUsage`: the stated or estimated input and the output so far, if the provider may bill them
+ * because the server may have accepted the call before it was cut, fell silent or was aborted. `partialText`: the text that
+ * had arrived; absent if it is only white space.
  */
 export interface FailedCall {
   ok: false;
@@ -73,12 +73,12 @@ export interface FailedCall {
   partialText?: string;
 }
 
-/** The result of a call. `firstChunkMs` is the time from the request to the first chunk; absent if none came. */
+/** The result of a call. `firstChunkMs` is the time from the request to the first part of the answer; absent if none came. */
 export type ModelResult = ({ ok: true; answer: ModelAnswer } | FailedCall) & { firstChunkMs?: number };
 
 /**
- * Called with all text so far, each time that a part of the answer arrives, or a ping within hidden thinking, where nothing
- * else arrives. The text is empty or unchanged while the model thinks or writes a call.
+ * Called with all the text so far, each time that a part of the answer arrives and, during hidden thinking, where nothing else
+ * arrives, for each ping. The text is empty or unchanged while the model thinks or writes a tool call.
  */
 export type OnText = (text: string) => void;
 
@@ -97,7 +97,7 @@ export interface Model {
    * unavailable.
    */
   countTokens(request: ModelRequest, signal: AbortSignal): Promise<number | undefined>;
-  /** The limits of a model as the operator or the endpoint states them. Our list of models provides an unstated window. */
+  /** The limits of a model as the operator or the endpoint states them. If neither states a window, uses our list of models. */
   limits(model: string): Promise<ModelLimits>;
 }
 

@@ -33,7 +33,7 @@ const PER_THOUSAND_SEARCHES = 10;
 
 /**
  * The list prices by canonical name, written by `npm run prices`. Other regions and modes may have other prices:
- * `MODEL_PRICES_FILE` overrides these.
+ * `MODEL_PRICES_FILE` overrides the list prices.
  */
 const LIST_PRICES: Prices = new Map(
   Object.entries(
@@ -42,8 +42,8 @@ const LIST_PRICES: Prices = new Map(
 );
 
 /**
- * The cost of a call, in dollars; `undefined` for a model without a known price per token. Missing parts of the usage count
- * as 0. Uncached input has the plain price. Pure.
+ * The cost of a call, in dollars; `undefined` for a model without a known price per token. Missing counters of the usage
+ * count as 0. Pure.
  */
 export function costOf(model: string, usage: Usage, operatorPrices: Prices = new Map()): number | undefined {
   const price = entryOf(model, operatorPrices);
@@ -75,7 +75,7 @@ function entryOf(model: string, operatorPrices: Prices): Entry | undefined {
   return operatorPrices.get(name) ?? LIST_PRICES.get(name);
 }
 
-/** Chooses the schema by the key `minute`, so that a problem names the field of the intended kind. */
+/** Chooses the schema by the key `minute`, so that the reported problems are those of the intended kind of price. */
 const LIST = z.record(
   z.string(),
   z.unknown().transform((entry, context): Entry => {
@@ -89,8 +89,8 @@ const LIST = z.record(
 );
 
 /**
- * Reads a price list from JSON: for each model all five rates and an optional fee for searches, or the price per minute of
- * sound. Throws an error that lists every problem at once.
+ * Reads a price list from JSON. For each model it states the five rates, with an optional fee for searches and optional rates
+ * for long prompts, or else the price per minute of sound. Throws an error that lists every problem at once.
  */
 export function readPrices(json: string): Prices {
   const value = jsonValue(json);
@@ -102,7 +102,7 @@ export function readPrices(json: string): Prices {
 
 /**
  * Loads the operator's prices from `MODEL_PRICES_FILE`; none without a file. Rejects with every problem of the file, so
- * that a typo stops the start instead of falsifying a bill.
+ * that a typo prevents the start instead of falsifying the costs.
  */
 export async function loadPrices(file: string | undefined): Promise<Prices> {
   if (file === undefined || file.trim() === '') return new Map();
@@ -111,7 +111,7 @@ export async function loadPrices(file: string | undefined): Promise<Prices> {
   return readPrices(json);
 }
 
-/** Prices of Opus 5.5 as multiples of plain input. With other models, reading costs 0.025 to 0.1, and the choice is the same. */
+/** Prices of Opus 5.5 as multiples of plain input. With other Claude models, reads cost 0.025 to 0.1, to little effect. */
 const READ = 0.05;
 const WRITE: Readonly<Record<CacheLifetime, number>> = { '5m': 1.25, '1h': 2 };
 const LASTS_MS: Readonly<Record<CacheLifetime, number>> = { '5m': 5 * 60_000, '1h': 60 * 60_000 };

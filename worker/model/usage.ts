@@ -7,7 +7,7 @@ import { type Block, isServerSide } from './block.ts';
 import type { Model, ModelResult } from './port.ts';
 import { costOf, type Prices } from './prices.ts';
 
-/** The counters of one pass of the model as the API names them. Proxies may omit any counter. */
+/** The counters of one pass of the model, under the names of the API. Proxies may omit any counter. */
 type StatedPass = { [Key in keyof Anthropic.Usage]?: Anthropic.Usage[Key] | null } & { type?: string };
 
 /** The counters of a call. A tool of the provider causes further passes of the model, which not every endpoint states. */
@@ -25,7 +25,8 @@ function counter(value: unknown): number | undefined {
 }
 
 /**
- * Reads the usage of a call with the answer `content`. Unstated or implausible parts are absent if optional, and otherwise 0.
+ * Reads the usage of a call with the answer `content`. Unstated or implausible counters are absent if optional, otherwise 0;
+ * but unstated searches are counted in `content`.
  */
 export function readUsage(usage: StatedUsage | null | undefined, content: readonly Block[] = []): Usage {
   const cacheWriteTokens = counter(usage?.cache_creation_input_tokens);
@@ -92,8 +93,7 @@ export function serverAttributes(baseURL: string): Attributes {
 }
 
 /**
- * Wraps a model: exports a span with purpose, result and cost of each call, and counts calls by model and purpose.
- * Contract: as the model's own.
+ * Wraps a model: exports a span with the purpose, result and cost of each call, and counts calls by model, purpose and result.
  */
 export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices, server: Attributes): Model {
   return {
@@ -101,7 +101,7 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices,
     send(request, signal, onText) {
       const about = { model: request.model, purpose: request.purpose ?? 'answer' };
       const labels = { ...server, 'gen_ai.request.model': request.model };
-      // No gen_ai attributes, since the SDK's own span inside has them, and each call should count once.
+      // No gen_ai attributes, since the SDK's own span inside this one has them, and each call should count once.
       const attributes = { 'spillway.model': about.model, 'spillway.purpose': about.purpose };
       return telemetry.span(SPAN.call, attributes, async (span) => {
         const sinceMs = performance.now();
@@ -128,7 +128,7 @@ function measure({ count, record }: Telemetry, labels: Attributes, tookMs: numbe
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {};
   record(METRIC.callInput, inputTokens, call);
   record(METRIC.callOutput, outputTokens, call);
-  // The modality is unknown, because the endpoint does not state how many of the tokens are those of pictures.
+  // The modality is unknown, because the endpoint does not state how many of the tokens come from pictures.
   const tokens = { ...chat, 'gen_ai.token.modality': 'unknown' };
   count(METRIC.inputTokens, tokens, inputTokens);
   count(METRIC.outputTokens, tokens, outputTokens);

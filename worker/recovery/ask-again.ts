@@ -10,7 +10,7 @@ const OUTPUT_TOKENS_MIN = 1_024;
 const MARGIN_TOKENS = 256;
 const RAISE_FACTOR = 2;
 
-/** Delays the message until a transient failure may have passed. Alerts the operator if the endpoint asks for over an hour. */
+/** Delays the message until a transient failure may have passed. Alerts the operator of a requested wait of over an hour. */
 export async function wait(
   { turn }: FailedCall,
   { why, delayMs, waitedMs, tries, isUncounted, isLong }: Wait,
@@ -24,7 +24,7 @@ export async function wait(
   return { kind: 'later', delayMs, reason: why.reason, isUncounted, isLongWait: isLong };
 }
 
-/** Delays the message, so that the same request is then sent once more. The delay does not count as an attempt. */
+/** Delays the message, after which the same request is sent once more. The delay does not count as an attempt. */
 export async function repeatCall(call: FailedCall, delayMs: number): Promise<Verdict> {
   const { turn, failure } = call;
   await turn.write('', changesToNote(call, `repeat ${failure.kind}`));

@@ -85,7 +85,7 @@ async function maskSession(subject: Subject, room: Room): Promise<MaskResult | u
   return { ok: true, calls: 0, ...mask };
 }
 
-/** The room for another try, if the summariser refused and stated less than half of the window that we had assumed. */
+/** The room for another try, if the summariser refused and stated a window of less than half the size that we had assumed. */
 function smallerRoom(
   {
     room,

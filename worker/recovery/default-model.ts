@@ -17,7 +17,7 @@ export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
 
 /**
  * Ends a chat's choice of an unusable model after the default model has answered. One write ends the choice, stores a notice
- * for the user and alerts the operator, unless the chat has chosen another model meanwhile. Returns the turn with the notice,
+ * for the user and alerts the operator, unless the chat has since chosen another model. Returns the turn with the notice,
  * or the same turn if no choice was ended.
  *
  * Contract: throws `FencedError`, or what Redis throws.

@@ -10,7 +10,7 @@ import type { LoadedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
 import type { RecoveryState, Tried } from './state.ts';
 
-/** A call of the model in one round of a message. Sizes are in tokens, according to our own count. */
+/** A call to the model in one round of a message. Sizes are in tokens; those of the request are our own counts. */
 export interface Call {
   turn: Turn<Env>;
   message: InboundMessage;
@@ -42,11 +42,11 @@ export interface RequestSizes {
 /** A call that failed. */
 export interface FailedCall extends Call, RequestSizes {
   failure: Failure;
-  /** The endpoint's own count of the request; `undefined` if the endpoint gives none. Contract: as `countExactly`. */
+  /** The endpoint's own count of the request; `undefined` if the endpoint gives none. Rejects if files cannot be loaded. */
   countTokens: (signal: AbortSignal) => Promise<number | undefined>;
   /** Whether the model has begun to answer, now or in an earlier attempt. If so, the endpoint had accepted the request. */
   hasWords: boolean;
-  /** The steps with a limited number of tries so far: the stored steps, and those that had nothing to do in this attempt. */
+  /** The limited steps that were tried so far: those that are stored, and those that had nothing to do in this attempt. */
   tried: readonly Tried[];
 }
 

@@ -10,7 +10,7 @@ import { removeTurn } from './fresh-session.ts';
 import { isAnsweredWithError } from './policy.ts';
 import type { Fail } from './state.ts';
 
-/** The notice when a message is given up, for some kinds of its last failure. For others it depends on the message's size. */
+/** The notice that a message is given up, for some kinds of its last failure. For other kinds the message's size decides. */
 const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 'endlessThought'>>> = {
   media: 'notTaken',
   poison: 'notTaken',
@@ -19,7 +19,7 @@ const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 
   output: 'endlessThought',
 };
 
-/** No notice asks a person to split a message that had fewer estimated tokens than this before any trim. */
+/** No notice suggests splitting a message that had fewer estimated tokens than this before any trim. */
 const SHORT_TOKENS = 500;
 
 /** Ends a message that cannot be answered, with the notice and the effects that suit the trouble. */
@@ -56,7 +56,7 @@ function failForFixedParts({ texts }: Turn, { reason, status }: Failure): Ending
   return { ...ending, keepsInConversation: true };
 }
 
-/** Ends a message. If the message may be the cause, removes it from its conversation, or later requests would fail, too. */
+/** Ends a message. If the message may be the cause, hides it in its conversation, so that later requests do not fail, too. */
 function giveUp({ turn, failure, loadedSession }: FailedCall): Ending {
   const { kind, reason } = failure;
   const message = loadedSession.window.records.findLast(startsTurn);
@@ -66,7 +66,7 @@ function giveUp({ turn, failure, loadedSession }: FailedCall): Ending {
   return conclude(
     { outcome: 'failed', reason, parts: [turn.texts[NOTICE_OF[kind] ?? (isShort ? 'notTaken' : 'gaveUp')]] },
     {
-      // If the message is on trial, the end of the trial removes the message.
+      // If the message is on trial, the end of the trial hides the message.
       changes: isAtFault && turn.trial === undefined ? removeTurn(turn) : [],
       events: [
         { event: 'message.gave-up', reason, fault },
@@ -76,7 +76,7 @@ function giveUp({ turn, failure, loadedSession }: FailedCall): Ending {
   );
 }
 
-/** Counts the message as refused. If the next message of the session is refused, too, it is tried without its history. */
+/** Counts the message as refused. The second refused message in a row may be replayed in a fresh session without quotations. */
 function countRefusal({ keys, trial, session }: Turn, ending: Ending): Ending {
   return { ...ending, changes: [...ending.changes, sessionState(keys, trial?.of ?? session).countRefusal()] };
 }

@@ -12,7 +12,7 @@ import type { FixedParts, FixedPartsAnswer, FixedPartsCheck } from './state.ts';
 const REFUSED_KEEP_MS = 15_000;
 const QUESTION = 'This is a test of the connection. Answer with the word "ready".';
 
-/** Creates the check of a process. Chats that fail for the same cause share calls and cached refusals. */
+/** Creates the check for a process. Chats that fail for the same cause share calls and cached refusals. */
 export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsCheck {
   const refusals = new Map<string, { answer: FixedPartsAnswer; untilMs: number }>();
   const running = new Map<string, Promise<FixedPartsAnswer>>();
@@ -63,7 +63,7 @@ function digestOf({ model, system, tools, serverTools }: FixedParts): string {
     .digest('base64');
 }
 
-/** The fixed parts of every request with these settings, without the output limit. */
+/** The fixed parts of every request with these settings, without a chat's memory and without the output limit. */
 export function fixedPartsOf(settings: TurnSettings, tools: readonly ToolSpec[]): Omit<FixedParts, 'maxTokens'> {
   const { MODEL: model, systemPrompt: system, serverTools, EFFORT: effort } = settings;
   return { model, system, tools, serverTools, ...(effort !== undefined && { effort }) };
@@ -83,7 +83,7 @@ export async function takesFixedParts(
   return isAbortedByOther ? env.fixedParts(env.model, parts, failure, signal) : answer;
 }
 
-/** The API names one bad tool at a time. One step excludes at most this many, since more mean that a tool server is broken. */
+/** The API names one bad tool at a time. One step excludes at most this many: more would mean that a tool server is broken. */
 const TOOLS_MAX = 20;
 
 /**

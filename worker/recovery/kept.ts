@@ -12,7 +12,7 @@ import { blocksIn, longTexts } from './parts.ts';
 export interface VerbatimPart {
   /** The index of the part's first record in the window. */
   from: number;
-  /** Scrubs that cut the middle of long texts, so that the newest answered exchange fits the limit of the part. */
+  /** Scrubs that cut the middle out of long texts, so that the newest answered exchange fits the limit of the part. */
   shortenings: readonly ScrubRecord[];
 }
 
@@ -55,7 +55,7 @@ function hasAnswer(records: readonly LogRecord[]): boolean {
   return typeof last.content === 'string' || !last.content.some(({ type }) => type === 'tool_use');
 }
 
-/** The weakest scrubs with which an exchange fits `tokensMax`; none if it fits without, `undefined` if no scrubs suffice. */
+/** The weakest scrubs with which an exchange fits `tokensMax`; none if it fits as it is, `undefined` if no scrubs suffice. */
 function shorteningsFor(exchange: readonly LogRecord[], tokensMax: number): readonly ScrubRecord[] | undefined {
   const visible = asShown(exchange);
   if (recordTokens(visible) <= tokensMax) return [];

@@ -27,10 +27,10 @@ const COUNT_FACTOR = 2;
 
 /**
  * Derives the window from a failure; never more than the known window. A limit that the error states counts only if the
- * error's numbers are about this request. If no limit counts but the prompt was called too long, the window for this message
- * is a share of the request's own size, and the window for later messages at least half of `modelTokens`, the known window
- * of the model. Otherwise the window is unchanged. A rate limit is not stored as a window, and nothing is stored if the
- * operator has set `CONTEXT_WINDOW_TOKENS` (`statedWindowTokens`). Pure.
+ * error's numbers are about this request. If no limit counts but the error calls the prompt too long, the window for this
+ * message is a share of the request's own size; for later messages it is at least half of `modelTokens`, the known window of
+ * the model. Otherwise the window is unchanged. A rate limit is not stored as a window, and nothing is stored if the operator
+ * has set `CONTEXT_WINDOW_TOKENS` (`statedWindowTokens`). Pure.
  */
 export function limitFrom(
   { failure, limitTokens: knownTokens, sentTokens, askedOutputTokens }: LimitSource,
@@ -67,7 +67,7 @@ const LEARNT_LIMIT_MS = 24 * 3600_000;
 
 /**
  * The changes that store a learnt window with a session, for this endpoint and model. Without a new window, `previous` is
- * stored, and its lifetime stays the same; without both, there are no changes.
+ * stored, and its lifetime stays the same; with neither, there are no changes.
  */
 export function learnLimit(
   { keys, session }: Pick<Turn, 'keys' | 'session'>,

@@ -43,7 +43,7 @@ function partsToLeaveOut(call: FailedCall, what: Exclude<LeftOut, 'thinking'>): 
     case 'results':
       return newestResults(records);
     case 'largest parts': {
-      // Halve the refused request at least, because the endpoint's own limit is unknown.
+      // At least halve the refused request, because the endpoint's own limit is unknown.
       const bytes = bytesOf(records);
       return largestParts(records, bytes - Math.min(TRIMMED_HISTORY_BYTES_MAX, bytes / 2));
     }

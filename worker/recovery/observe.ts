@@ -57,7 +57,7 @@ function knownWindow(settings: TurnSettings, { windowTokens, turn }: FailedCall)
   return Math.min(windowTokens, learntWindow(turn.limit, settings) ?? windowTokens);
 }
 
-/** The window to conclude from a failure, for this message and for later ones. */
+/** The window that follows from a failure, for this message and for later messages. */
 export function limitFromCall(settings: TurnSettings, call: FailedCall) {
   const modelTokens = knownWindow(settings, call);
   return limitFrom({ ...call, limitTokens: call.room.limitTokens }, modelTokens, settings.CONTEXT_WINDOW_TOKENS);
@@ -67,7 +67,7 @@ export function limitFromCall(settings: TurnSettings, call: FailedCall) {
 const RATE_TRIES_MIN = 3;
 
 /**
- * The failure to decide on. A request that is larger than the rate limit never passes, however long it waits. So after one
+ * The failure to decide on. A request that is larger than the rate limit never passes, however long we wait. So after one
  * wait that the endpoint stated, or after `RATE_TRIES_MIN` waits otherwise, the failure of such a request becomes a `token`
  * failure with the rate limit as its limit. Any other failure stays the same. Pure.
  */

@@ -42,7 +42,7 @@ const RESULT_REFUSED =
   '[What the tool returned is left out: the request that held it was refused. The call was made; do not make it again.]';
 
 /**
- * The parts of messages and tool results to omit so that a request gets `excessBytes` smaller. Begins with the newest turn,
+ * The parts of messages and tool results to omit so that a request shrinks by `excessBytes`. Begins with the newest turn,
  * which probably caused the failure, and in each turn with the largest part. The parts may be too few; none if no part is
  * large. Pure.
  */

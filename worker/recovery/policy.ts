@@ -10,7 +10,7 @@ export type Limits = Pick<
   'MAX_ATTEMPTS' | 'OUTAGE_PATIENCE_MS' | 'SUMMARY_TIME_MS' | 'WAITING_NOTICE_MS' | 'RETRY_MS' | 'DOUBT_WAIT_MS'
 >;
 
-/** A message ends at this many failed calls. */
+/** A message ends after this many failed calls since its last round of tools. */
 export const FAILED_CALLS_MAX = 6;
 /** After this many silent calls, the message ends with its partial answer. */
 export const SILENCES_MAX = 2;
@@ -40,7 +40,7 @@ const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
  */
 export function decide(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (isOverBudget(failure.reason)) return { do: 'refuse', why: failure };
-  // Rule 1: the endpoint is away, or the failure is transient for another reason.
+  // Rule 1: the endpoint is unavailable, or the failure is transient for another reason.
   if (failure.kind === 'transient') return decideOutage(state, failure, limits);
   if (state.failedCalls >= FAILED_CALLS_MAX) return isOfAccountOrModel(failure) ? FAILS.account : FAILS.message;
   // Rule 5: the output does not fit. Another amount of output costs the chat nothing, so no second observation is needed.
@@ -55,13 +55,13 @@ export function decide(state: RecoveryState, failure: Failure, limits: Limits): 
       return failOrReplay(state, FAILS.account);
     case 'model':
       return state.isModelChosen ? { do: 'use default model' } : failOrReplay(state, FAILS.account);
-    // Rules 3 and 4: the newest round, then the conversation.
+    // Rules 3 and 4: shorten the newest round, then the conversation.
     case 'token':
     case 'fit':
       return decideTooLong(state, failure, limits);
     case 'output':
       return failOrReplay(state);
-    // Rules 6 and 7: the parts that may be refused, then the history.
+    // Rules 6 and 7: omit the parts that may be refused, then the history.
     default:
       return decideRefusal(state, failure);
   }
@@ -87,7 +87,7 @@ function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): S
   return isAnsweredWithError(failure) && !state.hasWords ? failOrReplay(state, FAILS.endpoint) : FAILS.endpoint;
 }
 
-/** The next wait; `undefined` if the time for an outage is over or, for any other transient failure, the attempts are. */
+/** The next wait; `undefined` if the time for an outage, or the attempts after any other transient failure, are used up. */
 function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait | undefined {
   const { waitedMs, tries } = state.outage;
   const { retryAfterMs: askedMs, status, reason } = failure;
@@ -105,8 +105,8 @@ function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait |
 }
 
 /**
- * The length of the next wait: as long as the endpoint asks for, or longer unless `isExact`. If the endpoint states none, a
- * wait that grows with each try, but ends at the latest when the notice is due or when the patience is over.
+ * The length of the next wait: as long as the endpoint asks for, or longer unless `isExact`. If the endpoint asks for none,
+ * the wait grows with each try, but ends at the latest when the notice is due or when the patience is over.
  */
 function outageDelayMs(
   waitedMs: number,
@@ -119,7 +119,7 @@ function outageDelayMs(
   return Math.min(backoffDelayMs, untilNoticeMs, OUTAGE_PATIENCE_MS - waitedMs);
 }
 
-/** Whether a failure is an outage of the endpoint. Waits after an outage are limited in time, and count as no attempts. */
+/** Whether a failure is an outage of the endpoint. Waits during an outage are limited in time, and do not count as attempts. */
 export function isOutage({ kind, reason }: Pick<Failure, 'kind' | 'reason'>): boolean {
   return kind === 'transient' && (reason === 'paused' || isEndpointTrouble(reason));
 }
@@ -142,7 +142,7 @@ export function isOfSize({ kind }: Pick<Failure, 'kind'>): boolean {
   return kind === 'token' || kind === 'fit';
 }
 
-/** Whether our own count or our own check found the failure: no request was sent. */
+/** Whether our own count or our own check found the failure, so that no request was sent. */
 export function isOwnFinding({ reason }: Pick<Failure, 'reason'>): boolean {
   return reason.startsWith('counted_') || reason === 'invalid_request';
 }
@@ -181,7 +181,7 @@ function isTooMany(tokens: number | 'unknown', windowTokens: number): boolean {
   return tokens !== 'unknown' && tokens >= windowTokens * OWN_COUNT_SHARE;
 }
 
-/** The step after a refusal of the fixed parts alone, or an unclear answer; `undefined` if they passed or were not tried. */
+/** The step after the fixed parts alone were refused or got no clear answer; `undefined` if they passed or were not tried. */
 function decideRefusedFixedParts(state: RecoveryState, failure: Failure, limits: Limits): Step | undefined {
   const { fixedParts } = state.evidence;
   if (fixedParts === undefined || fixedParts.kind === 'taken') return undefined;
@@ -228,7 +228,7 @@ function decideTooLong(state: RecoveryState, failure: Failure, limits: Limits): 
 const AS_IT_IS: Step = { do: 'send as it is' };
 const QUOTELESS: Step = { do: 'fresh session', quotes: false, isTrial: true };
 
-/** Rule 3: trim the newest round if the rest of the request leaves room for a part, or if the round does not fit even alone. */
+/** Rule 3: trim the newest round if a useful part of it fits beside the rest, or if even the round alone does not fit. */
 function chooseTrim({ sizes, tried, stage, isOmitting }: RecoveryState): Step | undefined {
   const { request, fixed, round, room } = sizes;
   if (isOmitting || countOf(tried, 'trim') >= TRIMS_MAX) return undefined;
@@ -241,8 +241,8 @@ function chooseTrim({ sizes, tried, stage, isOmitting }: RecoveryState): Step | 
 }
 
 /**
- * The step after a failed summary. If the summariser's endpoint is away, waits while the time for a summary lasts; then, if
- * the endpoint accepts the fixed parts alone, masks old tool results. `undefined` if the failure calls for no other step.
+ * The step after a failed summary. If the summariser is unavailable, waits while the time for a summary lasts; then, if the
+ * endpoint accepts the fixed parts alone, masks old tool results. `undefined` if the failure calls for no other step.
  */
 function decideFailedSummary(
   state: RecoveryState,
@@ -269,7 +269,7 @@ const LEFT_OUT: Readonly<Partial<Record<Failure['kind'], readonly LeftOut[]>>> =
   poison: ['thinking'],
 };
 
-/** Rules 6 and 7: omit the parts that may have caused the refusal, then try the message without its history, then fail it. */
+/** Rules 6 and 7: omit the parts that may have caused the refusal, then try the message in a fresh session, then fail it. */
 function decideRefusal(state: RecoveryState, { kind, reason }: Failure): Step {
   const { tried, isMidTurn, isOnTrial, hasHistory, refusedInRow, evidence } = state;
   if (reason !== 'invalid_request') {

@@ -14,7 +14,7 @@ import { decide, isOfSize, isOwnFinding } from './policy.ts';
 import type { RecoveryState, Step } from './state.ts';
 import { trimRound } from './trim.ts';
 
-/** Whether the failure goes into the audit trail before this step: not for a repeat, a count, a wait or a budget. */
+/** Whether to record the failure in the audit trail before this step. Not for a repeat, a count, a wait or a budget. */
 function needsReport(step: Step): boolean {
   if (step.do === 'ask') return step.what === 'fixed parts';
   return step.do !== 'repeat' && step.do !== 'wait' && step.do !== 'refuse';
@@ -41,7 +41,7 @@ export async function recover(call: FailedCall, time: TurnTime): Promise<Verdict
   });
 }
 
-/** The time of a recovery. After `deadline`, no summary is begun. `signal` aborts then, too, or if the attempt must stop. */
+/** The time of a recovery. No summary begins after `deadline`. `signal` aborts at the deadline, or if the attempt must stop. */
 interface RecoveryTime {
   signal: AbortSignal;
   deadline: AbortSignal;

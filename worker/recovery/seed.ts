@@ -19,7 +19,7 @@ export interface SeedSource {
   boundary: string;
   /** The budget of the seed in estimated tokens. Only the list of finished tool calls can make the seed exceed the budget. */
   tokensMax: number;
-  /** Why the old session ended: it outgrew the window, or the model refuses it. */
+  /** Why the old session was set aside: it outgrew the window, or the model refused it. */
   because: 'outgrown' | 'refused';
 }
 
@@ -35,7 +35,7 @@ const MOST = { asks: 5, earlier: 100, replies: 3, references: 20, outcomes: 8, q
 const CHARS = { ask: 300, earlier: 160, unanswered: 1_000, reply: 500, question: 300, summary: 6_000 } as const;
 const OUTCOME_CHARS = 160;
 const NAME_CHARS = { speaker: 120, channel: 300, reference: 210, tool: 64 } as const;
-/** How many characters of a text are searched at most. */
+/** The maximum number of characters to search: in each text or, for `references`, in all texts together. */
 const SCAN_CHARS = { outcome: 4_000, questions: 4_000, references: 20_000 } as const;
 /** The share of a section's items that is dropped at a time while the seed exceeds its budget. */
 const DROPPED_SHARE = 1 / 8;
@@ -54,7 +54,7 @@ const BECAUSE = {
   refused: 'was not taken by the model any more and was set aside',
 } as const;
 
-/** The share of the budget for the list of finished tool calls, and its minimum, as the model may repeat unlisted calls. */
+/** The list of finished tool calls gets this share of the budget, or this minimum, as the model may repeat unlisted calls. */
 const FINISHED_SHARE = 0.5;
 const FINISHED_TOKENS_MIN = 400;
 /** The lengths to which the arguments of finished calls may be cut; the first that fits is used. Outcomes may be longer. */
@@ -122,8 +122,8 @@ function withoutRepeats(records: readonly LogRecord[]): readonly LogRecord[] {
 }
 
 /**
- * The quoted sections of a conversation, the most important first. After a refusal, only the newest messages of the user are
- * quoted, because an earlier message may have caused the refusal.
+ * The quoted sections of a conversation, the most important first. After a refusal, the user's older messages are not quoted,
+ * because one of them may have caused the refusal.
  */
 function sectionsOf(records: readonly LogRecord[], { because, pending }: SeedSource): Section[] {
   const lastReply = records.findLastIndex(
@@ -195,7 +195,7 @@ function openQuestions(reply: string): string[] {
   return sentences.slice(-MOST.questions).map((sentence) => quote(sentence, CHARS.question));
 }
 
-/** A call of a tool, with its outcome if it has one. */
+/** A tool call, with its outcome if it has one. */
 interface ToolCall {
   /** The entry of the message for which the model made the call. */
   entry: string | undefined;
@@ -204,7 +204,7 @@ interface ToolCall {
   outcome?: string;
 }
 
-/** The calls of tools in the records, each once, even if the logs of two sessions contain the call. */
+/** The tool calls in the records, each once, even if the logs of two sessions contain the call. */
 function toolCalls(records: readonly LogRecord[]): ToolCall[] {
   const calls = new Map<unknown, ToolCall>();
   for (const { record, block } of records.flatMap(placesIn)) {

@@ -18,7 +18,7 @@ export interface RecoveryState {
   isOnTrial: boolean;
   /** How many messages of this session were refused in a row, immediately before this one. */
   refusedInRow: number;
-  /** How many compactions in a row failed in this session, or left it full. */
+  /** How many compactions in a row failed in this session, or left the session full. */
   vainCompactions: number;
   /** Whether the chat chose the present model with a command, and its default is a different model. */
   isModelChosen: boolean;
@@ -29,7 +29,7 @@ export interface RecoveryState {
   hasHistory: boolean;
   /** Whether the newest round is a batch of tool results. */
   isMidTurn: boolean;
-  /** The message's waits for the endpoint so far: the time, with that of this attempt if there was a wait, and the number. */
+  /** The message's waits for the endpoint so far. After the first wait, `waitedMs` includes the time of this attempt. */
   outage: { waitedMs: number; tries: number };
   /** The number of this attempt, from 1, since the request last changed. */
   attempts: number;
@@ -150,6 +150,6 @@ export interface Wait {
 export interface Fail {
   do: 'fail';
   trouble: 'endpoint' | 'silence' | 'account' | 'fixed parts' | 'message';
-  /** The failure to report for the message, if the call that failed was not the message's own, e.g. that for a summary. */
+  /** The failure to report for the message, if the failed call was not the message's own, but e.g. the call for a summary. */
   why?: Failure;
 }

@@ -57,8 +57,8 @@ export interface SummaryPart {
 
 /**
  * Why there is no summary. `away`: a transient failure of the summariser, or no call could be made. `refused`: any other
- * failure. `useless`: the answer is no summary. `too_slow`: the time ended before enough text had come. `aborted`: the caller
- * stopped the summary.
+ * failure. `useless`: the answer is not a summary. `too_slow`: the time ended before enough text had come. `aborted`: the
+ * caller stopped the summary.
  */
 export type SummaryFailure =
   | { reason: 'away' | 'refused'; failure: Failure }
@@ -83,8 +83,8 @@ const SYSTEM = [
 ].join('\n');
 
 /**
- * Lets the model update a summary chunk by chunk, each in its share of the time. Resumes from `storedPart` if that covers the
- * first of these chunks. Contract: throws only what `send` and `storePart` throw.
+ * Lets the model update a summary chunk by chunk, each in its share of the time. Resumes from `storedPart` if that part covers
+ * the beginning of the same chunks. Contract: throws only what `send` and `storePart` throw.
  */
 export async function summarise(
   summariser: Summariser,

@@ -35,7 +35,7 @@ export function transcribe(records: readonly LogRecord[], chunkTokens: number, c
   return { chunks: chunks.map((chunk) => chunk.join('\n')), omitted };
 }
 
-/** Packs lines into chunks, in order. Cuts the middle of a line that exceeds a chunk. Lines at the end change no full chunk. */
+/** Packs lines into chunks, in order. Cuts the middle out of a line that exceeds a chunk. Later lines change no full chunk. */
 function packLines(lines: readonly string[], chunkTokens: number): string[][] {
   const chunks: string[][] = [];
   let restTokens = 0;
@@ -84,14 +84,14 @@ function blockText(block: Block): string | undefined {
   return `(left out: ${clean(labelWithRef(block))})`;
 }
 
-/** Removes credentials and tags. Call this before any cut, since half a credential would not be recognised. */
+/** Redacts credentials, and neutralises tags. Call this before any cut, since half a credential would not be recognised. */
 function clean(text: string): string {
   return neutralise(redact(text.toWellFormed()));
 }
 
 /**
- * Changes a text inside the transcript tag so that the text can neither open or close such a tag, nor look like the beginning
- * of somebody else's message.
+ * Changes a text in a request for a summary so that the text cannot open or close one of the request's tags, and cannot look
+ * like the beginning of another message.
  */
 export function neutralise(text: string): string {
   return text

@@ -25,7 +25,7 @@ const COUNT_FACTOR_MAX = 2;
 const CHARS_PER_TOKEN = 4;
 
 /**
- * Trims the newest round to about `tokens`, and lets the message run again. Cuts the middle of long texts and tool results,
+ * Trims the newest round to about `tokens`, and lets the message run again. Cuts the middle out of long texts and results,
  * replaces a document with the text of its leading pages, and omits pictures. A note in each place says how `recall` shows the
  * original. The session stores the cuts, so that later requests begin with the same bytes. Returns `undefined` if there is
  * nothing to cut.
@@ -75,7 +75,7 @@ async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Pro
   return { part, notice: texts.shortenedText(documentNameIn(text), percent) };
 }
 
-/** Replaces a document with the text of its leading pages, which costs less than the pages, or with a note if there is none. */
+/** Replaces a document with the text of its leading pages, which costs less than the pages; with a note if there is no text. */
 async function trimDocument(
   {
     turn: {
@@ -116,7 +116,7 @@ interface Excess {
 }
 
 /**
- * Shares room among the parts of a round (a message with its files, or a batch of tool results), and returns the parts that
+ * Divides room among the parts of a round (a message with its files, or a batch of tool results), and returns the parts that
  * exceed their share. Small parts stay whole, and the large parts get equal shares of the remaining room. `tokens` is the
  * room in estimated tokens. Pure.
  */

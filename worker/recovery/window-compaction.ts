@@ -11,7 +11,7 @@ import { transcribe } from './transcript.ts';
 export interface CompactionOptions {
   room: Room;
   summariser: Summariser;
-  /** Records that omit all thinking, stored with the compaction; none if the model does not bind its thinking to other text. */
+  /** Records that omit all thinking, stored with the compaction; none if the model does not bind thinking to earlier text. */
   thinking: readonly TrimRecord[];
   /** An unguessable word that frames the summary. */
   boundary: string;
@@ -23,7 +23,7 @@ export interface Progress {
   tokensAfter: number;
   /** The size after the change, without the newest question, its answer and the newest round of tools. */
   olderTokens: number;
-  /** How many tokens a summary may add so that the change still frees enough room. Negative if it frees too little as it is. */
+  /** How many tokens a summary may add while the change still frees enough room. Negative if the change frees too little. */
   spareTokens: number;
 }
 
@@ -40,7 +40,7 @@ type NoPlan = 'nothing_to_compact' | 'did_not_shrink';
 export type CompactionFailure = SummaryFailure | { reason: NoPlan };
 export type CompactionResult = ({ ok: true } & Compaction) | ({ ok: false; calls: number } & CompactionFailure);
 
-/** The maximum number of summary calls in a compaction, without repetitions after failures. A user may wait for them. */
+/** The maximum number of summary calls in a compaction, not counting repetitions after failures. A user may wait for them. */
 const COMPACTION_CALLS_MAX = 2;
 /** A compaction must shrink the conversation to at most this share of its size. */
 const SHRINK_MAX = 0.8;
@@ -50,7 +50,7 @@ const CHUNK_SHARE = 0.45;
 const SUMMARY_SHARE_MIN = 0.5;
 
 /**
- * Lets a model summarise all but the newest turns, in at most two calls. If an answer is no summary, asks the other model,
+ * Lets a model summarise all but the newest turns, in at most two calls. If an answer is not a summary, asks the other model,
  * or the same model again. Appends no records to the log. Contract: throws only what `send` and `storePart` throw.
  */
 export async function compact(
@@ -136,17 +136,17 @@ function sizeOf(window: Window): { tokens: number; rest: number; older: number }
   return { tokens, rest, older: call === -1 ? rest : rest - recordTokens(turn.slice(call, call + 2)) };
 }
 
-/** The number of newest turns, with the pending one, whose tool results are masked only as a second step. */
+/** The number of newest turns, including the pending one, whose tool results are masked only as a second step. */
 const TURNS_WHOLE = 2;
 
-/** The masks of tool results, the weakest first: of results before the newest turns, then before the newest round of tools. */
+/** The masks of tool results: first for results before the newest turns, then for all results before the newest round. */
 function masksOf(records: readonly LogRecord[]): TrimRecord[] {
   const turns = records.flatMap((record, index) => (startsTurn(record) ? [index] : []));
   const ends = [turns.at(-TURNS_WHOLE) ?? 0, records.findLastIndex(({ t }) => t === 'user')];
   return ends.filter((end) => end > 0).map((end) => trimOf('results', records.slice(0, end)));
 }
 
-/** The weakest mask that frees enough room, with `thinking`; `undefined` if none does. Pure except for stamps. */
+/** The weakest mask that frees enough room together with `thinking`; `undefined` if no mask does. Pure except for stamps. */
 export function maskResults(
   window: Window,
   room: Room,

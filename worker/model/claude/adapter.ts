@@ -36,10 +36,10 @@ export interface Claude extends Model {
 }
 
 /**
- * Calls the Messages API over the official SDK: streamed, without the SDK's retries, which would sleep for minutes inside
- * a job, and with a limit on silence, since the SDK waits for ever on a silent stream. Undici ends a silence of five
- * minutes, so a longer `idleMs` has no effect. If the endpoint refuses an optional feature or the output limit, `send` makes
- * a second call without the feature, or with the limit that the endpoint states.
+ * Calls the Messages API through the official SDK: streamed, without the SDK's retries, which would sleep for minutes inside
+ * a job, and with a limit on silence, since the SDK waits for ever on a silent stream. Undici aborts after five minutes of
+ * silence, so a longer `idleMs` has no effect. If the endpoint refuses an optional feature or the amount of output, `send`
+ * makes a second call without the feature, or with the limit that the endpoint states.
  */
 export function createClaude(options: ClaudeOptions): Claude {
   let clientPromise: Promise<Anthropic> | undefined;

@@ -17,13 +17,13 @@ import type { ClaudeOptions } from './adapter.ts';
 import { namedTool } from './refusal.ts';
 import { Wire } from './wire.ts';
 
-/** The result of one call, with the SDK's error if an error is the reason why there is no answer. */
+/** The result of one call, with the error of the SDK if that error is why there is no answer. */
 export interface SendResult {
   result: ModelResult;
   error?: unknown;
 }
 
-/** The longest silence in a call for a summary. Short, since a user waits, and recovery can go on without the summary. */
+/** The longest silence in a call for a summary. Short, since a user may wait, and recovery can go on without the summary. */
 const SUMMARY_IDLE_MS = 30_000;
 
 /** One request, with the options and callbacks of its call. */
@@ -119,7 +119,7 @@ function callIdsIn(messages: ModelRequest['messages']): ReadonlySet<string> {
   return new Set(blocks.flatMap((block) => (block.type === 'tool_use' ? [block.id] : [])));
 }
 
-/** The maximum length of the stored text of an input that is no JSON object. */
+/** The maximum length of the stored text of an input that is not a JSON object. */
 const UNREADABLE_CHARS_MAX = 2_000;
 
 /** The part of an answer that has arrived so far. */
@@ -148,7 +148,7 @@ class Draft {
     this.#usedIds = usedIds;
   }
 
-  /** Adds an event. Works without fields of the envelope that some endpoints omit. */
+  /** Adds an event. Tolerates missing envelope fields, since some endpoints omit them. */
   add(event: Anthropic.RawMessageStreamEvent): void {
     this.hasBegun = true;
     if (event.type === 'message_start') {
@@ -167,7 +167,7 @@ class Draft {
     } else if (event.type === 'message_stop') this.isWhole = true;
   }
 
-  /** Updates the usage. The counters of a later event are totals, so they replace the earlier ones. Others stay. */
+  /** Updates the usage. Counters are totals, so those of a later event replace the earlier ones. All other counters stay. */
   #state(usage: StatedUsage | null | undefined): void {
     const counters = Object.entries(usage ?? {}).filter(([, count]) => count !== null);
     this.usage = { ...this.usage, ...Object.fromEntries(counters) };
@@ -201,7 +201,10 @@ class Draft {
     else if (delta.type === 'citations_delta') block.citations = [...((block.citations ?? []) as []), delta.citation];
   }
 
-  /** The blocks with their inputs. Wraps an input that is no JSON object; `unreadable` lists such calls of our own tools. */
+  /**
+   * The blocks with their inputs. Wraps an input that is not a JSON object; `unreadable` lists the calls with such an input,
+   * except calls to the provider's own tools.
+   */
   read(): Pick<ModelAnswer, 'content' | 'unreadable'> {
     const unreadable: string[] = [];
     const content = [...this.#blocks.values()].map(({ block, json }) => {
@@ -221,8 +224,8 @@ class Draft {
 }
 
 /**
- * Classifies a body that is a page or plain JSON instead of a stream: an error with status 200, or the wrong server. Reads
- * the text only if the body has the shape of an error, since any other JSON may contain words of people and models.
+ * Classifies a body that is a page or plain JSON instead of a stream, from an endpoint that reports errors with status 200, or
+ * from the wrong server. Reads the text only if the body has the shape of an error: other JSON may quote people and models.
  */
 function classifyForeign(body: string): Failure {
   const fields = jsonFields(body) ?? {};

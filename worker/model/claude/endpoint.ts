@@ -15,7 +15,7 @@ export interface ClientOptions {
 
 /**
  * Opens the SDK's client: without its retries, which would sleep for minutes inside a job, and without message texts in
- * its spans, whatever the environment says. Loads the SDK with the first call, so that a start does not wait for it.
+ * its spans, whatever the environment says. Imports the SDK only now, so that the start of the process does not wait for it.
  * Rejects if the SDK is not installed.
  */
 export async function openClient({ apiKey, baseURL, isTraced = false }: ClientOptions): Promise<Anthropic> {
@@ -25,8 +25,8 @@ export async function openClient({ apiKey, baseURL, isTraced = false }: ClientOp
 }
 
 /**
- * Filters the SDK's own spans. The SDK sets gen_ai attributes on all its spans, but viewers show every span with them as a
- * part of a conversation. So only spans with an operation keep these attributes, not the calls for a window or a count.
+ * Filters the SDK's own spans. The SDK sets gen_ai attributes on all its spans, but viewers show every span with such
+ * attributes as a part of a conversation. So only spans with an operation keep them, not the calls for a window or a count.
  */
 const SDK_SPANS: TracerProvider = {
   getTracer(...about) {
@@ -39,7 +39,7 @@ const SDK_SPANS: TracerProvider = {
 
 const FINISH_REASONS = 'gen_ai.response.finish_reasons';
 
-/** Makes a span set the conventional finish reason, which is `error` at first, together with the SDK's own attribute. */
+/** Makes a span copy the SDK's own stop reason to the conventional finish reason, which is `error` until then. */
 function withFinishReason(span: Span): Span {
   const set = span.setAttribute.bind(span);
   span.setAttribute = (name, value) => {
@@ -58,7 +58,7 @@ const ASK_TIMEOUT_MS = 10_000;
 /** A stated window smaller than this is ignored as a mistake, since it would make every message too long. */
 const WINDOW_TOKENS_MIN = 1_000;
 
-/** Asks the endpoint for the limits of a model. Implausible and unstated limits are absent. Contract: as `askCard`. */
+/** Asks the endpoint for a model's limits. Implausible and unstated limits are absent. Rejects on any error except a 404. */
 export async function askLimits(client: Anthropic, model: string): Promise<Partial<ModelLimits>> {
   const card = await askCard(client, model);
   const windowTokens = atLeast(WINDOW_TOKENS_MIN, card?.max_input_tokens);
@@ -71,7 +71,7 @@ function atLeast(min: number, value: number | null | undefined): number | undefi
 }
 
 /**
- * Asks the endpoint for its description of a model. Returns `undefined` for a 404, since many endpoints lack this call.
+ * Asks the endpoint for its description of a model. Returns `undefined` for a 404, since many endpoints do not offer this.
  * Contract: rejects on any other error, e.g. if the endpoint is unavailable.
  */
 async function askCard(client: Anthropic, model: string, signal?: AbortSignal) {
@@ -83,13 +83,13 @@ async function askCard(client: Anthropic, model: string, signal?: AbortSignal) {
   }
 }
 
-/** Asks the endpoint for the lifecycle of a model. Contract: as `askCard`. */
+/** Asks the endpoint for the lifecycle of a model. Rejects on an error other than a 404. */
 export async function askLifecycle(client: Anthropic, model: string, signal?: AbortSignal) {
   return readLifecycle(await askCard(client, model, signal));
 }
 
 const NOT_OFFERED: ReadonlySet<unknown> = new Set([404, 405, 501]);
-/** How long an endpoint without the call is not asked again. Short enough to notice that the endpoint adds the call. */
+/** How long an endpoint that offers no count is not asked again. Short enough to notice when the endpoint adds the count. */
 const NOT_OFFERED_MS = 3600_000;
 
 /** Creates a function that asks the endpoint for the number of a request's input tokens; see `Model.countTokens`. */
@@ -124,9 +124,9 @@ const ANSWER_CACHE_MS = 24 * 3600_000;
 const FAILURE_CACHE_MS = 60_000;
 
 /**
- * Caches the limits of models. If `ask` rejects, the last known limits hold for another minute. Our list of models provides a
- * window that is neither known nor stated, and `statedWindow` replaces the window of one model. A smaller window than before
- * would force compactions, so the endpoint is then asked twice, and the larger window counts.
+ * Caches the limits of models. If `ask` rejects, the last known limits hold for another minute. If a window is neither known
+ * nor stated, our list of models provides it; `statedWindow` replaces the window of one model. A smaller window than before
+ * would force compactions, so the endpoint is then asked a second time, and the larger of the two windows counts.
  */
 export function rememberLimits(ask: AskLimits, statedWindow: StatedWindow | undefined, now: () => number = Date.now) {
   const cache = new Map<string, { limits: ModelLimits; untilMs: number }>();

@@ -5,7 +5,7 @@ import type { ModelRequest } from '../port.ts';
 /** The optional parts of a request. */
 export type OptionalFeature = 'effort' | 'cacheLifetime';
 
-/** The optional features with the words by which errors name them. Older models and proxies reject some of them. */
+/** The optional features, each with the words by which errors name it. Older models and proxies reject some features. */
 const OPTIONAL_FEATURES: readonly { key: OptionalFeature; pattern: RegExp }[] = [
   { key: 'effort', pattern: /output_config|\beffort\b/i },
   { key: 'cacheLifetime', pattern: /cache_control\S{0,40}ttl|\bttl\b/i },
@@ -26,7 +26,7 @@ export function withoutFeatures(request: ModelRequest, keys: readonly OptionalFe
   return plain;
 }
 
-/** The names that errors give the requested output. */
+/** The words by which errors refer to the number of output tokens that a request allows. */
 const ABOUT_OUTPUT = /max (?:new |completion |output )?tokens|(?:output|completion) tokens/;
 /** The limit in "16000 > 8192, which is the maximum allowed number of output tokens" or "at most 16384 completion tokens". */
 const LIMIT =
@@ -59,9 +59,9 @@ const NAME_CHARACTER = /[\w-]/;
 const QUOTES = ['"', "'", '`', '‘', '’', '“', '”', '\\'];
 
 /**
- * The tool whose definition an error of a model's API is about. The error states the tool's index in the request, or only one
- * tool name (an ordinary word counts only in quotes). `undefined` if neither is so. `toolNames` are the names of the request's
- * tools, in order. Pure; bounded in time, and never throws, whatever the error is.
+ * The tool whose definition an error of a model's API is about; `undefined` unless the error states the tool's index in the
+ * request, or contains exactly one name of `toolNames`, the request's tools in order. A name that is an ordinary word counts
+ * only in quotes. Pure; bounded in time, and never throws, whatever the error is.
  */
 export function namedTool(error: unknown, toolNames: readonly string[]): string | undefined {
   const text = textOf(error).replace(LINK, ' ');

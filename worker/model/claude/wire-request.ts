@@ -12,9 +12,9 @@ const MARKABLE: ReadonlySet<string> = new Set(['text', 'image', 'document', 'too
 const MESSAGE_BREAKPOINTS_MAX = BREAKPOINTS_MAX - 1;
 
 /**
- * Builds the wire format of a request. Breakpoints let the next request read the conversation's prefix from the cache: one
- * after the tools and the system prompt, and up to three in messages (`messagesToMark`). A request that does not cache has no
- * breakpoints and no tools. Pure; changes no text.
+ * Builds the wire format of a request. Breakpoints let the next request read the conversation's prefix from the cache. One
+ * follows the tools and the system prompt, and up to three are in messages (`messagesToMark`). A request that does not cache
+ * has no breakpoints and no tools. Pure; changes no text.
  */
 export function wireRequest(request: ModelRequest): WireRequest {
   const { model, maxTokens, system, effort } = request;

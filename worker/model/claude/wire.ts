@@ -3,12 +3,12 @@ import type { Middleware } from '@anthropic-ai/sdk/core/middleware';
 const NO_STREAM = /^(?:application\/(?:\w+\+)?json|text\/html|application\/xhtml)/i;
 /** The maximum length of `foreign`, which is enough for the text of an error. */
 const FOREIGN_CHARS_MAX = 8_192;
-/** A limit for memory, above any answer: output of 128,000 tokens, with an event for each, takes 30 MB. */
+/** Limits memory. Larger than any answer: an output of 128,000 tokens, with an event for each token, takes 30 MB. */
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
  * Watches the bytes of one call below the SDK, since the SDK hides pings, waits for ever on a silent stream, and treats any
- * body with status 200 as a stream of events. Every byte is a sign of life: a ping, a comment, a part of an event.
+ * body with status 200 as a stream of events. Every byte is a sign of life, whether of a ping, a comment or an event.
  */
 export class Wire {
   /** Whether no byte came for `idleMs`. The wait for the headers counts, too. */
@@ -17,7 +17,7 @@ export class Wire {
   isSent = false;
   /** Whether the server has begun a stream, and so has accepted the call. */
   hasStream = false;
-  /** The beginning of a body that is a page or plain JSON instead of a stream. */
+  /** The beginning of a body that is an HTML page or plain JSON instead of a stream. */
   foreign: string | undefined;
   /** Aborts when the caller does, after a silence, and if the response is too large. */
   readonly signal: AbortSignal;
@@ -64,7 +64,7 @@ export class Wire {
   };
 
   #onChunk(bytes: number): void {
-    // A chunk may arrive after the end of the call, and would restart a timer that nobody stops any more.
+    // A chunk may arrive after the end of the call, and would restart a timer that nobody would stop any more.
     if (!this.#isOpen) return;
     this.#timer.refresh();
     this.#bytes += bytes;

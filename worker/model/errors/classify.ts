@@ -10,7 +10,7 @@ const WIRE_BYTES_MIN = 1_000_000;
 /** The facts about an answer that may show an unreported failure. */
 export interface AnswerUsage {
   stopReason: string | null;
-  /** Whether the answer has neither words nor calls of tools. */
+  /** Whether the answer has neither words nor tool calls. */
   isEmpty: boolean;
   outputTokens: number;
   /** Input, cache reads and cache writes of one pass together; undefined if unknown. */
@@ -49,7 +49,7 @@ function matches(row: Wording, { status, sentences, plain }: Evidence, facts: Re
 
 /**
  * Classifies a call that returned an answer: a refusal, or an overflow that the provider did not report. Unless its stop
- * reason is `refusal`, an answer with words or calls is no failure, because it was billed, and a person waits for it.
+ * reason is `refusal`, an answer with words or calls is not a failure, because it was billed, and a person waits for it.
  */
 export function classifyAnswer(answer: AnswerUsage): Failure | undefined {
   const stopReason = field(answer, 'stopReason');
@@ -81,7 +81,7 @@ function withFacts(
   return { ...failureClass, ...Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined)) };
 }
 
-/** The wait that an endpoint asks for, as `retryAfterMs`; as `longWaitMs`, which is not obeyed, if longer than an hour. */
+/** The wait that an endpoint asks for: as `retryAfterMs` or, if longer than an hour, as `longWaitMs`, which is not obeyed. */
 export function obeyedWait(askedMs: number): Pick<Failure, 'retryAfterMs' | 'longWaitMs'> {
   return askedMs <= ASKED_WAIT_MS_MAX ? { retryAfterMs: askedMs } : { longWaitMs: askedMs };
 }

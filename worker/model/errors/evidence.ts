@@ -217,15 +217,15 @@ function retryAfterText(plain: string): number | undefined {
   return Math.round(inMs.reduce((sum, ms) => sum + ms, 0));
 }
 
-/** How many characters of an error are read at most, so that a hostile body costs little time. */
+/** The maximum number of characters that are read of an error, so that a hostile body costs little time. */
 const MAX_TEXT_CHARS = 8_192;
-/** How many sentences of an error are matched against the wordings at most. */
+/** The maximum number of sentences of an error that are matched against the wordings. */
 const MAX_SENTENCES = 64;
 
-/** The frame of a JSON error, whose words ("message", "type") are no part of the error's sentences. */
+/** The frame of a JSON error, whose words ("message", "type") are not part of the error's sentences. */
 const ENVELOPE_WORDS = /\\{0,4}["'](?:message|type)\\{0,4}["'] ?: ?/g;
 
-/** The text in normalised form: lower case, no quotes and links, `snake_case` and `camelCase` split into words. */
+/** The text in normalised form: in lower case, without quotes or links, with `snake_case` and `camelCase` split into words. */
 function plainText(text: string): string {
   return text
     .slice(0, MAX_TEXT_CHARS)
@@ -245,7 +245,7 @@ function plainText(text: string): string {
     .slice(0, MAX_TEXT_CHARS);
 }
 
-/** Splits a text into sentences, at full stops before a space: not within `messages.3.content.1` or `1.971s`. */
+/** Splits a text at line breaks and after sentences. A full stop without a space, as in `1.971s`, does not end a sentence. */
 function sentencesOf(plain: string): string[] {
   return plain.split(/\n|(?<=[.!?]) |\u3002/, MAX_SENTENCES);
 }

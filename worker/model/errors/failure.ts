@@ -24,7 +24,7 @@ export interface Failure {
   kind: FailureKind;
   reason: FailureReason;
   status?: number;
-  /** The size of the request as the provider or, before a call, we ourselves counted it; for `fit` the input alone. */
+  /** The size of the request by the provider's count or, before a call, by our own; for `fit` the size of the input alone. */
   observedTokens?: number;
   /** The window or rate limit that the request exceeds, as stated or as assumed; never an output limit. */
   limitTokens?: number;
@@ -51,7 +51,7 @@ export interface Failure {
 /** The kind and the reason of a failure. */
 export type FailureClass = Pick<Failure, 'kind' | 'reason'>;
 
-/** Whether a failure is about the key or the credit, so that no request and no history is the cause. */
+/** Whether a failure is about the key or the credit, so that neither the request nor the history is the cause. */
 export function isOfAccount(reason: FailureReason): boolean {
   return reason === 'authentication' || reason === 'billing';
 }
@@ -61,7 +61,7 @@ export function isOverBudget(reason: string | undefined): boolean {
   return reason?.startsWith('over_') === true;
 }
 
-/** The operator's text for each trouble, after "the model endpoint". */
+/** The text for operators about each trouble, which follows the words "the model endpoint". */
 export const PROVIDER_SAID: Readonly<Record<ProviderTrouble, string>> = {
   overloaded: 'is overloaded or failing',
   network: 'cannot be reached, or drops connections',

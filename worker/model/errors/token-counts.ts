@@ -6,7 +6,7 @@ export type TokenCounts = Partial<Record<'observed' | 'limit' | 'output', number
 /** No model has a smaller context window, so a smaller number is something else (a status, an index, a version). */
 const TOKENS_MIN = 256;
 
-/** Numbers that are not counts: differences, model names, codes, dates, ids. */
+/** Numbers that are not counts, such as differences, statuses, ids and the numbers in model names. */
 const NO_COUNTS = /\bby \d+|\b[a-z]+-\d\S*|\b(?:code|status|http|error|id)\W{0,3}\d+/g;
 /** Texts about a limit in characters, whose numbers are not tokens. */
 const IN_CHARACTERS = /\d (?:characters|chars|symbols)\b|expected max length/;

@@ -23,7 +23,7 @@ export interface Wording extends FailureClass {
   readonly none?: readonly RegExp[];
   /** The regexes are matched against the error's whole text instead of each sentence. */
   readonly across?: true;
-  /** The request is certainly too large, even if the status is a server's (5xx). */
+  /** The request is certainly too large, even if the status is that of a server error (5xx). */
   readonly certain?: true;
 }
 
@@ -49,7 +49,7 @@ const EXCEEDS =
 /** Words of sentences whose subject is not the request. */
 const OTHER_SUBJECT =
   /too small|minimum|deadline|at least|file|tool (?:name|description)|mcp tool|(?:response|result|output) \(|took|taking|waiting|expired|(?:auth|bearer|jwt|access|api) (?:token|key)|input should be|call stack|retries|token bucket|mail|(?:response|output|answer|summary|title|caption) (?:is |was |)too/;
-/** Words about the model's output limit, where a shorter conversation does not help. */
+/** Words about the model's output limit. If a request exceeds that limit, a shorter conversation does not help. */
 const OUTPUT_LIMIT =
   /(?:output|completion|generated|new|budget) token|max(?:imum)? (?:output |completion )?tokens (?:is |you |value|must)|max tokens: \d/;
 const SUBJECT =

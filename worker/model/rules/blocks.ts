@@ -1,4 +1,4 @@
-/** The rules of one block or tool: sender, keys, values, text and name; and the form in which an answer is stored. */
+/** The rules for a single block or tool (its sender, keys, values, text and name), and the form in which answers are stored. */
 
 import { isFields } from '../../../shared/base/fields.ts';
 import { isBlank } from '../../../shared/base/text.ts';
@@ -87,7 +87,7 @@ function isSource(value: unknown): boolean {
 /** Text of the user's side, which has no citations. */
 const TEXT = shape('type text citations? cache_control?', { citations: isEmptyList });
 
-/** The system prompt is text alone. */
+/** The system prompt may consist only of text. */
 export const SYSTEM_SHAPES: Shapes = new Map([['text', TEXT]]);
 
 /** Blocks in the result of a tool. */
@@ -109,7 +109,7 @@ const USER_SHAPES: Shapes = new Map([
 ]);
 
 const SERVER_RESULT = shape('type tool_use_id content caller? cache_control?');
-/** The blocks of an answer with the keys that later requests may contain. The API itself adds more keys to some blocks. */
+/** The blocks of an answer with the keys that later requests may contain. The API itself returns some blocks with more keys. */
 const MODEL_SHAPES: Shapes = new Map([
   ['text', shape('type text citations? cache_control?')],
   ['thinking', shape('type thinking signature')],

@@ -15,7 +15,7 @@ type OpenCalls = Map<unknown, string>;
 
 /**
  * Checks `user-last`, `tool-pairs`, `result-has-call`, `one-result`, `call-id-unique`, `results-first`, `name-legal` for
- * ids, and `server-pairs`: a call of a provider's tool has its result in the same answer or, if only results of our own
+ * ids, and `server-pairs`: a call to a provider's tool has its result in the same answer or, if only results of our own
  * tools stand between the two, in the next answer. The last answer may still lack results of the provider.
  */
 export function* pairViolations(turns: readonly Turn[]): Generator<Violation> {
@@ -69,7 +69,7 @@ function* missingResults(calls: OpenCalls, rule: RuleName): Generator<Violation>
   for (const path of calls.values()) yield { rule, path };
 }
 
-/** Whether a message contains only results, for an answer that calls our tools. The provider then continues that answer. */
+/** Whether a message has only results, and follows an answer that calls our tools. The provider then continues that answer. */
 function hasOnlyResults(answer: Turn | undefined, { content }: Turn): boolean {
   const hasCalls = answer?.content.some(({ type }) => type === 'tool_use') ?? false;
   return hasCalls && content.every(({ type }) => type === 'tool_result');

@@ -46,12 +46,12 @@ export const RULES = {
   'thinking-sealed': 16, // Thinking has its signature, or its encrypted data
   'unicode-whole': 17, // No key or text contains half a surrogate pair
   'output-tokens': 21, // max_tokens is whole, and in the model's range
-  'media-readable': 22, // A picture is of the stated kind, which the API knows, and has 5 MB at most
-  'image-size': 23, // 8000 px a side, 2000 px among over 20 images, 100 images (600 in a long window)
+  'media-readable': 22, // A picture is of the stated kind, which the API knows, and at most 5 MB in base64
+  'image-size': 23, // At most 8000 px a side, or 2000 px if over 20 images; 100 images (600 in a long window)
   'pdf-pages': 24, // A PDF has 100 pages at most (600 in a long window), and no password
   'known-shape': 25, // Only keys and types that the API knows
-  'error-in-words': 26, // The result of a call that failed is text alone
-  'server-pairs': 27, // A call of a provider's tool has its result, unless the call still waits
+  'error-in-words': 26, // The result of a failed call contains only text
+  'server-pairs': 27, // A call to a provider's tool has its result, unless the call is still pending
   'citations-given': 28, // Citations have the keys that the API accepts
 } as const;
 
