@@ -41,7 +41,7 @@ interface Report<Event> {
 
 const recovery = (action: string, result = 'ok') => [METRIC.recoveries, { action, result }] as const;
 
-/** The reports of each event. */
+/** How each event is reported. */
 const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'context.exceeded': {
     audit: true,
@@ -96,7 +96,7 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'model.gone': { alert: (turn, { gone, now }) => modelGoneAlert(turn, gone, now) },
 };
 
-/** The changes that record events: lines of the audit trail, and alerts. Write them together with the effects of the events. */
+/** The changes that record events: audit lines and alerts. Write these changes together with the effects of the events. */
 export function changesToRecordEvents(turn: Turn, events: readonly TurnEvent[]): Change[] {
   return events.flatMap((event) => {
     const { audit, alert } = reportOf(event);

@@ -30,7 +30,7 @@ export function settingsFor(settings: TurnSettings, chat: ChatSettings, choice?:
   };
 }
 
-/** The context window that an error of this model and endpoint stated, if any; `undefined` if the operator sets one. */
+/** The context window that an error of this model and endpoint stated, if any; `undefined` if the operator has set a window. */
 export function learntWindow(
   limit: { tokens: number; of: string } | undefined,
   settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
