@@ -99,9 +99,9 @@ const GRACE_MS = 250;
 const NAMED_MAX = 20;
 
 /**
- * Repairs the lanes and the queue after crashes: returns pending entries to the lanes that lack them, adds missing jobs, ends
- * delays that a wrong clock prolongs, discards entries that name no chat, and checks the ledger. Passes are idempotent and may
- * overlap. Each process makes one pass at its start; then all processes together make one every `everyMs`.
+ * Repairs the lanes and the queue after crashes: puts pending entries back into the lanes that lack them, adds missing jobs,
+ * ends delays that a wrong clock prolongs, discards entries that name no chat, and checks the ledger. Passes are idempotent and
+ * may overlap. Each process makes one pass at its start; then all processes together make one every `everyMs`.
  */
 export function startReconciler(flow: LaneFlow, everyMs: number): Service {
   let isFirst = true;

@@ -33,7 +33,7 @@ import { unreadableLanesAlert } from '../alerts/causes/watch.ts';
 export interface Lane {
   /** The time of Redis, in ms since the epoch; before its first reply, the time of this process. */
   nowMs(): number;
-  /** The ledger of these lanes: how many messages were accepted, are settled and are pending. */
+  /** The ledger of these lanes: how many messages were accepted, how many are settled, and how many are pending. */
   readonly ledger: Ledger;
   /** Creates the consumer group if it is missing. */
   prepare(): Promise<void>;
@@ -52,9 +52,9 @@ export interface Lane {
   /** Reserves the reconciler for `everyMs` and returns 0. If there is a reservation already, returns its remaining ms. */
   takePass(everyMs: number): Promise<number>;
   /**
-   * Returns pending entries to the lanes that lack them, and finds the heads that may run. Works slice by slice, each slice in
-   * one atomic script. `foreign` entries belong to lanes that only a later version knows, and stay unchanged. `foreign` lists
-   * each of them only once; an alert reports how many of them no worker takes.
+   * Puts pending entries back into the lanes that lack them, and finds the heads that may run. Works slice by slice, each slice
+   * in one atomic script. `foreign` entries belong to lanes that only a later version knows, and stay unchanged. `foreign`
+   * lists each of them only once; an alert reports how many of them no worker takes.
    */
   readmit(): Promise<Readmission>;
   /** Begins an attempt at a message, or returns why none can begin now. Rejects while Redis refuses writes. */
@@ -143,7 +143,7 @@ const RETRY_MS = 1_000;
 /**
  * The attempts of this process that ended because Redis refused a write. Such an attempt counts neither as an attempt nor as a
  * crash; this process corrects the counts as soon as Redis permits. After a refusal, no attempt begins until a test write
- * succeeds, because otherwise the gateway would pay the model for an answer that Redis does not store.
+ * succeeds, because otherwise the gateway would pay for an answer that Redis does not store.
  */
 function createRefusedAttempts(
   /** Uncounts the attempt with this fencing token. */

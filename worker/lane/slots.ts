@@ -117,9 +117,9 @@ class Pool {
   }
 
   /**
-   * How many jobs the shard may have beyond those that run or deliver, and the free slots: one for each waiting job over its
-   * person's limit; and, while no slot is free and a person has more than half of the slots, one more, to find a job of another
-   * person.
+   * How many jobs the shard may have beyond its running jobs, its delivering jobs and the free slots: one for each waiting job
+   * over its person's limit; and, while no slot is free and a person has more than half of the slots, one more, to find a job
+   * of another person.
    */
   lookAhead(share: object): number {
     const blocked = [...this.#requests].filter((each) => each.share === share && !this.#mayRun(each.person)).length;

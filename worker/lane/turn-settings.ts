@@ -23,7 +23,7 @@ export function settingsFor(settings: TurnSettings, chat: ChatSettings, choice?:
     ...settings,
     MODEL: model,
     MODELS: [...new Set([defaultModel, ...settings.MODELS])],
-    // The window that the operator set applies only to the operator's `MODEL`.
+    // The window that the operator has set applies only to the operator's `MODEL`.
     CONTEXT_WINDOW_TOKENS: model === settings.MODEL ? settings.CONTEXT_WINDOW_TOKENS : undefined,
     systemPrompt: chat.systemPrompt ?? settings.systemPrompt,
     serverTools: settings.serverTools.filter(({ name }) => hasTool(chat, name)),
