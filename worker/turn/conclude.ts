@@ -41,7 +41,7 @@ export async function concludeTurn(
 
 /**
  * Stores the conclusion, unless an earlier attempt did (`repeated`). Returns `unmet` if the message was cancelled after this
- * attempt had begun: its user was promised that no answer will come, and the next attempt ends the message as cancelled.
+ * attempt had begun: its user was promised that no answer would come, and the next attempt ends the message as cancelled.
  *
  * If the message is on trial in a fresh session, an answer moves the chat there. After any other outcome the chat stays in its
  * previous session, which then hides the message.

@@ -75,7 +75,7 @@ async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: 
 
 /**
  * Makes a group that became a supergroup continue its conversation under the new id. If the new id belongs to another shard, no
- * data can move, and the features delete what they store for the chat. Returns the conclusion, with a text for each loss.
+ * data can move, and the features delete their data about the chat. Returns the conclusion, with a text for each loss.
  */
 async function moveChat(turn: Turn<Env>, conclusion: Conclusion, newChatId: number): Promise<Conclusion> {
   const { settings, features } = turn.env;

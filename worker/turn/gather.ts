@@ -74,7 +74,7 @@ export function mergedConclusion(turn: Turn): Conclusion | undefined {
   return { outcome: 'failed', reason: 'merged', into, parts: [] };
 }
 
-/** If a message failed, also fails the messages merged into it. A replay of all these dead letters merges them again. */
+/** If a message failed, also fails the messages merged into it. Replaying all these dead letters merges the messages again. */
 export function failWithPieces(turn: Turn, verdict: Verdict, pieces?: readonly Waiting[]): Verdict {
   if (verdict.kind !== 'conclude' || verdict.conclusion.outcome !== 'failed') return verdict;
   const entries = pieces?.map(({ entry }) => entry) ?? turn.merge.pieces ?? [];
@@ -130,7 +130,7 @@ function hasAnswerBegun(turn: Turn): boolean {
   return rounds > 0 || turn.partialAnswer.text !== '';
 }
 
-/** Whether a person wrote this message for the model. False for a reminder, because a joint answer could omit it. */
+/** Whether a person wrote this message, of a supported kind, for the model. Not a reminder: a joint answer could omit it. */
 export function isForModel(message: InboundMessage): boolean {
   return message.content.kind !== 'unsupported' && !isSelfEntered(message) && commandIn(message) === undefined;
 }
