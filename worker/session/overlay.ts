@@ -24,7 +24,7 @@ export function trimOf(what: TrimRecord['what'], records: readonly LogRecord[]):
   return { v: 1, t: 'trim', ...newStamp(), what, through: records.findLast(({ id }) => id !== '')?.id ?? '' };
 }
 
-/** A record that replaces a part by a placeholder. Identifies a message by its entry, and any other record by its id. */
+/** A record that replaces a part with a placeholder. Identifies a message by its entry, and any other record by its id. */
 export function scrubOf({ record, block, replacement }: Part): ScrubRecord {
   const isMessage = record.t === 'user' && record.entry !== undefined;
   const target = isMessage ? { entry: record.entry } : { record: record.id };
@@ -65,7 +65,7 @@ function applyScrub<R extends UserRecord | AssistantRecord>(record: R, { block: 
   return { ...record, content };
 }
 
-/** Replaces a block by a text. A tool result keeps its type and id, because its call needs a result. */
+/** Replaces a block with a text. A tool result keeps its type and id, because its call needs a result. */
 function replaceBlock(block: Block, text: string): Block {
   return block.type === 'tool_result' ? { ...block, content: text } : { type: 'text', text };
 }

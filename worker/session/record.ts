@@ -44,7 +44,7 @@ export interface AssistantRecord extends Base {
 export interface CompactionRecord extends Base {
   readonly t: 'compaction';
   readonly summary: string;
-  /** Index in the log of the first record that the summary does not cover. */
+  /** The index of the first record that the summary does not cover, counted from the session's first record. */
   readonly records: number;
   /** The number of records before the index `records` that no summariser has read; absent for none. */
   readonly unseen?: number;
