@@ -19,12 +19,12 @@ interface LaneFlow {
   log: Logger;
 }
 
-/** The maximum number of entries that one call admits. Batches are 4 to 8 times as fast as single entries. */
+/** The maximum number of entries that one call admits. A batch is 4 to 8 times as fast as the same entries one by one. */
 const BATCH = 100;
 const RETRY_MS = 500;
 
 /**
- * Moves new entries from the stream into their lanes, and adds a job for the head of each of these lanes. If the process dies
+ * Appends new entries of the stream to their lanes, and adds a job for the head of each of these lanes. If the process dies
  * between the two steps, the reconciler adds the job. Several dispatchers may run at the same time. `blocking` is a separate
  * connection for the blocking reads.
  */
@@ -91,15 +91,15 @@ async function heal(flow: LaneFlow): Promise<void> {
   }
 }
 
-/** Added to the remaining time of another process's pass, because that process may take the next pass at the same moment. */
+/** Added to the remaining time of another reservation (`takePass`), because its owner may renew it at the same moment. */
 const ASK_AGAIN_MS = 20;
-/** The reconciler adds a job for a head that has had none for at least this time. Other code adds a job sooner. */
+/** The reconciler adds a job only if a head has had none for this time. Usually other code adds the job sooner. */
 const GRACE_MS = 250;
 /** The maximum number of entries that one line of the log lists. */
 const NAMED_MAX = 20;
 
 /**
- * Repairs the lanes and the queue after crashes: returns pending entries that are in no lane to their lane, adds missing jobs,
+ * Repairs the lanes and the queue after crashes: puts pending entries back into the lanes that lack them, adds missing jobs,
  * ends delays that a wrong clock prolongs, discards entries that name no chat, and checks the ledger. Passes are idempotent and
  * may overlap. Each process makes one pass at its start; then all processes together make one every `everyMs`.
  */
@@ -146,7 +146,7 @@ async function findAbandoned(heads: readonly Head[], queue: TurnQueue, graceMs: 
   return { heads: second.heads, broken: missing.broken + second.broken };
 }
 
-/** Checks that the ledger adds up. Runs last, so that an unreadable ledger prevents no repair. */
+/** Checks that the ledger adds up. Runs last, so that an unreadable ledger does not prevent any repair. */
 async function proveLedger({ lane, log }: LaneFlow): Promise<void> {
   const { alert, lostData, isCounted, ...numbers } = await lane.ledger.check(lane.nowMs());
   if (!isCounted) log.info(numbers, 'the ledger begins to count');
@@ -165,7 +165,7 @@ interface Unanswerable {
 /** Settles entries as failed without a turn: entries that name no chat, or, with `why`, one message that no turn can settle. */
 export type Discard = (entries: readonly EntryId[], why?: Unanswerable) => Promise<void>;
 
-/** Creates a function that turns unsettled entries into dead letters, each with an alert. Does not notify the chat. */
+/** Creates a function that turns unsettled entries into dead letters, each with an alert. The chats get no notice. */
 export function discardBroken(lane: Lane, { telemetry, log }: Observability): Discard {
   return async (entries, why) => {
     for (const entry of entries) {

@@ -41,7 +41,7 @@ interface Report<Event> {
 
 const recovery = (action: string, result = 'ok') => [METRIC.recoveries, { action, result }] as const;
 
-/** The reports of each event. */
+/** How each event is reported. */
 const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'context.exceeded': {
     audit: true,
@@ -96,7 +96,7 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'model.gone': { alert: (turn, { gone, now }) => modelGoneAlert(turn, gone, now) },
 };
 
-/** The changes that record events: lines of the audit trail, and alerts. Write them together with the effects of the events. */
+/** The changes that record events: audit lines and alerts. Write these changes together with the effects of the events. */
 export function changesToRecordEvents(turn: Turn, events: readonly TurnEvent[]): Change[] {
   return events.flatMap((event) => {
     const { audit, alert } = reportOf(event);
@@ -107,7 +107,7 @@ export function changesToRecordEvents(turn: Turn, events: readonly TurnEvent[]):
 
 /** One write of a turn, and the events that it records. */
 export interface Step {
-  /** The name of the step. A turn writes a step only once, but a step with an empty name may be written again. */
+  /** The name of the step. A turn writes a named step only once; a step with an empty name may be written again. */
   step: string;
   changes?: readonly Change[];
   expected?: readonly Expected[];
@@ -115,7 +115,8 @@ export interface Step {
 }
 
 /**
- * Writes a step and the records of its events. Then, unless the result is `unmet`, counts the events and exports their spans.
+ * Writes a step, with the audit lines and alerts of its events. Then, unless the result is `unmet`, counts the events and
+ * exports their spans.
  *
  * Contract: throws `FencedError`, or what Redis throws. The events of a repeated step are counted again.
  */

@@ -23,23 +23,24 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { unreadableLanesAlert } from '../alerts/causes/watch.ts';
 
 /**
- * The lanes of one shard: FIFO queues of unanswered messages. Each chat has one lane, and further lanes for commands that run
- * while a message is being answered. Only a lane's head becomes a job, so BullMQ's retries and delays cannot reorder a chat.
+ * The lanes of one shard: FIFO queues of unanswered messages. Each chat has one lane for its messages, and further lanes for
+ * commands that run while a message is being answered. Only a lane's head becomes a job, so retries and delays cannot reorder a
+ * chat's messages.
  *
- * Contract: unless its method says otherwise, each write is one atomic, idempotent script: if a request is sent again because
- * its reply was lost, the repeat changes nothing more. Methods reject when Redis cannot be reached.
+ * Contract: unless a method says otherwise, its write is one atomic, idempotent script: if a request is sent again because its
+ * reply was lost, the repeat changes nothing more. Methods reject when Redis cannot be reached.
  */
 export interface Lane {
   /** The time of Redis, in ms since the epoch; before its first reply, the time of this process. */
   nowMs(): number;
-  /** The ledger of these lanes: how many messages were accepted, are settled and are pending. */
+  /** The ledger of these lanes: how many messages were accepted, how many are settled, and how many are pending. */
   readonly ledger: Ledger;
   /** Creates the consumer group if it is missing. */
   prepare(): Promise<void>;
   /**
-   * Reads at most `count` new entries and appends each to its lane. `newest` is the newest entry ever read. An entry that
-   * cancels others marks the earlier entries of its lane as cancelled; `cancelled` lists the heads among those. Messages that a
-   * full lane refuses are settled in the same step, except summonses. Make only one call at a time.
+   * Reads at most `count` new entries and appends each to its lane. `newest` is the newest entry ever read. A cancelling
+   * command marks the messages before it in its lane as cancelled; `cancelled` lists the heads that are cancelled. Messages
+   * that a full lane refuses are settled in the same step, except summonses. Make only one call at a time.
    */
   admit(count: number): Promise<Admission>;
   /** The next messages after a lane's head, in the lane's order, without refused, cancelled and unreadable messages. */
@@ -48,28 +49,26 @@ export interface Lane {
   depth(lane: LaneKey): Promise<number>;
   /** Whether a user or an operator has cancelled this message. */
   isCancelled(entry: EntryId): Promise<boolean>;
-  /** Reserves the reconciler for `everyMs` and returns 0, or returns the rest of another process's reservation, in ms. */
+  /** Reserves the reconciler for `everyMs` and returns 0. If there is a reservation already, returns its remaining ms. */
   takePass(everyMs: number): Promise<number>;
   /**
-   * Returns pending entries that are in no lane to their lane, and finds the heads that may run: slice by slice, each in one
-   * atomic script. `foreign` entries are in a lane that only a later version knows, and stay unchanged. Each foreign entry is
-   * returned only once; an alert reports how many of them no worker takes.
+   * Puts pending entries back into the lanes that lack them, and finds the heads that may run. Works slice by slice, each slice
+   * in one atomic script. `foreign` entries belong to lanes that only a later version knows, and stay unchanged. `foreign`
+   * lists each of them only once; an alert reports how many of them no worker takes.
    */
   readmit(): Promise<Readmission>;
   /** Begins an attempt at a message, or returns why none can begin now. Rejects while Redis refuses writes. */
   begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
   /** Stores that an attempt makes progress, so that its message does not count as overdue. */
   noteProgress(turn: Pick<Turn, 'entry' | 'fencingToken'>): Promise<void>;
-  /** Uncounts an attempt that threw this error, if Redis refused a write in it. Returns at once; works in the background. */
+  /** Uncounts an attempt that threw this error, if the error is a refused write. Returns at once; works in the background. */
   uncountIfWriteRefused(turn: Pick<Turn, 'entry' | 'fencingToken'>, error: unknown, ending: AbortSignal): void;
   /**
    * Stores the outcome, acknowledges and removes the entry, and returns the lane's next head, if any. With `keepsAnswer`, a
    * dead letter contains the stored reply. Changes nothing if another attempt has taken over (`fenced`).
    */
   settle(turn: Turn, record: OutcomeRecord, keepsAnswer?: boolean): Promise<Settled>;
-  /**
-   * Turns an entry that no turn can settle into a dead letter, with an alert. Returns false if the entry is already settled.
-   */
+  /** Turns an entry that no turn can settle into a dead letter, with an alert. Returns false for a settled entry. */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
 
@@ -78,7 +77,7 @@ const DAY_SECONDS = 24 * 3600;
 
 /**
  * Binds the lanes of one shard to a connection. A lane with `messagesMax` messages refuses further ones, and the chat's next
- * reply says how many. A session expires after `idleDays` without a message, or never if that is 0.
+ * reply says how many. A session expires after `idleDays` without a message, or never if `idleDays` is 0.
  */
 export function createLane(
   redis: RedisClient,
@@ -115,7 +114,7 @@ export function createLane(
   };
 }
 
-/** How long entries may stay foreign without an alert. In a rolling upgrade, the next process starts sooner. */
+/** How long entries may stay foreign without an alert. In a rolling upgrade, a process of the later version starts sooner. */
 const FOREIGN_MS = 60_000;
 
 /** Wraps `readmit`: returns each foreign entry once, and alerts if entries stay foreign for at least `foreignMs`. */
@@ -143,8 +142,8 @@ const RETRY_MS = 1_000;
 
 /**
  * The attempts of this process that ended because Redis refused a write. Such an attempt counts neither as an attempt nor as a
- * crash; this process corrects the counts as soon as Redis permits that. After a refusal, no attempt begins until a test write
- * succeeds, because otherwise the model would be paid for an answer that Redis does not store.
+ * crash; this process corrects the counts as soon as Redis permits. After a refusal, no attempt begins until a test write
+ * succeeds, because otherwise the gateway would pay for an answer that Redis does not store.
  */
 function createRefusedAttempts(
   /** Uncounts the attempt with this fencing token. */
@@ -161,7 +160,7 @@ function createRefusedAttempts(
     if (fencesToRelease.get(entry) === fence) fencesToRelease.delete(entry);
   };
   return {
-    /** Call before an attempt begins. Uncounts a refused attempt of the entry. Rejects if Redis still refuses writes. */
+    /** Call before an attempt begins. Uncounts the entry's refused attempt, if any. Rejects if Redis still refuses writes. */
     async beforeBegin(entry: EntryId): Promise<void> {
       await releaseNow(entry);
       if (isRefusing) await proveWrites();

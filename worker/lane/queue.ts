@@ -12,7 +12,7 @@ export interface TurnJob {
   chat: LaneKey;
   /** The person who wrote the message; absent if unknown, and in the lanes of commands, where turns are short. */
   person?: number;
-  /** The end of the last delay, by the clock of Redis, and the length of that delay; absent if the job was never delayed. */
+  /** The end of the last delay, by the clock of Redis, and the length of that delay; absent unless the job was postponed. */
   untilMs?: number;
   delayMs?: number;
 }
@@ -23,7 +23,7 @@ export type JobEnd = 'parked' | undefined;
 /** How often the lock of a running job is renewed within the lock's lifetime. */
 const RENEWALS = 3;
 
-/** The delay of BullMQ's own retries, after an internal error. The turn record, not BullMQ, limits the attempts. */
+/** The delay of BullMQ's own retries after a job threw an error. The turn record, not BullMQ, limits the attempts. */
 const RETRY_MS = 1_000;
 const MANY = 1_000_000;
 /** The tolerated difference between the clocks of two machines. */
@@ -33,7 +33,7 @@ const DELAYS_READ_MAX = 1_000;
 const ADDED_AT_ONCE = 500;
 /** The number of jobs that are read at once. Redis sends this many ids in a fraction of a millisecond. */
 const PAGE = 1_000;
-/** For more heads than this, the ids of all jobs are read first: each lookup calls `getState`, which scans whole lists. */
+/** For more heads than this, the ids of all jobs are read first, as each lookup calls `getState`, which scans whole lists. */
 const SINGLE_LOOKUPS_MAX = 4;
 
 /**
@@ -46,16 +46,16 @@ export interface TurnQueue {
   add(heads: readonly Head[]): Promise<void>;
   /**
    * Finds the heads that have no job, or a job that is in none of BullMQ's lists and would never run. Removes such jobs;
-   * `broken` is their number.
+   * `broken` is the number of removed jobs.
    */
   missing(heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }>;
-  /** Ends the delay of each of these messages' jobs that is delayed. */
+  /** Ends the delays of these messages' jobs. Ignores a job that is not delayed. */
   promote(entries: readonly EntryId[]): Promise<void>;
   /** Ends the delays of all jobs. Returns how many jobs were delayed. */
   promoteAll(): Promise<number>;
   /**
-   * Ends delays that are over according to `nowMs`, the time of Redis, since BullMQ uses the clocks of processes; delays that
-   * begin in the future, because the clock of Redis stepped back; and BullMQ's own retry delays. Returns their number.
+   * Ends delays that are over according to `nowMs`, the time of Redis, since BullMQ uses processes' clocks. Also ends delays
+   * that begin in the future, because the clock of Redis stepped back, and BullMQ's own retry delays. Returns their number.
    */
   endDelays(nowMs: number): Promise<number>;
   /** Delays a running job, from `nowMs` or the time of this process, whichever is later. Throw `DelayedError` afterwards. */
@@ -118,8 +118,8 @@ function jobOf({ entry, chat, person }: Head): TurnJob {
 }
 
 /**
- * Finds the heads without a usable job. For many heads, reads the lists page by page, so that no call blocks Redis for long. A
- * job that moves to another list meanwhile may be missed, so each head without a job is then looked up by its id.
+ * Finds the heads without a usable job. For many heads, first reads the lists page by page, so that no call blocks Redis for
+ * long. This may miss a job that moves to another list meanwhile, so each job that was not found is looked up by its id.
  */
 async function findMissing(queue: Queue<TurnJob>, heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }> {
   const jobIds = heads.length > SINGLE_LOOKUPS_MAX ? await readJobIds(queue) : new Set<string>();
@@ -144,7 +144,7 @@ async function readJobIds(queue: Queue<TurnJob>): Promise<Set<string>> {
   }
 }
 
-/** Looks up a job. Removes a job that is in no list and that no worker runs, since BullMQ would ignore a second `add`. */
+/** Looks up a job. Removes a job that is in no list and that no worker runs, since BullMQ would not add its id again. */
 async function lookFor(queue: Queue<TurnJob>, id: string): Promise<'there' | 'gone' | 'removed'> {
   const job = await queue.getJob(id);
   if (!job) return 'gone';
@@ -172,7 +172,7 @@ export function openWorker(
 ): Worker<TurnJob, JobEnd> {
   // BullMQ passes the abort signal only to a processor that declares three parameters.
   const run = async (job: Job<TurnJob>, token?: string, signal?: AbortSignal): Promise<JobEnd> =>
-    // Without an `entry`, Redis has lost the data of this job. End the job, so that the reconciler adds a new one.
+    // A missing `entry` means that Redis has lost the job's data. End the job, so that the reconciler adds a new one.
     job.data.entry === undefined ? undefined : processor(job, token, signal);
   const worker = new TurnWorker(TURNS_QUEUE, run, {
     connection: redis,

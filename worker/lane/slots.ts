@@ -10,7 +10,7 @@ export interface Slots {
 
 /** The right of a job to run a turn. */
 export interface Slot {
-  /** Gives up the slot while the job delivers, unless `DELIVERING_MAX` is reached. The job stays in hand. Idempotent. */
+  /** Gives up the slot while the job delivers, unless `DELIVERING_MAX` is reached. The process keeps the job. Idempotent. */
   release(): void;
   /** Takes a slot again, if the job has none and can get one at once. Returns whether the job has a slot now. */
   tryReacquire(): Promise<boolean>;
@@ -27,8 +27,8 @@ export interface Share {
   /** How many jobs of the shard this process has: jobs that run, deliver or wait for a slot. */
   inHand(): number;
   /**
-   * How many jobs the shard may have in hand; at least one, because a BullMQ worker with a concurrency of 0 would fetch nothing
-   * when a slot becomes free.
+   * The limit on `inHand`; at least one, because a BullMQ worker with a concurrency of 0 would fetch nothing when a slot
+   * becomes free.
    */
   allowed(): number;
   /** Calls `listener` each time the result of `allowed` may have changed. */
@@ -42,7 +42,7 @@ const BLOCKED_MAX = 200;
 /** One person gets at most half of the slots for this long after another person's last request. */
 const OTHERS_MS = 600_000;
 
-/** A pool of `count` slots for turns. */
+/** Creates a pool of `count` slots for turns. */
 export function createSlots(count: number): Slots {
   const pool = new Pool(count);
   return { share: () => shareOf(pool) };
@@ -117,8 +117,9 @@ class Pool {
   }
 
   /**
-   * How many jobs the shard may have beyond its slots and the free slots: one for each waiting job over its person's limit;
-   * and, while no slot is free and a person has more than half of the slots, one more, to find a job of another person.
+   * How many jobs the shard may have beyond its running jobs, its delivering jobs and the free slots: one for each waiting job
+   * over its person's limit; and, while no slot is free and a person has more than half of the slots, one more, to find a job
+   * of another person.
    */
   lookAhead(share: object): number {
     const blocked = [...this.#requests].filter((each) => each.share === share && !this.#mayRun(each.person)).length;

@@ -23,14 +23,14 @@ export function settingsFor(settings: TurnSettings, chat: ChatSettings, choice?:
     ...settings,
     MODEL: model,
     MODELS: [...new Set([defaultModel, ...settings.MODELS])],
-    // The window that the operator set applies only to the operator's `MODEL`.
+    // The window that the operator has set applies only to the operator's `MODEL`.
     CONTEXT_WINDOW_TOKENS: model === settings.MODEL ? settings.CONTEXT_WINDOW_TOKENS : undefined,
     systemPrompt: chat.systemPrompt ?? settings.systemPrompt,
     serverTools: settings.serverTools.filter(({ name }) => hasTool(chat, name)),
   };
 }
 
-/** The context window that an error of this model and endpoint stated, if any; `undefined` if the operator sets one. */
+/** The context window that an error of this model and endpoint stated, if any; `undefined` if the operator has set a window. */
 export function learntWindow(
   limit: { tokens: number; of: string } | undefined,
   settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,

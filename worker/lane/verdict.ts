@@ -7,7 +7,7 @@ import type { LoadedSession } from '../session/held-window.ts';
 import type { Asking } from '../tools/asking.ts';
 import type { TurnEvent } from './events.ts';
 
-/** The reason code of a message that waits or ends because Telegram does not answer. */
+/** The reason code of a message that waits for Telegram, or that ends because it waited too long for Telegram. */
 export const TELEGRAM_AWAY = 'telegram_away';
 
 /** The result of an attempt before the delivery: the message ends, is tried again, or waits for a person. */
@@ -21,7 +21,7 @@ export type Verdict =
   /** The attempt stops early, e.g. because the process ends or a person cancels the message, and does not count. */
   | { kind: 'hand back'; reason?: string };
 
-/** The end of a message, with the changes and events that are stored together with the conclusion. */
+/** How a message ends, with the changes and events that are stored together with the conclusion. */
 export interface Ending {
   kind: 'conclude';
   conclusion: Conclusion;
@@ -29,9 +29,9 @@ export interface Ending {
   events: readonly TurnEvent[];
   /** Stored instead of `changes` and `events` if the message was cancelled meanwhile. */
   ifCancelled?: { changes: readonly Change[]; events: readonly TurnEvent[] };
-  /** Whether the model called no tool for the message in any attempt, so that it changed nothing that could be undone. */
+  /** Whether the model called no tool for the message in any attempt, so the model changed nothing that could be undone. */
   calledNothing?: boolean;
-  /** Whether a message that may have caused a refusal stays in its conversation, because something else was the cause. */
+  /** Whether the message stays in its conversation although a request with it was refused: something else was the cause. */
   keepsInConversation?: boolean;
   /** Set if the session is nearly full: the session is compacted once the user has the answer. */
   afterReply?: AfterReply;
@@ -41,7 +41,7 @@ export interface Ending {
 export interface AfterReply {
   loadedSession: LoadedSession;
   room: Room;
-  /** How many tokens the next message may add to the session without a compaction. */
+  /** How many tokens the next message may add to the session before a compaction is necessary. */
   leftTokens: number;
 }
 
@@ -56,12 +56,12 @@ export interface Later {
   isLongWait?: boolean;
 }
 
-/** The result of an attempt: its message is settled, tried again, or waits for a person. Turns never touch the queue. */
+/** The result of an attempt: its message is settled, tried again, or waits for a person. The turn's caller moves the job. */
 export type AttemptResult =
   | {
       kind: 'settle';
       conclusion: Conclusion;
-      /** How many parts Telegram confirmed or may have taken; absent if there were none, or the delivery failed. */
+      /** How many parts Telegram confirmed or may have taken; absent if there were no parts, or the delivery failed. */
       delivery?: DeliveryRecord;
       /** Set if the dead letter contains the stored reply, so that a replay delivers the reply without asking the model. */
       keepsAnswer?: true;
@@ -72,7 +72,7 @@ export type AttemptResult =
 export interface DeliveryTime {
   /** Whether this attempt stored the conclusion, so that no part can have been sent before. */
   isNew: boolean;
-  /** Whether more steps follow before the message is settled. If not, settling replaces the mark of the last part. */
+  /** Whether more steps follow before the message is settled. If not, the last part is not marked: settling suffices. */
   isFollowed: boolean;
   /** Aborted when the process ends or has lost the job. Sends that still wait for the rate limit are then not made. */
   stopSignal: AbortSignal;
@@ -83,12 +83,12 @@ export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undeliver
 
 /** Why a part has not reached its chat, as far as the gateway knows. */
 export type Undelivered =
-  /** Not now: Telegram is away or asks to wait. The sent parts stay marked as sent, so no later attempt repeats them. */
+  /** Not now, e.g. because Telegram does not answer or limits the rate. No later attempt repeats the parts already sent. */
   | { kind: 'later'; failure: TelegramFailure }
-  /** Never: Telegram says that the chat is gone, or refuses the text. */
+  /** Never: the chat cannot be reached any longer, or Telegram rejects the message. */
   | { kind: 'undeliverable'; failure: TelegramFailure };
 
-/** The end of a message with this conclusion, and with these changes and events, if any. */
+/** The ending with this conclusion, and with these changes and events, if any. */
 export function conclude(
   conclusion: Conclusion,
   { changes = [], events = [] }: Partial<Pick<Ending, 'changes' | 'events'>> = {},
@@ -96,7 +96,7 @@ export function conclude(
   return { kind: 'conclude', conclusion, changes, events };
 }
 
-/** The end of a message that failed: it becomes a dead letter, its user gets `notice`, and the operator gets an alert. */
+/** Fails a message: the message becomes a dead letter, its user gets `notice`, and the operator gets an alert. */
 export function failed(reason: string, notice: string, detail: string): Ending {
   return conclude(
     { outcome: 'failed', reason, parts: [notice] },

@@ -35,7 +35,7 @@ export interface SessionSource {
   blobs?: Blobs | undefined;
 }
 
-/** The longest time between reading a segment and moving it. An unused blob may be removed once it is twice as old. */
+/** The longest time between reading a segment and moving it. A blob without a pointer may be removed at twice this age. */
 export const APPEND_SECONDS_MAX = 1_800;
 
 /** Called for each unreadable segment, with its index in the archive. */
@@ -45,10 +45,10 @@ export type Archive = ReturnType<typeof createArchive>;
 
 /**
  * The archives of one shard's sessions. Records that have left a session's window move from the session's log to compressed
- * segments. An archive expires `retentionSeconds` after its last segment was added.
+ * segments. An archive expires `retentionSeconds` after its last segment was added, or after the release of its closed session.
  *
- * Contract: the calls need no fencing token, because none changes a view or a seed. Each call is idempotent, also with several
- * archivists at once, and rejects while Redis or the blob store is unavailable.
+ * Contract: the calls need no fencing token, because none of them changes a view or a seed. Each call is idempotent, also with
+ * several archivists at once, and rejects while Redis or the blob store is unavailable.
  */
 export function createArchive(source: SessionSource, retentionSeconds: number, reach?: ReachFailpoint) {
   const { redis, keys, blobs } = source;
@@ -67,7 +67,7 @@ export function createArchive(source: SessionSource, retentionSeconds: number, r
     /**
      * Moves a segment: stores its bytes, then in one atomic step adds the segment to the archive and removes its records from
      * the log. Returns false if the log no longer begins with these records, or if the read was so long ago that the stored
-     * bytes may have been removed as an orphan. In both cases, read the segment again.
+     * bytes may have been removed as an orphaned blob. In both cases, read the segment again.
      */
     async append(segment: Segment): Promise<boolean> {
       const item = blobs ? await pointerTo(blobs, segment) : segment.bytes;
@@ -87,9 +87,9 @@ async function pointerTo(blobs: Blobs, { session, records, bytes }: Segment): Pr
 const DAY_SECONDS = 24 * 3600;
 
 /**
- * Moves records that left a session's window to its archive, and removes old records of the ledger and the audit trail, at the
- * start and then regularly. A session stays in the set of sessions to visit until no more of its records can move, so a crash
- * only repeats a visit. Several archivists may run at the same time.
+ * Moves records that have left a session's window to its archive, and removes old records of the ledger and the audit trail, at
+ * the start and then regularly. A session stays in the set of sessions to visit until no more of its records can move, so a
+ * crash only repeats a visit. Several archivists may run at the same time.
  */
 export function startArchivist(
   env: SessionSource & Pick<Root, 'settings' | 'log' | 'reach'> & { limits: Limits },
@@ -139,8 +139,8 @@ export async function archiveSession(archive: Archive, session: SessionId, signa
 }
 
 /**
- * Reads the lines of one segment by its index in the archive. Reports a damaged segment or a missing blob and returns no
- * lines. Returns `undefined` after the end of the archive.
+ * Reads the lines of one segment by its index in the archive. If the segment is damaged or its blob is missing, reports that
+ * and returns no lines. Returns `undefined` after the end of the archive.
  */
 export async function readSegment(
   { redis, keys, blobs }: SessionSource,
@@ -205,7 +205,7 @@ export async function unpackSegment(bytes: Buffer): Promise<Buffer[]> {
   return lines;
 }
 
-/** Replaces raw line breaks by spaces, which changes no record, because a JSON string cannot contain a raw line break. */
+/** Replaces raw line breaks with spaces. This changes no record, because a JSON string cannot contain a raw line break. */
 function onOneLine(line: Buffer): Buffer {
   return line.includes(LINE_BREAK) ? Buffer.from(line.map((byte) => (byte === LINE_BREAK ? SPACE : byte))) : line;
 }

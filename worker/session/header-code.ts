@@ -23,14 +23,14 @@ export function withCode(record: UserRecord, code: string): UserRecord {
   return withOpening(record, `[${code} `);
 }
 
-/** The record for people: without the codes of the gateway's lines, and without codes that the model repeated. Pure. */
+/** The record for people: without the code in the gateway's lines, and without codes that the model repeated. Pure. */
 export function withoutCode<R extends LogRecord>(record: R): R {
   if (record.t === 'user') return withOpening(record, '[') as LogRecord as R;
   if (record.t !== 'assistant') return record;
   return { ...record, content: withTexts(record.content, (text) => text.replace(REPEATED, '[')) };
 }
 
-/** Replaces the opening of the gateway's lines: a block with the code is such a line, since no user can guess the code. */
+/** Replaces the opening of the gateway's lines. A block that begins with the code is one, since no user can guess the code. */
 function withOpening(record: UserRecord, opening: string): UserRecord {
   const code = codeOf(record);
   if (code === undefined) return record;

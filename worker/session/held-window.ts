@@ -70,7 +70,7 @@ export function readWindow(
     : { records: newRecords, sizes, firstIndex: newFirst };
   const records = oldFirst === all.firstIndex ? all.records : all.records.slice(oldFirst - all.firstIndex);
   const visibleSizes = all.sizes.slice(oldFirst - all.firstIndex);
-  // A window without a head stands for none of the records before it.
+  // Without a head, nothing stands for the records before the window, so all of them count as omitted.
   const omitted = Math.max(0, head === undefined ? oldFirst : oldFirst - windowStart);
   const bytes = sum(visibleSizes) + (head?.bytes ?? 0);
   const newest = lines.at(-1);
@@ -86,7 +86,7 @@ function headOf(index: number, line: string, cached: CachedWindow | undefined): 
   return index < 0 ? undefined : cached?.head;
 }
 
-/** The index at which a full load begins, by the rule of `open.lua`; `undefined` if it is before the cached records. */
+/** The index at which a full load would begin, by the rule of `open.lua`; `undefined` if the cache has no records so old. */
 function firstVisible(
   { records, sizes, firstIndex }: CachedWindow,
   { start, pending, bytesMax }: { start: number; pending: number; bytesMax: number },

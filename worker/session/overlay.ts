@@ -24,7 +24,7 @@ export function trimOf(what: TrimRecord['what'], records: readonly LogRecord[]):
   return { v: 1, t: 'trim', ...newStamp(), what, through: records.findLast(({ id }) => id !== '')?.id ?? '' };
 }
 
-/** A record that replaces a part by a placeholder. Its target is a message, by its entry, or another record, by its id. */
+/** A record that replaces a part with a placeholder. Identifies a message by its entry, and any other record by its id. */
 export function scrubOf({ record, block, replacement }: Part): ScrubRecord {
   const isMessage = record.t === 'user' && record.entry !== undefined;
   const target = isMessage ? { entry: record.entry } : { record: record.id };
@@ -37,7 +37,7 @@ export function asShown(records: readonly LogRecord[]): readonly LogRecord[] {
 }
 
 /**
- * Applies the scrubs; of two with the same target, the newer one counts. The scrub of a turn empties the turn's other records.
+ * Applies the scrubs. Of two scrubs with the same target, the newer one counts. The scrub of a turn empties its other records.
  */
 export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] {
   const scrubs = records.filter((record): record is ScrubRecord => record.t === 'scrub');
@@ -65,7 +65,7 @@ function applyScrub<R extends UserRecord | AssistantRecord>(record: R, { block: 
   return { ...record, content };
 }
 
-/** Replaces a block by a text. A tool result keeps its type and id, because its call needs a result. */
+/** Replaces a block with a text. A tool result keeps its type and id, because its call needs a result. */
 function replaceBlock(block: Block, text: string): Block {
   return block.type === 'tool_result' ? { ...block, content: text } : { type: 'text', text };
 }
@@ -99,8 +99,8 @@ export function withoutThinking(block: Block): Block {
 }
 
 /**
- * Masks a tool result: replaces its content by a line with its call, its length and its beginning, and a line for each stored
- * file. Returns a text result that is not longer than that, and any other block, unchanged.
+ * Masks a tool result: replaces its content with a line that states its call, its length and its beginning, and a line for each
+ * stored file. Returns any other block, and a result that is only text and no longer than its mask, unchanged.
  */
 function maskResult(block: Block, calls: ReadonlyMap<unknown, Block>): Block {
   if (block.type !== 'tool_result') return block;

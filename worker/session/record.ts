@@ -21,7 +21,7 @@ export interface UserRecord extends Base {
   readonly channel?: string;
   /** The author's name, if several people share the chat. */
   readonly from?: string;
-  /** The line that the gateway puts before the message, with its time and its author. Older records have none. */
+  /** The lines that the gateway puts before the message, with its time and its author. Older records have none. */
   readonly header?: string;
 }
 
@@ -32,7 +32,7 @@ export interface AssistantRecord extends Base {
   readonly entry?: string;
   readonly model?: string;
   readonly stopReason?: string | null;
-  /** The ids of tool calls whose input is no JSON object. The gateway does not make these calls. Absent if there are none. */
+  /** The ids of tool calls whose input is not a JSON object. The gateway does not make these calls. Absent for none. */
   readonly unreadable?: readonly string[];
   /** Set for answers to guests, for whom the model has fewer tools. */
   readonly isForGuest?: true;
@@ -44,7 +44,7 @@ export interface AssistantRecord extends Base {
 export interface CompactionRecord extends Base {
   readonly t: 'compaction';
   readonly summary: string;
-  /** Index in the log of the first record that the summary does not cover. */
+  /** The index of the first record that the summary does not cover, counted from the session's first record. */
   readonly records: number;
   /** The number of records before the index `records` that no summariser has read; absent for none. */
   readonly unseen?: number;
@@ -62,12 +62,12 @@ interface SeedRecord extends Base {
   readonly records: number;
 }
 
-/** Makes the view show `text` in place of a record's content, a block of it or a whole turn. The log keeps the original. */
+/** Makes the view show `text` in place of a record's content, one block of it, or a whole turn. The log keeps the original. */
 export interface ScrubRecord extends Base {
   readonly t: 'scrub';
   /** The entry of the target message, which identifies the message in every session; absent for other targets. */
   readonly entry?: string;
-  /** The id of the target record, if that is no message with an entry: an answer, tool results or an import. */
+  /** The id of the target record, if that is not a message with an entry, but an answer, tool results or an import. */
   readonly record?: string;
   /** The index of the target block; absent if the target is all of the content. */
   readonly block?: number;

@@ -27,10 +27,10 @@ interface Tail {
  */
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** The maximum number of parents (earlier sessions) in a chat's history. */
+/** The maximum number of parents (earlier sessions) that count as a chat's history. */
 export const PARENTS_MAX = 8;
 
-/** The number of a log's newest bytes that are never archived. A seed is built from no more than these. */
+/** The number of bytes at the end of a log that are never archived. A seed is built from no more than these bytes. */
 export const SEED_READ_BYTES_MAX = 512 * 1024;
 
 /** Binds the session logs of a shard to a connection. `windows` may be shared by all shards of the process. */

@@ -31,7 +31,7 @@ export class Turns {
 
   /**
    * Omits calls of the provider's tools that have no result, with the thinking of their answer. Such a call may still get its
-   * result from the next record of the same answer or, if only results of our own tools lie in between, from the next answer.
+   * result from the next record of the same answer or, if only results of other tools lie in between, from the next answer.
    */
   #omitOpenCalls(role: Turn['role'], blocks: readonly BlockWithOrigin[]): void {
     const at = this.#turns.findLastIndex((turn) => turn.role === 'assistant');

@@ -39,11 +39,11 @@ export async function answer(
     return conclude(refused('unsupported_kind', unsupportedKind(turn.texts, content.what)));
   const read = await readContents(turn, { messages, transcripts }, time.signal);
   if (read.kind !== 'read') return read;
-  // In a burst of forwards, a line before each forward names its origin, so the message itself needs none.
+  // A line before each forward of a burst names its origin, so the message itself needs no origin.
   const { forwardedFrom: _, ...withoutOrigin } = messages[0];
   const message = isBurst(messages) ? withoutOrigin : messages[0];
   // Before paying for the model, look for a later message to answer together with this one. A plain text that was alone in its
-  // lane needs no such look: reading it took no time, and `env.watch` looks again while the model answers.
+  // lane needs no such look: reading the text took no time, and `env.watch` looks again while the model answers.
   const wasSlowToRead = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
   const laterEntry = turn.isAloneAtBegin && !wasSlowToRead ? undefined : await findLaterMessageToJoin(turn);
   if (laterEntry === undefined) return ask(turn, { message, content: read.content }, time);

@@ -41,9 +41,9 @@ export async function concludeTurn(
 
 /**
  * Stores the conclusion, unless an earlier attempt did (`repeated`). Returns `unmet` if the message was cancelled after this
- * attempt had begun: its user was promised that no answer will come, and the next attempt ends the message as cancelled.
+ * attempt had begun: its user was promised that no answer would come, and the next attempt ends the message as cancelled.
  *
- * If the message is on trial in a fresh session, an answer moves the chat there. After any other end the chat stays in its
+ * If the message is on trial in a fresh session, an answer moves the chat there. After any other outcome the chat stays in its
  * previous session, which then hides the message.
  */
 async function storeConclusion(
@@ -52,7 +52,7 @@ async function storeConclusion(
   { changes, events, keepsInConversation = false }: Pick<Ending, 'changes' | 'events' | 'keepsInConversation'>,
 ): Promise<Exclude<Written, 'fenced'>> {
   const { keys, chat } = turn;
-  // A summons is answered by editing one message, which may be repeated, so its delivery needs no mark.
+  // A summons is answered by editing one message. The edit may be repeated, so the delivery needs no mark.
   const marks = turn.isElsewhere ? [] : [turn.reply.mark(0, 'sending')];
   const commonChanges = [turn.conclude(conclusion), ...marks, ...changes];
   const commonExpected: Expected[] = turn.cancelledBy === undefined ? [turn.expectNotCancelled()] : [];
@@ -92,7 +92,7 @@ function withRefusals({ texts }: Turn, conclusion: Conclusion, count: number): C
   return count === 0 ? conclusion : surroundWithTexts([], conclusion, [texts.laneFull(count)]);
 }
 
-/** A conclusion with plain texts before and after its parts; all joined into one message if they are plain and fit. */
+/** A conclusion with plain texts before and after its parts; all joined into one message if all are plain and fit. */
 export function surroundWithTexts(
   textsBefore: readonly string[],
   conclusion: Conclusion,

@@ -16,7 +16,7 @@ interface TurnLimits extends Pick<TurnTime, 'slot' | 'stopSignal'> {
   silenceMs: number;
   /** The time left for the whole turn. */
   leftMs: number;
-  /** Called when the attempt makes progress, at most once in `progressEveryMs`, and not before that time has passed. */
+  /** Called when the attempt makes progress, once `progressEveryMs` has passed since the start or the last call. */
   onProgress?: () => void;
   progressEveryMs?: number;
 }
@@ -25,7 +25,7 @@ const CUT_SHORT = 'cut short';
 const SILENT = 'silent';
 const OVER = 'over';
 const RECOVERY_OVER = 'recovery over';
-/** A timer may fire up to a millisecond early. With this margin, the turn's measured time has reached its limit by then. */
+/** A timer may fire up to a millisecond early. With this margin, the turn's limit has passed when the timer fires. */
 const TIMER_SLACK_MS = 2;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
@@ -87,7 +87,7 @@ export interface TurnTime {
   readonly signal: AbortSignal;
   /** Runs a recovery with its own time limit. Stops the attempt's timers, since the attempt ends with the recovery. */
   runRecovery<T>(limitMs: number, work: (signal: AbortSignal, deadline: AbortSignal) => Promise<T>): Promise<T>;
-  /** Call when data has arrived or a step has ended: restarts the timer of silence. */
+  /** Call when data has arrived or a step has ended: restarts the silence timer. */
   progress(): void;
   /** Whether the attempt was stopped because nothing arrived for too long. */
   isSilent(): boolean;

@@ -14,8 +14,8 @@ import { waitWithAnswer } from './wait-for-telegram.ts';
 const UNAUTHORIZED_RETRY_MS = 30_000;
 
 /**
- * Delivers a conclusion. If the message can then be settled, first removes the progress message, the buttons of an open
- * question, and the buttons of which a person pressed one.
+ * Delivers a conclusion. If the message can then be settled, also removes the progress message and the buttons of an open
+ * question. If the message is a press of a button, also removes the buttons of the message that has this button.
  */
 export async function deliverAndClear(
   turn: Turn<Env>,
@@ -39,7 +39,7 @@ export async function deliverAndClear(
   return verdict;
 }
 
-/** Delivers a conclusion. Telegram's reply decides what follows. Contract: throws `FencedError`, or what Redis throws. */
+/** Delivers a conclusion, and derives the attempt's result. Contract: throws `FencedError`, or what Redis throws. */
 async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<AttemptResult> {
   const attributes = { ...messaging('send', 'telegram'), 'spillway.parts': conclusion.parts.length };
   const work = async (span: Span) => {
@@ -61,7 +61,7 @@ async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: 
     const newTurn = turn.movedTo(failure.migratedTo);
     return deliverConclusion(newTurn, newConclusion, { ...time, isNew: false });
   }
-  // A rejected token affects every message, so the attempt does not count.
+  // A rejected bot token affects every message, so the attempt does not count.
   if (failure.kind === 'unauthorized')
     return {
       kind: 'later',
@@ -74,8 +74,8 @@ async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: 
 }
 
 /**
- * Makes a group that became a supergroup continue its conversation under the new id. If the new id belongs to another shard,
- * nothing can move: the features delete their data of the chat. Returns the conclusion, with a text for each loss.
+ * Makes a group that became a supergroup continue its conversation under the new id. If the new id belongs to another shard, no
+ * data can move, and the features delete their data about the chat. Returns the conclusion, with a text for each loss.
  */
 async function moveChat(turn: Turn<Env>, conclusion: Conclusion, newChatId: number): Promise<Conclusion> {
   const { settings, features } = turn.env;
@@ -88,7 +88,7 @@ async function moveChat(turn: Turn<Env>, conclusion: Conclusion, newChatId: numb
   const newConclusion = lossTexts.reduce(withLastText, conclusion);
   await write('migrated', [
     turn.migrateTo(newChatId),
-    // From now on `begin.lua` runs messages under the old id first, in the session of the new id.
+    // From this write on, `begin.lua` runs messages under the old id before those under the new id, all in one session.
     ...(isSameShard && currentChat !== newChat
       ? [chatState(keys, newChat).beginIn(current), ...chatState(keys, chat).becomes(newChat)]
       : []),

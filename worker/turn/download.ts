@@ -18,7 +18,7 @@ export interface FileToRead {
   file: InboundFile;
   field: string;
   /**
-   * For a file that the answer can do without: the attempt of the message at which a failed download is final. Absent: the
+   * For a file that the answer can do without: the number of the attempt at which a failed download is final. Absent: the
    * message fails if its last attempt cannot download the file.
    */
   triesMax?: number;
@@ -62,7 +62,7 @@ async function storeFile(turn: Turn<Env>, { file, field }: FileToRead, bytes: Bu
 /** The bytes of a file; or why it can never be read; or the verdict if the attempt must end here. */
 type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, { kind: 'read' }>;
 
-/** Downloads a file. A refusal, or a file that is too large, is final. Other trouble is tried again while attempts remain. */
+/** Downloads a file. A refusal, or a file that is too large, is final. After any other failure, later attempts try again. */
 export async function downloadOnce(
   turn: Turn<Env>,
   { file, triesMax = Number.POSITIVE_INFINITY }: Pick<FileToRead, 'file' | 'triesMax'>,
@@ -79,7 +79,7 @@ export async function downloadOnce(
   if (why !== undefined) return { kind: 'unreadable', why };
   if (turn.attempts >= settings.MAX_ATTEMPTS)
     return failed('file_not_downloaded', turn.texts.fileAway, failure.description);
-  // Never wait for less time than Telegram asks for.
+  // Never wait for less time than Telegram demands.
   const delayMs = Math.max(backoffMs(turn.attempts, settings.RETRY_MS), failure.retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
 }

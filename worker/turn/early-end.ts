@@ -33,7 +33,7 @@ export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
   if (conclusion) return conclude(conclusion);
   const ending = endIfUsedUp(turn, env.settings);
   if (ending) return endWithoutAnswer(turn, ending);
-  // Only a summons stays in its lane after a refusal. Other messages marked as refused are from before 0.4: answer them.
+  // Of the messages that a full lane refuses, only summonses enter it. Others with this mark are from before 0.4: answer them.
   if (turn.isRefused && turn.isElsewhere) return conclude(refused('lane_full', turn.texts.laneFull(1)));
   const command = commandIn(message);
   // An earlier attempt has carried out the `/new` of `/new <text>`, so the text is an ordinary message now.
@@ -69,7 +69,7 @@ function waitOrFailUnreadable(turn: Turn, { isNewer, problem }: Extract<Turn['me
   return failed('undecodable', turn.texts.unreadable, problem);
 }
 
-/** The end of a message whose calls fell silent too often, or whose time or attempts are used up; else `undefined`. */
+/** The ending of a message whose model calls fell silent too often, or whose time or attempts are used up; else `undefined`. */
 function endIfUsedUp(turn: Turn, { TURN_MAX_MS, MAX_ATTEMPTS }: TurnSettings): Ending | undefined {
   const { unavailable } = turn.texts;
   if (turn.silences >= SILENCES_MAX) return failAfterSilence(turn);
@@ -82,7 +82,7 @@ function endIfUsedUp(turn: Turn, { TURN_MAX_MS, MAX_ATTEMPTS }: TurnSettings): E
 function cancelledConclusion(turn: Turn): Conclusion | undefined {
   const { cancelledBy: command, partialAnswer } = turn;
   if (command === undefined) return undefined;
-  // For a summons, nobody sees a reply to `/stop`, so this conclusion needs a notice.
+  // A stop by an operator has no reply in the chat, and for a summons nobody sees the reply to `/stop`, so send a notice.
   const hasCommandReply = command !== BY_OPERATOR && !turn.isElsewhere;
   if (partialAnswer.text === '') return cancelled(command, hasCommandReply ? [] : [turn.texts.stoppedByOperator]);
   const text = `${healMarkdown(partialAnswer.text)}\n\n${turn.texts.stoppedHere}`;

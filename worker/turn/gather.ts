@@ -22,8 +22,8 @@ type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | Verdict;
  * Merges the messages that wait behind a message and belong to it (its pieces): the other files of an album, the rest of a text
  * that an app split, messages that were forwarded together or with a comment, and the reminders behind a late reminder. Each
  * piece is settled as merged in its own turn. One step stores the list of pieces and a mark on each piece, so that all later
- * attempts merge the same pieces. A plain text does not wait for forwards: if they arrive while the model answers, that call is
- * aborted, and the text is answered together with them (`findLaterMessageToJoin`).
+ * attempts merge the same pieces. A plain text does not wait for forwards. If they arrive before the answer has begun, the call
+ * of the model is aborted, and the text is answered together with the forwards (`findLaterMessageToJoin`).
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -40,7 +40,7 @@ export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<
   if (storedPieces !== undefined)
     return { kind: 'gathered', pieces: waiting.filter(({ entry }) => storedPieces.includes(entry)) };
   const pieces = piecesOf(message, waiting);
-  // Most texts are no comment on forwards, so they do not wait for forwards.
+  // Most texts are not comments on forwards, so texts do not wait for forwards.
   if (needsNoPieces && pieces.length === 0) return { kind: 'gathered', pieces };
   if (turn.merge.piecesSeen !== pieces.length) {
     await turn.write('', [turn.merge.notePieceCount(pieces.length)]);
@@ -74,7 +74,7 @@ export function mergedConclusion(turn: Turn): Conclusion | undefined {
   return { outcome: 'failed', reason: 'merged', into, parts: [] };
 }
 
-/** If a message failed, also fails the messages merged into it. Replaying all these dead letters together merges them again. */
+/** If a message failed, also fails the messages merged into it. Replaying all these dead letters merges the messages again. */
 export function failWithPieces(turn: Turn, verdict: Verdict, pieces?: readonly Waiting[]): Verdict {
   if (verdict.kind !== 'conclude' || verdict.conclusion.outcome !== 'failed') return verdict;
   const entries = pieces?.map(({ entry }) => entry) ?? turn.merge.pieces ?? [];
@@ -85,8 +85,8 @@ export function failWithPieces(turn: Turn, verdict: Verdict, pieces?: readonly W
 /**
  * Finds a later message to answer together with this one: the next message for the model that was not merged into another. In a
  * chat with the choice `busy: interrupt` such a message may stop this turn at any time, with `busy: merge` only before the
- * model is asked. In every chat, forwards that were sent with this text stop its turn until the model's answer has begun.
- * Nothing stops a reminder, a recovery, a trial, or a turn that has asked a person.
+ * model is asked. In every chat, forwards that were sent with this text may stop its turn until the answer has begun to appear.
+ * Finds none for a reminder or a suspect message, in a recovery or a trial, or if the turn has asked a person.
  */
 export async function findLaterMessageToJoin(
   turn: Turn<Env>,
@@ -111,7 +111,7 @@ export async function findLaterMessageToJoin(
   return (next?.message.from.isGuest === true) === turn.isOfGuest ? next?.entry : undefined;
 }
 
-/** Changes that make the answer to `into` also list the model's changes for this message, if any, with undo buttons. */
+/** Makes the answer to `into` also list the changes that tools made for this message. Empty if no tool was called. */
 export function changesToReportIn(turn: Turn, into: EntryId): Change[] {
   if (turn.rounds === 0 && turn.merge.reportsFor.length === 0) return [];
   return [turnOf(turn.keys, into).merge.reportFor(turn.entries)];
@@ -124,13 +124,13 @@ export async function mustStopCompaction(turn: Turn<Env>, { stopsCompactionFor }
   return next !== undefined && stopsCompactionFor(next.message);
 }
 
-/** Whether an earlier attempt has shown words or called tools. */
+/** Whether an earlier attempt has shown words of the answer or called tools. */
 function hasAnswerBegun(turn: Turn): boolean {
   const { rounds } = turn;
   return rounds > 0 || turn.partialAnswer.text !== '';
 }
 
-/** Whether a person wrote this message for the model. False for a reminder, because a joint answer could omit it. */
+/** Whether a person wrote this message, of a supported kind, for the model. Not a reminder: a joint answer could omit it. */
 export function isForModel(message: InboundMessage): boolean {
   return message.content.kind !== 'unsupported' && !isSelfEntered(message) && commandIn(message) === undefined;
 }

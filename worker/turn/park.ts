@@ -14,7 +14,7 @@ import type { Asking } from '../tools/asking.ts';
 import { isForModel } from './gather.ts';
 import { waitThrottled } from './wait-for-telegram.ts';
 
-/** The question is decided, or the message was cancelled or concluded. The next attempt reads that and goes on. */
+/** The question is decided, or the message was cancelled or concluded. The next attempt reads the new state and goes on. */
 const DECIDED = { kind: 'hand back', reason: 'decided' } as const;
 const LATER_MS_MIN = 2_000;
 
@@ -22,7 +22,7 @@ const LATER_MS_MIN = 2_000;
  * Parks a turn, i.e. makes it wait for a person: sends the question with its buttons, unless it was sent before, and ends the
  * job. The message stays at the head of its lane. The first of these events decides the question:
  * - a press of a button, handled in the lane of commands (`worker/command/decide.ts`);
- * - the next message by the person who was asked: a plain text is the answer, anything else declines;
+ * - the next message, except commands, by the person who was asked: a plain text is the answer, anything else declines;
  * - the timeout, which counts as no decision.
  *
  * If the process dies between sending the question and storing its id, the next attempt may send the question again. Contract:
@@ -56,7 +56,7 @@ interface Question {
   park: ParkedQuestion;
 }
 
-/** Sends the file with long arguments, if any, and then the question, so that people can read all before they decide. */
+/** Sends the file with long arguments, if any, and then the question, so that people can read everything before they decide. */
 async function showQuestion(turn: Turn<Env>, question: Question): Promise<AttemptResult> {
   const { env } = turn;
   const { asking, park } = question;
@@ -84,16 +84,16 @@ function mayHaveArrived({ kind, isAnswered }: TelegramFailure): boolean {
   return kind === 'unknown' && !isAnswered;
 }
 
-/** Handles a failed send of the question or its file: retries later, or decides `untold` if the chat refuses messages. */
+/** Handles a failed send of the question or its file: retries later, or decides `untold` if a retry cannot help. */
 async function afterFailedSend(turn: Turn<Env>, question: Question, failure: TelegramFailure): Promise<AttemptResult> {
   const { kind, retryAfterMs } = failure;
   if (kind === 'throttled') return waitThrottled(turn, failure);
-  // The model goes on without a decision. The delivery of its answer will meet the same refusal.
+  // The model goes on without a decision. The delivery of its answer will handle the same failure.
   if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
     return closeQuestion(turn, question, { how: 'untold' });
   const leftMs = question.park.untilMs - turn.nowMs();
   const waitedMs = turn.env.settings.APPROVAL_TIMEOUT_MS - leftMs;
-  // If the question may already be in the chat, repeat it at growing intervals.
+  // If the question may already be in the chat, repeat the question at growing intervals.
   const restMs = mayHaveArrived(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
   const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isUncounted: true };
@@ -130,7 +130,7 @@ async function notifyBehindQuestion(turn: Turn<Env>, { id }: Asking, waiting: re
 
 /**
  * Adds a job for a parked message if a press of a button or a new message arrived while the job that parked the turn still
- * existed, since no second job could be added then. Call this when that job has ended. Contract: rejects while Redis is away.
+ * existed, since no second job could be added then. Call this when that job has ended. Contract: rejects while Redis is down.
  */
 export async function resumeParked({ lane, chatState }: Env, { entry, chat }: TurnJob): Promise<void> {
   const waiting = await chatState.findParking(entry, chatOf(chat));
@@ -180,13 +180,13 @@ async function closeQuestion(
     ],
     events: [{ event: 'question.decided', of: turn.entry, how: decision.how, by: decision.by?.id, tools: [] }],
   });
-  // Best effort: if the buttons stay, a press gets a notice that it is late.
+  // Best effort: if the buttons stay, a notice after a press says that the press came too late.
   const questionId = parking.messageIdOf(id);
   if (result !== 'unmet' && questionId !== undefined) await env.telegram.removeButtons(turn.destination, questionId);
   return DECIDED;
 }
 
-/** Whether a content is text only, so that the result of a tool can contain all of it. */
+/** Whether the content is only text, so that the result of a tool can contain all of it. */
 function isPlainText(content: InboundMessage['content']): content is { kind: 'text'; text: string } {
   return content.kind === 'text' && content.files === undefined && content.sound === undefined;
 }

@@ -38,7 +38,7 @@ export type Processor = (
   lockLost: AbortSignal | undefined,
 ) => Promise<JobEnd>;
 
-/** Of the poison candidates (messages whose attempts crashed) only the oldest runs. The others look again at this interval. */
+/** Only the oldest poison candidate (a message whose last attempts crashed) runs. The others try again at this interval. */
 const POISON_CANDIDATE_WAIT_MS = 1_000;
 /** How long a job waits for a slot before this process returns it to the queue. */
 const SLOT_TIMEOUT_MS = 2_000;
@@ -49,7 +49,7 @@ const STORE_RETRY_MS_MIN = 1_000;
 const STORE_RETRY_MS_MAX = 30_000;
 /** The interval at which a running turn looks for messages that cancel or join it. */
 const LOOK_MS = 1_000;
-/** The interval in the first `EARLY_MS` of an attempt: forwards that were sent with a text arrive at once, or not at all. */
+/** The interval in the first `EARLY_MS` of an attempt: forwards sent with a text arrive soon after the text, or never. */
 const EARLY_LOOK_MS = 250;
 const EARLY_MS = 2_000;
 
@@ -66,7 +66,7 @@ export function createProcessor(env: Env): Processor {
   };
 }
 
-/** The slot of a running job, and the signal that the job's lock was lost to another process. */
+/** The slot of a running job, and the signal that its lock was lost. */
 interface Hold {
   slot: Slot;
   lockLost: AbortSignal | undefined;
@@ -186,7 +186,7 @@ async function verdictForError(turn: Turn<Env>, { slot, lockLost }: Hold, error:
   return failTurn(turn, stopSignal, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
-/** The delay grows with the age of the message, because each retry downloads its file again. */
+/** The delay of a retry while the blob store fails. Grows with the age of the message: each retry downloads its file again. */
 function storeRetryMs(turn: Turn): number {
   return Math.min(STORE_RETRY_MS_MAX, Math.max(STORE_RETRY_MS_MIN, turn.ageMs() / 5));
 }
@@ -196,7 +196,7 @@ function whyCutShort({ ending }: Env, lockLost: AbortSignal | undefined): string
   return lockLost?.aborted === true ? 'lock_lost' : 'overtaken';
 }
 
-/** Whether the running turn must stop: it was cancelled, a later message joins it, or one waits during its compaction. */
+/** Whether the running turn must stop: it was cancelled, a later message joins it, or its compaction must make way for one. */
 async function isOvertaken(turn: Turn<Env>, time: TurnTime): Promise<boolean> {
   if (await turn.env.lane.isCancelled(turn.entry)) return true;
   if (time.stopsCompactionFor) return mustStopCompaction(turn, time);
@@ -236,7 +236,7 @@ async function attemptTurn(turn: Turn<Env>, { slot, lockLost }: Hold): Promise<A
   });
   const cutShort = () => deadline.cutShort();
   const stopWatching = env.watch(turn, async () => {
-    // The next attempt starts at once and reads the cancellation or the later message. While Redis is away, none can arrive.
+    // The next attempt starts at once and reads the cancellation or the later message. While Redis is down, neither can arrive.
     if (await isOvertaken(turn, deadline).catch(() => false)) cutShort();
   });
   stopSignal.addEventListener('abort', cutShort, { once: true });
@@ -261,7 +261,7 @@ const PERMANENT_REPLIES = /^(?:WRONGTYPE|ERR|CROSSSLOT)\b/;
 
 /**
  * Whether an error is unrelated to the message in progress: Redis or the network is unavailable, Redis refuses writes, or
- * another attempt took over. Any other error is a bug or an unusable value, and would occur again with this message.
+ * another attempt has taken over. Any other error is a bug or an unusable value, and would occur again with this message.
  */
 function isInfrastructureError(error: unknown): boolean {
   if (error instanceof FencedError) return true;

@@ -34,13 +34,13 @@ type LabelFacts = Parameters<SelfEntered['label']>[1];
 type ByIndex = Transcripts['byIndex'];
 type Transcript = ReturnType<ByIndex['get']>;
 
-/** The attempt of a message at which a failed download of an optional file is final. */
+/** The number of the attempt at which a failed download of an optional file is final. */
 const OPTIONAL_TRIES = 2;
 
 /**
- * The content of a message and the messages merged into it: their files, the files of the messages that they reply to, and last
- * their texts, since these ask about the files. In a burst of forwards, a line before each forward names its origin, and the
- * sender's comment comes last. If a file cannot be read and is not optional, the message is refused with a notice.
+ * The content of a message and the messages merged into it: their files, those of the messages that they reply to, transcripts,
+ * and last their texts, which may ask about the files. In a burst of forwards, a line before each forward names its origin, and
+ * the sender's comment comes last. If a file cannot be read and is not optional, the message is refused with a notice.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort the verdict is `hand back`.
  */
@@ -152,7 +152,7 @@ function richTextItem(file: InboundFile, field: string): Item {
   return { file, field, label: `in this message: ${fileInWords(file)}`, isOptional: true, triesMax: OPTIONAL_TRIES };
 }
 
-/** A file after its label, or a line that it is missing. The message's code in the label keeps users from imitating it. */
+/** A file after its label, or a line that says that the file is missing. The code keeps users from imitating such lines. */
 function withLabel({ label, file }: Item, code: string, block: Block | undefined): Block[] {
   if (block === undefined) return [textBlock(`[${code} ${label ?? fileInWords(file)}; it cannot be shown]`)];
   return label === undefined ? [block] : [textBlock(`[${code} ${label}]`), block];

@@ -68,7 +68,7 @@ function reportSettled(
 }
 
 const NO_SLOT_WAIT_MS = 20;
-/** How long a process without a slot delays its next fetch, so that another process can take the returned job. */
+/** The maximum delay of the next fetch of a process without a slot, so that another process can take the returned job. */
 const STAND_BACK_MS = 500;
 
 /** Why an attempt ended without an outcome, as a short code. */

@@ -18,9 +18,9 @@ import { endUnsent } from './undelivered.ts';
 import { resultIfUnreachable } from './wait-for-telegram.ts';
 
 /**
- * Runs one attempt at a message: checks that the chat can be reached, produces the answer, concludes, delivers, compacts. With
- * a stored conclusion, only checks and delivers. Contract: throws `FencedError` if another attempt took over, or what Redis or
- * the blob store throws; any other expected failure is a verdict.
+ * Runs one attempt at a message: checks that the chat can be reached, produces the answer, concludes, delivers, and compacts a
+ * nearly full session. With a stored conclusion, only checks and delivers. Contract: throws `FencedError` if another attempt
+ * has taken over, or what Redis or the blob store throws; any other expected failure is a verdict.
  */
 export async function runTurn(initialTurn: Turn<Env>, time: TurnTime): Promise<AttemptResult> {
   const turnWithNotices = withReminderNotices(initialTurn);
@@ -62,7 +62,7 @@ export async function runTurn(initialTurn: Turn<Env>, time: TurnTime): Promise<A
   }
 }
 
-/** Ends a message whose turn threw on every try. Gives up the delivery of a stored conclusion; fails any other message. */
+/** Ends a message whose last permitted attempt threw. Gives up the delivery of a stored conclusion; fails any other message. */
 export async function failTurn(
   initialTurn: Turn<Env>,
   stopSignal: AbortSignal,
@@ -74,7 +74,7 @@ export async function failTurn(
   const verdict = await endWithoutAnswer(turn, failed(reason, turn.texts.unavailable, detail));
   if (verdict.kind !== 'conclude') return verdict;
   const result = await concludeTurn(turn, verdict);
-  // The message was cancelled, or has another conclusion. The next attempt carries that out. This one threw, and counts.
+  // The message was cancelled, or has another conclusion. The next attempt carries that out. This attempt threw, so it counts.
   if (result.kind !== 'stored') return { kind: 'again' };
   return deliverAndClear(turn, result.conclusion, { isNew: true, stopSignal });
 }
@@ -117,7 +117,7 @@ function withReminderNotices(turn: Turn<Env>): Turn<Env> {
   return missing.length === 0 ? turn : turn.with({ notices: [...missing, ...turn.notices] });
 }
 
-/** Notifies the user once if the message must wait for long. If the process dies before the send, the notice is lost. */
+/** Notifies the user once if the message must wait for a long time. If the process dies before the send, the notice is lost. */
 async function notifyOfWait(turn: Turn<Env>, verdict: Verdict): Promise<void> {
   // For a summons, the chat already shows a placeholder, and only the answer may replace it.
   if (verdict.kind !== 'later' || verdict.isLongWait !== true || turn.isElsewhere) return;
@@ -128,7 +128,7 @@ async function notifyOfWait(turn: Turn<Env>, verdict: Verdict): Promise<void> {
 
 /**
  * The env of one turn, with the settings and tools of its chat in place of those of the process. A guest of a group has the
- * tools that the operator gave to guests. A summons has fewer tools, and its turn shows no progress.
+ * tools that the operator has given to guests. A summons has fewer tools, and its turn shows no progress.
  */
 function envFor(turn: Turn<Env>): Env {
   const { env, chatSettings } = turn;

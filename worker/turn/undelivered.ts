@@ -15,10 +15,10 @@ const SECOND_TRY_DELAY_FACTOR = 5;
 const AUTO_REPLAYS_MAX = 20;
 
 /**
- * Handles a permanent refusal by Telegram. A single refusal may be a mistake: the first refusal of a kind only schedules a
- * second try, unless Telegram already said that the bot is blocked. The second refusal is final. An answer then goes into a
- * dead letter, which is replayed when the chat takes another message. Instead, the user gets a notice if Telegram refused only
- * this answer, or has also refused its replay.
+ * Handles a refusal by Telegram. A single refusal may be a mistake: the first refusal of a kind only schedules a second try,
+ * unless Telegram has already said that the bot is blocked. The second refusal is final. An answer then goes into a dead
+ * letter, which is replayed when the chat takes another message. Instead, the user gets a notice if Telegram refused only this
+ * answer and not the chat, or has also refused its replay.
  *
  * Contract: throws `FencedError`, or what Redis throws. If the process dies after the notice, the notice may be sent twice.
  */
@@ -65,7 +65,7 @@ async function notifyUndelivered(
   return (await telegram.sendMessage(turn.destination, turn.texts.undelivered)).ok;
 }
 
-/** Replays a chat's refused answers. Call once the chat has taken a message. After a crash, the next delivery repeats this. */
+/** Replays a chat's refused answers. Call once the chat has taken a message. After a crash, the next delivery does it again. */
 export async function replayRefusedAnswers(turn: Turn<Env>): Promise<void> {
   const { deadLetters } = turn.env;
   const { keys, chat, refusedAnswers } = turn;
@@ -77,7 +77,7 @@ export async function replayRefusedAnswers(turn: Turn<Env>): Promise<void> {
 }
 
 interface Undeliverable {
-  /** `undeliverable`: Telegram refused for good. `failed`: the answer cannot wait any longer. */
+  /** `undeliverable`: Telegram refused for good. `failed`: the answer cannot wait any longer, or its delivery threw. */
   outcome: 'undeliverable' | 'failed';
   reason: string;
   alert: Alert;
@@ -85,7 +85,7 @@ interface Undeliverable {
 }
 
 /**
- * Ends a message whose conclusion is not delivered, and alerts the operator only. The dead letter contains a reply that is
+ * Ends a message whose conclusion is not delivered, and alerts only the operator. The dead letter contains a reply that is
  * worth replaying (`keepsReply`), so that a replay does not ask the model again.
  */
 export async function endUndelivered(
@@ -101,14 +101,14 @@ export async function endUndelivered(
   };
 }
 
-/** Ends a message whose delivery threw on every try. */
+/** Ends a message whose delivery threw in the last permitted attempt. */
 export function endUnsent(turn: Turn, conclusion: Conclusion, reason: string, detail: string): Promise<AttemptResult> {
   const alert = undeliveredAlert(turn, `${reason}: ${detail}`);
   return endUndelivered(turn, conclusion, { outcome: 'failed', reason, alert });
 }
 
 /**
- * Whether the dead letter contains the reply. After a final refusal by Telegram, it contains only an answer. After any other
+ * Whether the dead letter contains the reply. After a final refusal by Telegram, it does so only for an answer. After any other
  * failure it also contains the reply to a command, so that a replay does not carry out the command twice; but not the notice of
  * a failed or refused message, because its replay asks the model again.
  */

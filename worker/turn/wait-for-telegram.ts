@@ -14,18 +14,18 @@ import { endUndelivered } from './undelivered.ts';
 /** The longest random extra wait. Without it, all messages that wait for the same probe would return at once. */
 const SPREAD_MS = 500;
 const THROTTLED_MS_MIN = 1_000;
-/** A result of the breaker that is older than this is ignored. */
+/** If the breaker's state was read longer ago than this, it is read again. */
 const BREAKER_STATE_AGE_MS_MAX = 2_000;
-/** Waits shorter than this are not stored: they end before the next message of the chat is sent. */
+/** Shorter waits are not stored, so they delay only the message that met them. */
 const STORED_MS_MIN = 2_000;
 /** A wait longer than this raises an alert. */
 const LONG_WAIT_MS = 600_000;
 
 /**
  * Ends or delays an attempt before the model is asked, if the user cannot be reached: the chat has blocked or removed the bot,
- * Telegram is away, or Telegram demands a wait for this chat (429). While Telegram is away, a finished answer waits for
- * `TELEGRAM_PATIENCE_MS`, any other message without a limit. No wait counts as an attempt. Returns `undefined` if nothing is
- * known to prevent an answer.
+ * Telegram does not answer, or Telegram demands a wait for this chat (429). While Telegram does not answer, a finished answer
+ * waits for `TELEGRAM_PATIENCE_MS` at most, any other message without a limit. No wait counts as an attempt. Returns
+ * `undefined` if nothing is known to prevent an answer.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -51,7 +51,7 @@ export async function resultIfUnreachable(turn: Turn<Env>): Promise<AttemptResul
   return turn.conclusion ? waitWithAnswer(turn, turn.conclusion, failure) : laterForTelegram(failure);
 }
 
-/** Hides a message on trial, or one that may have caused a refusal, in its conversation, and ends the trial. */
+/** If a message is on trial or may have caused a refusal, hides the message in its conversation, and ends the trial. */
 async function removeSuspect(turn: Turn): Promise<void> {
   if (turn.trial === undefined && !turn.isSuspect) return;
   await turn.write('gone', [...removeTurn(turn), ...loseTrial(turn)]);
@@ -73,7 +73,7 @@ export function laterForTelegram({ retryAfterMs = 0 }: Pick<TelegramFailure, 're
 }
 
 /**
- * Delays a finished answer that could not be sent. Ends the message after `TELEGRAM_PATIENCE_MS`, a sum over all attempts and
+ * Delays a finished answer that could not be sent. Ends the message after `TELEGRAM_PATIENCE_MS`, summed over all attempts and
  * restarts; the number of tries has no limit. A wait that Telegram demands (429) is obeyed, however long, and does not count.
  */
 export async function waitWithAnswer(
@@ -100,7 +100,7 @@ export async function waitWithAnswer(
   return { ...wait, delayMs };
 }
 
-/** Waits as long as Telegram demands (429). Unless short, the wait also holds for later messages and after a restart. */
+/** Waits as long as Telegram demands (429). Unless the wait is short, it also holds for later messages and after a restart. */
 export async function waitThrottled(turn: Turn, failure: TelegramFailure): Promise<Later> {
   const wait = later(failure, Math.max(failure.retryAfterMs ?? 0, THROTTLED_MS_MIN));
   const quiet = chatState(turn.keys, turn.chat).keepQuietUntil(turn.nowMs() + wait.delayMs);
