@@ -203,11 +203,6 @@ export class TurnRecord extends Fields {
     return this.add('attempts', -1);
   }
 
-  /** Resets the count of attempts, because the next request differs from the failed one. */
-  renewAttempts(): Change {
-    return this.set('attempts', 0);
-  }
-
   askForOutput(maxOutputTokens: number): Change {
     return this.set('maxOutputTokens', maxOutputTokens);
   }

@@ -60,10 +60,7 @@ const MEMORY_SHARE = 0.8;
 /** Above this share of `maxmemory`, Redis counts as full: within minutes, users may get no more answers. */
 const FULL_SHARE = 0.95;
 
-/**
- * The condition of a Redis that evicts data, is full or is nearly full, if any. The gateway does not start with an evicting
- * Redis, so a person or a failover must have changed the policy since the start. Pure.
- */
+/** The condition of a Redis that is full, is nearly full, or evicts data since a person or a failover changed its policy. Pure. */
 export function memoryConditions({ evicts, usedBytes, maxBytes }: RedisState): Condition[] {
   if (evicts !== undefined) return [{ cause: 'memory', text: evictionInWords(evicts), level: 'evicting' }];
   if (maxBytes === 0 || usedBytes <= maxBytes * MEMORY_SHARE) return [];

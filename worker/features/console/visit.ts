@@ -59,10 +59,7 @@ export function fieldOf(visit: Visit, name: string): string {
 
 const FORM_BYTES_MAX = 16 * 1024;
 
-/**
- * Reads the form of a request, even in chunks without a stated length, and refuses a large form. Hono's `bodyLimit` cannot read
- * chunks here, because it needs Hono's global `Request`, which the console does not install.
- */
+/** Reads a form, even in chunks, and refuses a large one. Hono's `bodyLimit` would need Hono's global `Request` for chunks. */
 export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
   const chunks: Buffer[] = [];
   let bytes = 0;

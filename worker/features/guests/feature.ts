@@ -42,9 +42,8 @@ export const guestsFeature: Feature = {
 };
 
 /**
- * Delivers a conclusion by editing the bot's message in the chat of the summons; a repeat does no harm. If Telegram refuses
- * that for good, delivers the conclusion to the person's private chat, with an explanation. Contract: throws `FencedError`, or
- * what Redis throws.
+ * Delivers a conclusion by editing the bot's message in the chat of the summons, or, if Telegram refuses that for good, in
+ * the person's private chat, with an explanation. Contract: idempotent; throws `FencedError`, or what Redis throws.
  */
 async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery> {
   const { env, texts, message } = turn;
