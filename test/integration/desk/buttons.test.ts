@@ -143,7 +143,7 @@ test('the stuck chat is paused, although every chat is paused, and goes on with 
   await untilSettled(world, 3);
 });
 
-test('a chat of alerts that became a supergroup has working buttons', async () => {
+test('a group of operators that became a supergroup has working buttons', async () => {
   const group = -900;
   world.telegram.openChat(group, 'group');
   await start({ TELEGRAM_ALERT_CHAT_ID: String(group) });

@@ -5,7 +5,7 @@ import { phoneReport } from './report.ts';
 
 const HELP = `Usage: npm run verify:phone [-- options]
 
-Plays incidents with a real gateway, its own clocks and the strict stand-ins, and closes them through the chat of alerts
+Plays incidents with a real gateway, its own clocks and the strict stand-ins, and closes them through the operators' chat
 alone: what is read there, and which buttons are pressed. Only loopback, about ten minutes.
 
   --only TEXT     only incidents whose name contains it

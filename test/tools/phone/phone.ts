@@ -7,7 +7,7 @@ interface Keyboard {
   inline_keyboard?: { text: string; callback_data?: string }[][];
 }
 
-/** The phone of an operator: it sees the chat of alerts, and can press what stands there. Nothing else. */
+/** The phone of an operator: it sees the operators' chat, and can press what stands there. Nothing else. */
 export class Phone {
   readonly pressed: string[] = [];
   readonly #world: World;

@@ -17,7 +17,7 @@ export function phoneReport(played: readonly Played[], at: Date): string {
   return `# Incidents from the phone
 
 Written by \`npm run verify:phone\` on ${at.toISOString().slice(0, 10)}: a real gateway with its own clocks, Redis, and the strict stand-ins. A
-script reads the chat of alerts and presses what stands there; nothing else is used. Times run from the first press: until
+script reads the operators' chat and presses what stands there; nothing else is used. Times run from the first press: until
 what was pressed is seen to have worked, and until the incident is over. What somebody has to do elsewhere is done at once.
 
 | incident | pressed | it works | it is over | outside of the chat | at most ${PRESSES_MAX} presses, ${SECONDS_MAX} s until it works |

@@ -81,7 +81,7 @@ const ALERTING =
 /** Where further sentences for operators stand as literals, and where operators read them. */
 const SOURCES: readonly [RegExp, string][] = [
   [/^(?:worker\/alerts\/(?:message|redis-trouble)|shared\/redis\/keeping)\.ts$/, 'in a message about an incident'],
-  [/^worker\/features\/desk\//, 'in the chat of alerts'],
+  [/^worker\/features\/desk\//, "in the operators' chat"],
   [/^worker\/operator\//, 'after an act, on every surface'],
   [/^worker\/report\//, 'in a report, on every surface'],
   [/^worker\/features\/console\//, 'in the console'],
@@ -95,7 +95,7 @@ export function sentenceRows(): Row[] {
     const en = occasion === undefined ? [] : sentencesIn(read(name));
     return occasion === undefined || en.length === 0 ? [] : [{ name, occasion, texts: { en } }];
   });
-  return [{ name: 'DESK_MENU', occasion: 'the menu of the chat of alerts', texts: { en: menu } }, ...rows];
+  return [{ name: 'DESK_MENU', occasion: "the menu of the operators' chat", texts: { en: menu } }, ...rows];
 }
 
 /** A template literal without a further one in it. */
