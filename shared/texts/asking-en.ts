@@ -23,7 +23,7 @@ export const ASKING_EN = {
     /** For a user whose message waits behind a question to another person. `name` is that person's name, or empty. */
     behind: (name: string) =>
       `I'm still waiting for an answer to my question above. ${name === '' ? 'Anybody here who may use my tools' : `${name}, or anybody else here who may use my tools,`} can answer it. Then I'll get to your message.`,
-    over: "This question is closed: somebody has already answered it, or I'm no longer waiting for it.",
+    over: "This question is closed: somebody has already answered it, or I'm no longer waiting for an answer.",
   },
   tools: {
     granted: (lines: readonly string[]) =>
@@ -31,6 +31,6 @@ export const ASKING_EN = {
     grant: (tool: string, by: string, until: string) => `${tool} (allowed by ${by} until ${until})`,
     asking: (names: readonly string[]) => (names.length === 0 ? '' : `I ask before I use these:\n${names.join('\n')}`),
     none: 'None of my tools here need your permission.',
-    askButton: (name: string) => `Ask before ${name}`,
+    askButton: (name: string) => `Ask before using ${name}`,
   },
 };

@@ -29,7 +29,7 @@ const KNOWN = '0 when it is known, 1 when it is not';
 const DAYS = { days: { as: 'N', min: 1, max: 90 } };
 export const FILTERS_HELP =
   'Filters, all of which must hold: --chat <chat>, --reason <reason>, --since 90m|2h|3d|<ISO time>.';
-export const LETTER_HELP = `An id is what "dead list" shows, 1700000000000-0, or 1/1700000000000-0 where there are several shards; or the entry of
+export const LETTER_HELP = `An id is what "dead list" shows (1700000000000-0, or 1/1700000000000-0 where there are several shards), or the entry of
 the message, as in alerts and the log.`;
 
 /** All reports, for verbs of the command line, commands in the operators' chat, and pages of the console. */

@@ -6,7 +6,7 @@ export const BUDGET = {
   budget: {
     severity: 'info',
     title: 'The budget for all chats is half used up',
-    todo: 'Raise the budget and restart if you expected this later. Once the budget is used up, every message is refused.',
+    todo: 'If half of the budget should have lasted longer, raise it and restart. Once the budget is used up, every message is refused.',
     endsBy: 'watch',
     end: 'a new period began, or the budget was raised.',
     follows: ['over-budget'],
