@@ -116,7 +116,7 @@ test('what only reads never asks, what is granted asks once; /tools says who gra
   const list = await world.telegram.waitForText(CHAT, /^I may use these here without asking/);
   expect(list.text).toMatch(/\nnotebook: write \(allowed by User 1001 until \d{4}-\d\d-\d\d\)\n/);
   const [button] = buttonsOf(list);
-  expect(button?.text).toBe(`Ask before ${WRITE}`);
+  expect(button?.text).toBe(`Ask before using ${WRITE}`);
   const { promise: after, resolve } = Promise.withResolvers<void>();
   const wants = callsTools([use('t2', 'write')]);
   world.claude.react((call) => {
