@@ -137,7 +137,7 @@ async function untilReady(child: ChildProcess, url: string): Promise<number> {
   }
 }
 
-/** Ends the server of a folder, if any, and waits. The server writes its data on SIGTERM; SIGKILL follows after ten seconds. */
+/** Ends a folder's server, if any, and waits for its end. After SIGTERM, the server has ten seconds to write its data. */
 async function endServer(dir: string): Promise<void> {
   const pid = await holderOf(dir);
   if (pid === undefined || !isRunning(pid)) return;
