@@ -12,7 +12,7 @@ import type { SessionSource } from '../session/archive.ts';
  * with their hash. A group that became a supergroup can read its earlier files.
  *
  * Contract: each method rejects while Redis or the blob store is unavailable. All are idempotent. Writes need no fencing token:
- * an id always means the same bytes, so an attempt that has lost its turn can write nothing wrong.
+ * an id always means the same bytes, so an attempt that a newer one has replaced can write nothing wrong.
  */
 export type MediaStore = ReturnType<typeof createMediaStore>;
 
@@ -63,7 +63,7 @@ export function createMediaStore(source: MediaSource) {
     },
     /** Reads a stored file of a chat without restarting its retention time; undefined if the file is missing or damaged. */
     read: (chat: ChatKey, sha256: string) => ofChat(source, chat, (owner) => bytesOf(owner, sha256)),
-    /** Erases all files of a chat, and of the group that it was before: first the references to them, then the bytes. */
+    /** Erases all files of a chat, also those from before it became a supergroup: first their references, then their bytes. */
     async erase(chat: ChatKey): Promise<void> {
       await ofChat(source, chat, async (owner) => {
         await files.erase(owner);
