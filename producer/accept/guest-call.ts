@@ -28,7 +28,7 @@ export function readSummons(
   if (!isInteger(from?.id) || typeof queryId !== 'string' || queryId !== wellFormed(queryId))
     return { accept: false, reason: 'malformed' };
   if (!guests.has(from.id) || isFields(senderChat)) return { accept: false, reason: 'not_allowed' };
-  // Telegram delivers a summons from any chat, but only to the bot that it names. So the lists of chats do not apply.
+  // Telegram delivers a summons only to the bot that the summons names, but from any chat. So the lists of chats do not apply.
   const open: Gate = { ...gate, allowed: 'everyone', answersAll: 'everyone' };
   const reading = readUpdate({ update_id, message }, open, textMaxChars);
   return reading.accept ? { accept: true, message: asSummons(reading.message, queryId) } : reading;

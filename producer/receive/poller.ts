@@ -63,7 +63,7 @@ async function pollDuring(
       log.warn({ failure }, 'getUpdates failed');
       const isLeftOver = failure.kind === 'webhook_set' && !hasRemovedWebhook;
       if (failure.kind === 'webhook_set' && (await removeWebhook(env, signal))) hasRemovedWebhook = true;
-      // The first webhook comes from an earlier configuration, so poll again at once. A later one comes from a competing system.
+      // The first webhook comes from an earlier configuration, so poll again at once. A later one is from a competing system.
       if (signal.aborted || (isLeftOver && hasRemovedWebhook)) continue;
       heartbeat.failed(failure.kind);
       await waitOut(failure, failures, signal);
@@ -92,7 +92,7 @@ async function removeWebhook({ telegram, log }: ProducerEnv, signal: AbortSignal
 
 /** The progress of one term: the stored updates, and the offset of the next poll. */
 class Intake {
-  /** The id of the first update that may be unstored; `undefined` while this term has no update to confirm. */
+  /** The id of the first update that may be unstored; `undefined` while this term has had no update to confirm. */
   offset: number | undefined;
   readonly #accept: AcceptUpdate;
   readonly #shards: number;
