@@ -144,8 +144,8 @@ async function listen(server: Server, { host, port }: HealthOptions): Promise<vo
 
 /**
  * Whether to answer a request with this `Host` header. True for `localhost`, an IP address, one of `names` (in lower case), and
- * a missing header. Otherwise, by DNS rebinding, a page of a site whose name an attacker points at this server could read
- * everything that needs no login. Nobody can rebind an IP address, and browsers always send the header. Pure.
+ * a missing header. Prevents DNS rebinding: if an attacker pointed the name of a site at this server, a page of that site could
+ * read everything that needs no login. Nobody can rebind an IP address, and browsers always send the header. Pure.
  */
 export function isOurHost(host: string | undefined, names: ReadonlySet<string>): boolean {
   if (host === undefined) return true;

@@ -43,7 +43,7 @@ const ASK = 'npm run setup asks for what is missing.';
 /**
  * Runs a role as a process. Reads the settings and reports all problems, including `furtherProblems`, before any connection
  * (exit code 2). Refuses a missing Redis, a Redis that evicts data, and data with another number of shards (exit code 2).
- * Starts the services that `assemble` returns, and serves their routes and the health. Stops all services in reverse order on
+ * Starts the services that `assemble` returns. Serves their routes, metrics and health. Stops all services in reverse order on
  * SIGTERM or SIGINT, and after a failed start or an uncaught error (exit code 1). Kills the process when its event loop stands
  * still for `frozenMs`.
  */
@@ -152,7 +152,7 @@ function endOnUncaughtError(log: Logger, stop: (code: number) => Promise<void>):
   });
 }
 
-/** The name and the stack of an error. Has the message only if Redis sent it, because other messages may quote a user's text. */
+/** The name and the stack of an error, and the message if Redis sent it. Other messages may quote a user's text. */
 function placeOf(error: Error): { name: string; reply?: string; stack: string } {
   const { name, message, stack } = describeError(error);
   const frames = (stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
