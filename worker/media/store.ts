@@ -53,8 +53,8 @@ export function createMediaStore(source: MediaSource) {
       return id;
     },
     /**
-     * Loads stored files of a chat, and restarts their retention time. The result omits expired and invalid ids. It also omits
-     * files whose bytes are damaged or missing, and logs these.
+     * Loads stored files of a chat, and restarts their retention time. Omits expired and invalid ids. Also omits files whose
+     * bytes are damaged or missing, and logs these.
      */
     async load(chat: ChatKey, sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
       const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
