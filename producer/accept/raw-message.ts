@@ -47,7 +47,7 @@ export const MOVING = ['animation', 'video', 'video_note'] as const;
  * stated type, because only the bytes of a file show its real type. Pure, never throws.
  */
 export function fileOf(message: RawMessage): InboundFile | undefined {
-  // For old bots, a message with an animation also has the field `document`.
+  // For old bots, a message with an animation also has the field `document`, so look for moving pictures first.
   const moving = MOVING.find((kind) => kind in message);
   if (moving !== undefined) return thumbnailOf(moving, message[moving]);
   const photo = largestPhoto(message.photo);
