@@ -8,8 +8,8 @@ import type { SessionSource } from '../session/archive.ts';
 
 /**
  * Stores the bytes that records only refer to: pictures, PDF files, long texts. Each file belongs to one chat, under the hash
- * of its bytes, so a chat has one copy of a file however often people send it. No chat can read a file of another chat, even with
- * the file's hash. A group that became a supergroup can read its earlier files.
+ * of its bytes, so a chat has one copy of a file however often people send it. No chat can read a file of another chat, even
+ * with the file's hash. A group that became a supergroup can read its earlier files.
  *
  * Contract: each method rejects while Redis or the blob store is unavailable. All are idempotent. Writes need no fencing token:
  * an id always means the same bytes, so an attempt that a newer one has replaced can write nothing wrong.
