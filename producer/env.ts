@@ -7,7 +7,7 @@ import type { Lease } from './receive/lease.ts';
 
 /** The services of a producer process, built once in `startProducer`. */
 export interface ProducerEnv extends Root {
-  /** A connection whose commands fail at once while Redis does not answer. */
+  /** A connection whose commands fail, rather than wait, while Redis does not answer. */
   redis: RedisClient;
   inbox: Inbox;
   /** The right to poll, or to look after the webhook. The lease is in Redis, so no poll begins while Redis is unreachable. */

@@ -97,7 +97,7 @@ function copyDataFiles() {
   cpSync(join(import.meta.dirname, 'command.mjs'), join(outdir, 'command.mjs'));
 }
 
-/** Writes package.json with the `external` dependencies alone, and the project's lock, from which npm removes all others. */
+/** Writes package.json with only the `external` dependencies, and the project's lock, from which npm removes the rest. */
 function writePackage() {
   const { private: _, scripts: __, devDependencies: ___, optionalDependencies: ____, ...own } = project;
   const dependencies = Object.fromEntries(external.map((name) => [name, own.dependencies[name]]));

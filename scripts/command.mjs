@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The command `spillway` of the package that `npm run build` makes. Starts the program that the first word names, the gateway
- * if there is no word, or else the operator's command line; prints the help or the version on request. Even an old Node must be
- * able to run this file, which then reports that Node is too old.
+ * The command `spillway` of the package that `npm run build` makes. Starts the program that the first word names; without a
+ * word, the gateway; with any other word, the operator's command line. Prints the help or the version on request. Even an old
+ * Node must be able to run this file, which then reports that Node is too old.
  */
 import { readFileSync } from 'node:fs';
 

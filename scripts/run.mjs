@@ -55,7 +55,7 @@ function packagesIn(file) {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).packages : {};
 }
 
-/** Installs the dependencies. Of several scripts at once, one installs and the others wait. Ends this process on failure. */
+/** Installs the dependencies. If several scripts start at once, one installs, the others wait. Ends this process on failure. */
 async function installOnce() {
   mkdirSync(dirname(installLock), { recursive: true });
   while (!takeInstallLock()) await new Promise((resolve) => setTimeout(resolve, lockPollMs));

@@ -66,7 +66,7 @@ const WHY = [
   'an incoming webhook of Slack, Mattermost or Discord.',
 ].join('\n');
 
-/** Asks for two addresses: that of a service which notices a dead gateway, and one for alerts while Telegram is down. */
+/** Asks for the address of a service that notices a dead gateway, and for a second address that also receives the alerts. */
 const askWatchers: RunStep = async (ports, { file, values }) => {
   ports.terminal.explain('Who notices when everything is down?', WHY);
   const deadMan = await askAddress(ports, SWITCH, values[SWITCH]);

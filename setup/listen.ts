@@ -78,7 +78,7 @@ function invitation(place: Place, username: string, code: string): string {
   ].join('\n');
 }
 
-/** Returns whether to poll again after a failed poll; false to type the id. Throws `CancelledError` if the person stops. */
+/** Whether to poll again after a failed poll; if not, the person types the id. Throws `CancelledError` if the person stops. */
 async function handleFailure(
   terminal: Terminal,
   telegram: Telegram,
@@ -162,8 +162,8 @@ export function randomCode(): string {
 }
 
 /**
- * Looks for the code in chats of the kind `place`. `strangers` are the private chats with another text, apart from a mere
- * `/start` and the updates in `older`. `isMisplaced`: the code is in a chat of the other kind. `isFirst`: all updates before
+ * Looks for the code in chats of the kind `place`. `strangers` are the private chats with any other text; a mere `/start` and
+ * the updates in `older` do not count. `isMisplaced`: the code is in a chat of the other kind. `isFirst`: all updates before
  * the match are messages of the same chat that say only `/start` or the code. Pure, never throws.
  */
 export function findCode(

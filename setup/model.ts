@@ -55,7 +55,7 @@ function chooseNext({ terminal }: SetupPorts): Promise<'key' | 'place' | 'again'
   ]);
 }
 
-/** Drops answers that equal the default and are not in the file, so that a later version's default takes effect. */
+/** Drops each answer that equals the default of a setting the file lacks, so that a later version's default takes effect. */
 function withoutDefaults(answers: Values, file: Values): Values {
   const usual = usualPlace();
   return Object.fromEntries(

@@ -91,5 +91,5 @@ export interface SetupPorts {
   file: string;
 }
 
-/** One step of a setup. Throws `CancelledError` when the person ends the setup. Only the step `save` writes the file. */
+/** One step of a setup. Throws `CancelledError` when the person ends the setup. Only `save` writes the settings file. */
 export type RunStep = (ports: SetupPorts, progress: Progress) => Promise<Findings>;

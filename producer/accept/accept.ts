@@ -33,7 +33,7 @@ import {
  */
 export type AcceptUpdate = (update: unknown) => Promise<void>;
 
-/** The answer to somebody who presses a button under an alert and is not an operator. */
+/** The answer to a press of an operators' button by somebody who is not an operator. */
 const OPERATORS_ONLY = 'Only the operators of this bot can do that.';
 
 /** The decision about an update. */
@@ -121,7 +121,7 @@ function isBasicGroup(chatId: number): boolean {
   return chatId < 0 && chatId > -1_000_000_000_000;
 }
 
-/** Provides the lists of chats. A listed group that has become a supergroup is listed under its new id, too. */
+/** Provides the gate's lists of chats. A listed group that became a supergroup counts as listed under its new id, too. */
 function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
   const answersAll = settings.TELEGRAM_ANSWER_ALL_IDS;
   const desk = deskOf(settings);
@@ -136,7 +136,7 @@ function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
       const lists = { allowed: await allowed(), answersAll, desks };
       const isMissing = (ids: AllowedIds, id: number) => ids !== 'everyone' && ids.size > 0 && !ids.has(id);
       if (group !== undefined && !former.has(group) && Object.values(lists).some((ids) => isMissing(ids, group))) {
-        // An unlisted group may be a listed group under its new id. Another process may have seen the move.
+        // An unlisted group may be a listed one under its new id. Ask Redis, because another process may have seen the move.
         const from = await inbox.movedFrom(group);
         if (from !== undefined) former.set(group, from);
       }
@@ -150,7 +150,7 @@ function createPlaces({ settings, allowed, inbox }: ProducerEnv) {
   };
 }
 
-/** The reasons with which the metric counts ignored edits, by the edit's result. */
+/** The metric's `reason` for an ignored edit, by the result of the edit. */
 const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replaced'>, string>> = {
   unchanged: 'edit_unchanged',
   'too late': 'edit_too_late',

@@ -7,7 +7,7 @@ import { type Desk, type Gate, isForAnother } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { personOf, placeOf, type RawUpdate, type UpdateReading } from './read-update.ts';
 
-/** The data of a button under an alert: `/desk ` and words that only the worker interprets. */
+/** The data of a button in the operators' chat: `/desk ` and words that only the worker interprets. */
 const PRESS = /^\/desk [\w.@/-]+(?: [\w.@/-]+)*$/;
 const WORDS_CHARS_MAX = 300;
 
@@ -18,9 +18,9 @@ export function deskOf(settings: Settings): Desk | undefined {
 }
 
 /**
- * Reads an operator's command in the operators' chat, or an operator's press of a button there, as the command `desk`, so that
- * the stream stores and orders both like any message. Rejects such a press by anybody else. Returns `undefined` for all other
- * updates, which the caller reads as in any chat. Pure, never throws.
+ * Reads an operator's command in the operators' chat, or an operator's press of a `/desk` button there, as the command `desk`,
+ * so that the stream stores and orders both like any message. Rejects a press of such a button by anybody else. Returns
+ * `undefined` for all other updates; the caller then reads the update as in any other chat. Pure, never throws.
  */
 export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateReading | undefined {
   const { desk } = gate;

@@ -91,7 +91,7 @@ function isOurName(
 
 function isReplyTo({ reply_to_message: replied }: RawMessage, botId: number): boolean {
   const { from, forum_topic_created: topic } = (replied ?? {}) as RawMessage;
-  // Each message of a topic is a reply to the service message that opened the topic, and the bot may have opened the topic.
+  // In a topic, a message that answers no other is a reply to the service message that opened the topic, maybe the bot's own.
   return topic === undefined && from?.id === botId;
 }
 

@@ -28,7 +28,7 @@ export function readSummons(
   if (!isInteger(from?.id) || typeof queryId !== 'string' || queryId !== wellFormed(queryId))
     return { accept: false, reason: 'malformed' };
   if (!guests.has(from.id) || isFields(senderChat)) return { accept: false, reason: 'not_allowed' };
-  // Telegram delivers a summons only to the bot that the summons names, from any chat, so the lists of chats do not apply.
+  // Telegram delivers a summons only to the bot that the summons names, but from any chat. So the lists of chats do not apply.
   const open: Gate = { ...gate, allowed: 'everyone', answersAll: 'everyone' };
   const reading = readUpdate({ update_id, message }, open, textMaxChars);
   return reading.accept ? { accept: true, message: asSummons(reading.message, queryId) } : reading;
@@ -46,10 +46,10 @@ export interface Summoner extends Service {
 }
 
 /**
- * Creates the summoner. A summons expires within seconds, but its job may wait longer, behind other messages of its lane or for
- * a free worker. So the producer sends a short first message at once, and a worker later replaces its text with the answer.
- * Telegram accepts one message for a summons, so the producer stores only a definite result: the message's id, or a final
- * refusal.
+ * Creates the summoner. A summons expires within seconds, but may wait longer, behind other messages of its lane or for a free
+ * worker. So the producer sends a short first message at once, and a worker later replaces its text with the answer. The
+ * producer stores only a definite result: the message's id, or a final refusal. After any other result a worker tries again,
+ * which is safe, because Telegram accepts only one message for a summons.
  */
 export function createSummoner({ telegram, redis, settings, log, reach }: ProducerEnv): Summoner {
   const running = new Set<Promise<void>>();
@@ -77,7 +77,7 @@ export function createSummoner({ telegram, redis, settings, log, reach }: Produc
 const WRITE_RETRY_MS = 200;
 const WRITE_TRIES = 25;
 
-/** Tries a write for about five seconds, since only this process knows the message's id. Rejects if the last try fails. */
+/** Tries a write for about five seconds, since no other process knows the sent message's id. Rejects if the last try fails. */
 function retryWrite(write: () => Promise<unknown>, triesLeft = WRITE_TRIES): Promise<unknown> {
   return write().catch(async (error) => {
     if (triesLeft <= 1) throw error;

@@ -12,8 +12,8 @@ const LANES_MAX = 1_000;
 const AGE_MS_MAX = 3_600_000;
 
 /**
- * Remembers the newest messages of each group that do not address the bot, and adds them as context to the group's next message
- * that does. Messages older than an hour are not added. Only the memory of this process holds them.
+ * Remembers messages that do not address the bot, the newest in each group or topic. Adds those of the last hour, as context,
+ * to the next message there that does address the bot. Only the memory of this process holds the remembered messages.
  */
 export class Overheard {
   readonly #remarks = new BoundedMap<LaneKey, { remark: Remark; atMs: number }[]>(LANES_MAX);

@@ -21,7 +21,7 @@ export function isInteger(value: unknown): value is number {
 
 const LINE_CHARS = 300;
 
-/** A text as one line of at most 300 UTF-16 units, without invisible characters; empty for a value that is not a string. */
+/** A string as one line of at most 300 UTF-16 units, without the characters of `INVISIBLE`; empty for any other value. */
 export function lineOf(value: unknown): string {
   if (typeof value !== 'string') return '';
   return graphemePrefix(
@@ -37,7 +37,7 @@ type RawFile = { file_id: string } & Omit<Unchecked<Document | PhotoSize | Video
 
 const NAME_CHARS = 128;
 const FILE_ID_CHARS = 512;
-/** Control characters, line separators, and codes that change the text direction: `gpj.exe` could look like `exe.jpg`. */
+/** Control characters, line separators, and codes that change the text direction, and so could show `gpj.exe` as `exe.jpg`. */
 const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
 /** The fields with moving pictures, of which the model can see only the thumbnails. */
 export const MOVING = ['animation', 'video', 'video_note'] as const;
@@ -47,7 +47,7 @@ export const MOVING = ['animation', 'video', 'video_note'] as const;
  * stated type, because only the bytes of a file show its real type. Pure, never throws.
  */
 export function fileOf(message: RawMessage): InboundFile | undefined {
-  // For old bots, a message with an animation also has the field `document`.
+  // For old bots, a message with an animation also has the field `document`, so look for moving pictures first.
   const moving = MOVING.find((kind) => kind in message);
   if (moving !== undefined) return thumbnailOf(moving, message[moving]);
   const photo = largestPhoto(message.photo);
@@ -182,7 +182,7 @@ export const UNSUPPORTED = [
 ] as const satisfies readonly (keyof Message)[];
 type UnsupportedKind = (typeof UNSUPPORTED)[number];
 
-/** Describes content by its kind and, if a field states them, its duration and its name or title. */
+/** Describes content by its kind and, where Telegram states them, its duration and its name or title. */
 const MEDIA: Describing<UnsupportedKind> = {
   animation: (of) => `(an animation${lengthSuffix(of)})`,
   video: (of) => `(a video${lengthSuffix(of)}${nameSuffix(of)})`,
@@ -224,7 +224,7 @@ function describeFirst(
 ): string | undefined {
   const fields: Fields = { ...message };
   for (const [kind, describe] of Object.entries(kinds)) {
-    // A photo is a list of sizes, which its description does not need.
+    // The field of a photo is a list of sizes. The description of a photo needs none of them.
     const of = Array.isArray(fields[kind]) ? {} : fields[kind];
     if (isFields(of)) return describe(of);
   }

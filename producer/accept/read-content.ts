@@ -36,8 +36,8 @@ export function contentOf(message: RawMessage, textMaxChars: number): InboundMes
   if (rich.text !== '') return { kind: 'text', ...richOf(rich, textMaxChars) };
   const what = UNSUPPORTED.find((kind) => kind in message);
   if (what !== undefined) return { kind: 'unsupported', what };
-  // Blank texts and service messages get no answer. A forwarded message is not a service message, because nobody can forward
-  // one. Any other content comes from a person, and is of a kind that this version does not know.
+  // Blank texts and service messages get no answer. Nobody can forward a service message, so a forwarded message never counts
+  // as one. Any other content comes from a person, and is of a kind that this version does not know.
   const isService = !('forward_origin' in message) && Object.keys(SERVICE_FIELDS).some((field) => field in message);
   const isIgnored = 'text' in message || isService;
   return isIgnored ? undefined : { kind: 'unsupported', what: 'unknown' };
@@ -47,7 +47,7 @@ function richOf({ text, files, sound }: RichContent, textMaxChars: number) {
   return { text: cap(wellFormed(text), textMaxChars), ...(files.length > 0 && { files }), ...(sound && { sound }) };
 }
 
-/** Describes a video or an animation without a thumbnail, followed by its caption; `undefined` for other messages. */
+/** The description of a video or an animation that has no thumbnail, and its caption; `undefined` for other messages. */
 function describeVideo(message: RawMessage, caption: string): string | undefined {
   const words = MOVING.some((kind) => kind in message) ? mediaInWords(message) : undefined;
   return words && [`${words}\n(it cannot be shown)`, caption].filter((line) => line !== '').join('\n');
@@ -69,8 +69,8 @@ type ReadField = 'text' | 'entities' | 'rich_message' | DescribedKind | (typeof 
 
 /**
  * The fields of service messages. Nobody wrote such a message: it reports, for example, that somebody joined or that the title
- * changed, and gets no answer. If Telegram's types get a new field, this list does not compile until the field is listed here
- * or in `ReadField`.
+ * changed, and gets no answer. If `Message` gets a new field that `MediaMessage` lacks, this file does not compile until the
+ * field is listed here or in `ReadField`.
  */
 const SERVICE_FIELDS: Readonly<Record<Exclude<keyof Message, keyof Message.MediaMessage | ReadField>, true>> = {
   boost_added: true,
@@ -145,7 +145,7 @@ export function contextOf(message: RawMessage, botId: number): Pick<InboundMessa
 
 function answeredBy(message: RawMessage, botId: number): InboundMessage['answers'] {
   const replied = [message.reply_to_message, message.external_reply].find(isFields);
-  // Each message of a topic is a reply to the service message that opened the topic.
+  // In a topic, a message that answers no other message is a reply to the service message that opened the topic.
   if (replied === undefined || 'forum_topic_created' in replied) return undefined;
   const quote = isFields(message.quote) ? trimmedText(message.quote.text) : '';
   const text = quote === '' ? wordsOf(replied) : quote;

@@ -31,8 +31,8 @@ const MEDIA: Readonly<Partial<Record<string, keyof Message>>> = {
 
 /**
  * Reads a rich message: a message that a Premium user formatted, or a pasted web page. Blocks become lines, with bullets for
- * list items, bars for table rows and fences for code. Words describe each medium in its place. Of an unknown block, only the
- * texts are read. Any other value gives an empty result. Pure, never throws.
+ * list items, bars for table rows and fences for code. A description in words stands for each medium. Of a block of an unknown
+ * type, reads only the texts. Any other value gives an empty result. Pure, never throws.
  */
 export function readRich(message: unknown): RichContent {
   const content: RichContent = { text: '', files: [], sound: undefined };
@@ -124,7 +124,7 @@ export function mentionsInRich(message: unknown, fits: (mention: Fields) => bool
 }
 
 function hasMention(part: unknown, fits: (mention: Fields) => boolean, depth: number): boolean {
-  // The limit is twice as deep, because the innermost block may contain nested texts.
+  // Twice the limit for blocks, because the innermost block may contain nested texts.
   if (depth > 2 * DEPTH_MAX || typeof part !== 'object' || part === null) return false;
   const isMention = isFields(part) && (part.type === 'mention' || part.type === 'text_mention');
   return (isMention && fits(part)) || Object.values(part).some((each) => hasMention(each, fits, depth + 1));

@@ -29,7 +29,7 @@ type IgnoreReason =
   | 'service_message'
   | 'malformed';
 
-/** The decision about one update. Includes a message that does not address the bot, since it may continue one that does. */
+/** The decision about one update. Includes a message that does not address the bot, for context or to complete another one. */
 export type UpdateReading =
   | { accept: true; message: InboundMessage }
   | { accept: false; reason: Exclude<IgnoreReason, 'not_addressed'> }
@@ -42,8 +42,8 @@ const LANGUAGE_CODE = /^[a-z]{2,8}(?:-[a-z0-9]{1,8}){0,3}$/i;
 
 /**
  * Decides about one update: accepts it as a message, or ignores it for a stated reason. Default deny: unless everyone is
- * allowed, the allow list must contain the numeric id of the person or, in a group, the group's id; and a group's message must
- * be for the bot. Ignores unknown fields, because Telegram often adds fields. Pure, never throws.
+ * allowed, the allow list must contain the group's id or, for a private chat, the person's. A group's message must also be for
+ * the bot. Ignores unknown fields, because Telegram often adds fields. Pure, never throws.
  */
 export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): UpdateReading {
   const { update_id: updateId, message } = (update ?? {}) as RawUpdate;
@@ -105,7 +105,7 @@ function albumOf({ media_group_id: id }: RawMessage): { album?: string } {
   return typeof id === 'string' && id !== '' && id.length <= ALBUM_CHARS && id === wellFormed(id) ? { album: id } : {};
 }
 
-/** The milliseconds of a date in seconds; 0 if the date is absent or too large to be exact. */
+/** Converts a date from seconds to milliseconds; 0 if the date is absent or too large to be exact. */
 function millisecondsOf(date: unknown): number {
   const ms = isInteger(date) ? date * 1000 : 0;
   return isInteger(ms) ? ms : 0;
@@ -144,7 +144,7 @@ export function isEdit(update: unknown): boolean {
 
 /**
  * Reads an edit as the message that results from it, even if that message does not address the bot. An edit can make a message
- * new for the bot only in a group: in a private chat, the bot accepts every message when it is written. Pure, never throws.
+ * new for the bot only in a group, because in a private chat no message has to address the bot. Pure, never throws.
  */
 export function readEdit(update: unknown, gate: Gate, textMaxChars: number): EditReading {
   const { update_id, edited_message: edited } = update as RawUpdate;
@@ -161,8 +161,8 @@ function isSoon({ date, edit_date: editDate }: RawMessage): boolean {
 
 /**
  * The move of an allowed group, or of the operators' chat, to a supergroup; `undefined` for other updates. Telegram announces
- * the move in the old chat and in the new one, but only the announcement in the new chat certainly comes before the other
- * messages of the new chat. Pure, never throws.
+ * the move in the old chat and in the new one. Either announcement counts, since only the one in the new chat certainly comes
+ * before the other messages there. Pure, never throws.
  */
 export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
   const { message }: Unchecked<Update> = isFields(update) ? update : {};
@@ -188,7 +188,7 @@ export function presenceOf(update: unknown, gate: Gate): Presence | undefined {
   return { chatId, isGone: status === 'kicked' || status === 'left', atMs: date * 1000 };
 }
 
-/** The id of the group where a person wrote, edited or pressed a button; `undefined` for other updates. Pure, never throws. */
+/** The group in which somebody wrote or edited a message, or pressed a button; `undefined` for other updates. Never throws. */
 export function groupIn(update: unknown): number | undefined {
   const { message, edited_message: edited, callback_query: press }: Unchecked<Update> = isFields(update) ? update : {};
   const place = message ?? edited ?? (isFields(press) ? press.message : undefined);

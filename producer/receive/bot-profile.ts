@@ -5,7 +5,7 @@ import type { TelegramResult } from '../../shared/telegram/failure.ts';
 import type { ProducerEnv } from '../env.ts';
 import { waitOut } from './poller.ts';
 
-/** Fetches the bot's name and registers its menus, once each. Repeats a call until Telegram accepts or refuses it. */
+/** Fetches the bot's name, and registers the bot's menus. Repeats each call until its result is final; see `untilAnswered`. */
 export function introduceBot(
   telegram: Pick<Telegram, 'getMe' | 'setCommands'>,
   menus: readonly Menu[],

@@ -13,7 +13,7 @@ export interface Term {
   isHeld(): boolean;
   /** Renews the lease. False if Redis does not answer, or if another process has the lease or may have had it meanwhile. */
   renew(): Promise<boolean>;
-  /** Ends the term. Releases the lease, unless Redis is unreachable, so that another process can take the lease at once. */
+  /** Ends the term. Releases the lease, so that another process can take it at once; without Redis, the lease expires. */
   end(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface Lease {
   holder(): string | undefined;
 }
 
-/** How long the lease lasts after a renewal. If its holder is killed, nobody polls for up to this time and one retry. */
+/** How long the lease lasts after a renewal. If its holder dies, nobody polls for up to this time plus `LEASE_RETRY_MS`. */
 export const LEASE_LASTS_MS = 5_000;
 const LEASE_RETRY_MS = 500;
 /** A holder that cannot renew its lease stops after this share of the lease's time, before another process can begin. */
@@ -48,9 +48,9 @@ export function openLease(
 ): Lease {
   const hold = openReceiverLease(redis, telegram.botId);
   let holder: string | undefined;
-  /** Takes or renews the lease. Returns the end time of our term; 0: another process has the lease; `undefined`: no answer. */
+  /** Takes or renews the lease. Returns when our term ends; 0 if another process has the lease; `undefined` for no answer. */
   const ask = async (): Promise<number | undefined> => {
-    // Count from the time before the request, because Redis starts the lease only after the request.
+    // Count from the time before the request: Redis counts from a later time, so our term ends before the lease.
     const askedAtMs = performance.now();
     const previous = holder;
     holder = await hold(processName, leaseLastsMs).catch(() => undefined);
@@ -72,7 +72,7 @@ export function openLease(
     const renew = async (): Promise<boolean> => {
       const nextMs = await ask();
       if (nextMs === undefined) return false;
-      // A renewal after the end of the term does not continue the term, because another process may have received in between.
+      // A renewal after the end of the term does not continue it: another process may have received updates meanwhile.
       if (nextMs === 0 || !isHeld()) lost.abort();
       else keepUntil(nextMs);
       return isHeld();
@@ -111,8 +111,8 @@ async function pauseUntilOpen(redis: RedisClient, ms: number, signal: AbortSigna
 const RETRY_MS = 1_000;
 
 /**
- * Runs `work` in each term of the lease, one term after another, until the service stops. The signal that `work` gets aborts
- * when the service stops and when the lease is lost. When the work ends or fails, its term ends, too, and the next one begins.
+ * Runs `work` in each term of the lease, one term after another, until the service stops. Passes `work` a signal, which aborts
+ * when the service stops or the lease is lost. When the work ends or fails, its term ends, too, and the next term begins.
  */
 export function runInTerms(
   name: string,

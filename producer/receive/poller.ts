@@ -9,7 +9,7 @@ import { runInTerms, type Term } from './lease.ts';
 
 /** A running poller. */
 export interface Poller extends Service {
-  /** The time (`performance.now()`) of the last poll of which all updates, or at least one new update, were stored. */
+  /** The time (`performance.now()`) of the last poll whose updates were all stored, or that stored at least one new update. */
   lastAnswerMs(): number | undefined;
 }
 
@@ -51,7 +51,7 @@ async function pollDuring(
   let hasRemovedWebhook = false;
   let isAnswered = false;
   while (!signal.aborted) {
-    // A poll confirms all updates before its offset, which only the holder of the lease may do.
+    // Only the holder of the lease may poll, because a poll confirms all updates before its offset.
     if (!(await term.renew())) return;
     // Ask for the first answer at once, because it shows that we receive. With a quiet bot, a long poll takes 50 seconds.
     const polled = await telegram.getUpdates(intake.offset, signal, isAnswered ? undefined : 'at once');
@@ -63,7 +63,7 @@ async function pollDuring(
       log.warn({ failure }, 'getUpdates failed');
       const isLeftOver = failure.kind === 'webhook_set' && !hasRemovedWebhook;
       if (failure.kind === 'webhook_set' && (await removeWebhook(env, signal))) hasRemovedWebhook = true;
-      // The first webhook comes from an earlier configuration. A webhook that is set again belongs to a competing system.
+      // The first webhook comes from an earlier configuration, so poll again at once. A later one is from a competing system.
       if (signal.aborted || (isLeftOver && hasRemovedWebhook)) continue;
       heartbeat.failed(failure.kind);
       await waitOut(failure, failures, signal);
@@ -92,7 +92,7 @@ async function removeWebhook({ telegram, log }: ProducerEnv, signal: AbortSignal
 
 /** The progress of one term: the stored updates, and the offset of the next poll. */
 class Intake {
-  /** The id of the first update that may be unstored; `undefined` before the first stored update. */
+  /** The id of the first update that may be unstored; `undefined` while this term has had no update to confirm. */
   offset: number | undefined;
   readonly #accept: AcceptUpdate;
   readonly #shards: number;
@@ -129,7 +129,7 @@ class Intake {
     return { stored, unstored };
   }
 
-  /** Stores an update unless a chat of it is blocked. Returns whether the update is stored, or ignored on purpose. */
+  /** Stores an update unless one of its chats is blocked. Returns whether the update is stored, or ignored on purpose. */
   async #store(update: unknown, blocked: BlockedChats): Promise<boolean> {
     const chats = chatsIn(update);
     if (blocked.mustWait(chats)) return false;

@@ -103,7 +103,7 @@ function report({ heartbeat, log }: ProducerEnv, check: WebhookCheck | undefined
 
 /** The webhook's state according to Telegram. */
 export type WebhookState =
-  /** Deliveries arrive as far as Telegram's report shows. */
+  /** Deliveries arrive, as far as Telegram's report shows. */
   | 'delivers'
   /** Updates are pending, and their deliveries fail. */
   | 'undelivered'
@@ -118,7 +118,7 @@ interface WebhookCheck {
 
 /**
  * Judges Telegram's current report on our webhook against the previous check. Compares Telegram's timestamps only with each
- * other, never with our clock: an error is new if its timestamp differs from that of the previous check. Pure.
+ * other, never with our clock: an error is new if its timestamp differs from the one in the previous report. Pure.
  */
 export function judge(info: WebhookInfo, url: string, previous: WebhookCheck | undefined): WebhookCheck {
   return { info, state: stateOf(info, url, previous) };
@@ -129,7 +129,7 @@ function stateOf(info: WebhookInfo, url: string, previous: WebhookCheck | undefi
   // Telegram continues to report the last error after deliveries have recovered.
   if (info.pending === 0 || info.lastError === undefined) return 'delivers';
   if (previous === undefined || previous.info.lastError?.atS !== info.lastError.atS) return 'undelivered';
-  // The next error may take two minutes, so its absence proves nothing. A lower count of pending updates shows a delivery.
+  // The next error may come two minutes later, so its absence proves nothing. Fewer pending updates show a delivery.
   return info.pending < previous.info.pending ? 'delivers' : previous.state;
 }
 

@@ -23,8 +23,8 @@ const firstRetryMs = 100;
 const longestRetryMs = 5_000;
 
 /**
- * Starts the private server of a folder, or uses the one that already runs there, and until `stop` restarts a server that is
- * lost, on the same socket and data. Returns a problem in words when no server is available or the server does not start.
+ * Starts the private server of a folder, or uses the one that already runs there. If the server is lost before `stop`, starts
+ * it again on the same socket and data. Returns a problem in words when no server is available or the server does not start.
  */
 export async function provideRedis(options: RedisSourceOptions): Promise<RedisSource | NoRedisServer> {
   const server = await findRedisServer(options);

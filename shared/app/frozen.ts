@@ -6,7 +6,7 @@ import { connectRedis } from '../redis/connection.ts';
 import { noteFrozen } from '../state/process/process.ts';
 import type { FrozenProcess } from './loop-watch.ts';
 
-/** How long to wait until the debugger stops the main thread, which is impossible inside native code or a system call. */
+/** How long to wait until the debugger stops the main thread. A thread in native code or a system call does not stop. */
 const STACK_MS = 2_000;
 const NOTE_MS = 3_000;
 const FRAMES_MAX = 8;
@@ -15,7 +15,7 @@ const EXIT_KILLED = 137;
 
 /**
  * Logs the place in the code at which the event loop stands still, stores that place for an alert, and ends the process. The
- * search for the place and the write have time limits, and the process ends even if they fail.
+ * search for the place and the write have time limits, and the process ends even if the search or the write fails.
  */
 export async function endFrozen({ processName, redisAddress, frozenMs }: FrozenProcess): Promise<void> {
   const session = new Session();
@@ -33,7 +33,7 @@ export async function endFrozen({ processName, redisAddress, frozenMs }: FrozenP
     });
 }
 
-/** Stops the main thread and returns its call stack, in words, and its innermost frame. Rejects when that fails. */
+/** Stops the main thread and returns its call stack, in words, and its innermost frame. Rejects if the thread does not stop. */
 async function stopLoop(session: Session): Promise<{ where: string; frame: Debugger.CallFrame | undefined }> {
   const scripts = new Map<string, string>();
   const paused = Promise.withResolvers<Debugger.CallFrame[]>();

@@ -115,7 +115,7 @@ function onlyGet(path: string, readState: () => Promise<{ ready: boolean; body: 
   };
 }
 
-/** Finds the route of a path. Pure. */
+/** Returns a function that finds the route of a path. Pure. */
 function router(routes: readonly Route[]): (path: string) => Route | undefined {
   const exact = new Map(routes.map((route) => [route.path, route]));
   const trees = routes.filter(({ isTree }) => isTree);
@@ -144,8 +144,8 @@ async function listen(server: Server, { host, port }: HealthOptions): Promise<vo
 
 /**
  * Whether to answer a request with this `Host` header. True for `localhost`, an IP address, one of `names` (in lower case), and
- * a missing header. Prevents DNS rebinding: a page of another site, whose name an attacker points at this server, could read
- * everything that needs no login. Nobody can rebind an IP address, and browsers always send the header. Pure.
+ * a missing header. Prevents DNS rebinding: if an attacker pointed the name of a site at this server, a page of that site could
+ * read everything that needs no login. Nobody can rebind an IP address, and browsers always send the header. Pure.
  */
 export function isOurHost(host: string | undefined, names: ReadonlySet<string>): boolean {
   if (host === undefined) return true;

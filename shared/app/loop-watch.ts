@@ -10,7 +10,7 @@ const TICK_MS_MAX = 1_000;
 /** How long the thread may take to log and store a freeze. After this time, the thread kills the process in any case. */
 const END_MS = 10_000;
 
-/** A process, and the standstill of its event loop after which the process counts as frozen. */
+/** A process, and how long its event loop may stand still before the process counts as frozen. */
 export interface FrozenProcess {
   /** The name of the process in Redis. */
   processName: string;

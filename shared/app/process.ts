@@ -32,7 +32,7 @@ export interface Root {
 }
 
 const FLUSH_MS = 2_500;
-/** How long a stop may take, with 25 seconds of draining at most. Then the process exits, and other workers run its jobs. */
+/** How long a stop may take, including up to 25 seconds of draining. Then the process exits, and other workers run its jobs. */
 const STOP_MS_MAX = 35_000;
 /** Two interrupts within this time come from one Ctrl-C. */
 const SAME_CTRL_C_MS = 500;
@@ -43,7 +43,7 @@ const ASK = 'npm run setup asks for what is missing.';
 /**
  * Runs a role as a process. Reads the settings and reports all problems, including `furtherProblems`, before any connection
  * (exit code 2). Refuses a missing Redis, a Redis that evicts data, and data with another number of shards (exit code 2).
- * Starts the services that `assemble` returns, and serves health and their routes. Stops all services in reverse order on
+ * Starts the services that `assemble` returns. Serves their routes, metrics and health. Stops all services in reverse order on
  * SIGTERM or SIGINT, and after a failed start or an uncaught error (exit code 1). Kills the process when its event loop stands
  * still for `frozenMs`.
  */
@@ -116,7 +116,7 @@ function openTelegram(settings: Settings, telemetry: Telemetry): Telegram {
 
 /**
  * SIGTERM and Ctrl-C stop the process; a second Ctrl-C ends it at once. npm forwards signals, so a signal to a whole group of
- * processes reaches this process twice. So another SIGTERM, or another SIGINT at nearly the same time, has no effect.
+ * processes reaches this process twice. Therefore another SIGTERM, or a SIGINT just after the first one, has no effect.
  */
 function endOnSignals(stop: (code: number) => Promise<void>): void {
   process.on('SIGTERM', () => void stop(0));
@@ -152,7 +152,7 @@ function endOnUncaughtError(log: Logger, stop: (code: number) => Promise<void>):
   });
 }
 
-/** The name and the stack of an error. Omits the message, which may quote a user's text, except for a reply from Redis. */
+/** The name and the stack of an error, and the message if Redis sent it. Other messages may quote a user's text. */
 function placeOf(error: Error): { name: string; reply?: string; stack: string } {
   const { name, message, stack } = describeError(error);
   const frames = (stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
@@ -161,7 +161,7 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
 
 /**
  * Reads the dangers to the data in Redis, and stores the number of shards or compares it with the stored one, before anybody
- * uses the data. If nothing is refused, stores that a worker starts, unless the role is `producer`. Waits while Redis is
+ * uses the data. If the start is not refused and the role includes a worker, stores that a worker starts. Waits while Redis is
  * unreachable.
  */
 async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Settings, role: Role): Promise<Keeping> {

@@ -6,7 +6,7 @@ const SQLITE_BUSY = 5;
 
 /**
  * Runs `work` under an exclusive lock on `file`, and always releases the lock. The lock excludes other processes and other
- * callers in this process. It is SQLite's exclusive lock, which the system releases when a process dies. The file remains,
+ * callers in this process. SQLite provides the lock, which the system releases when the process dies. The file remains,
  * empty. Rejects when another caller still has the lock after `waitMs`; the message names the file.
  */
 export async function withFolderLock<T>(file: string, waitMs: number, work: () => Promise<T>): Promise<T> {

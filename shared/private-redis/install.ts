@@ -35,7 +35,7 @@ export async function findRedisServer(options: RedisServerOptions): Promise<Foun
   }
 }
 
-/** The private copy of the server, which apt fetches if it is missing. Rejects when that fails. */
+/** The private copy of the server, which apt fetches if it is missing. Rejects when the fetch fails. */
 async function privateCopy({ root, path, onProgress }: RedisServerOptions): Promise<ServerProgram> {
   const cache = join(root, '.cache');
   const home = join(cache, 'redis');
@@ -45,7 +45,7 @@ async function privateCopy({ root, path, onProgress }: RedisServerOptions): Prom
   if (aptGet === undefined || dpkgDeb === undefined) throw new Error('no apt to fetch one with');
   await mkdir(cache, { recursive: true });
   return withFolderLock(join(cache, 'unpack.lock'), LOCK_WAIT_MS, async () => {
-    // Another start may have done the work while this one waited for the lock.
+    // Another process may have fetched the copy while this one waited for the lock.
     const server = await unpackedIn(home);
     if (server !== undefined) return server;
     onProgress?.('Redis: no server on the PATH, so a private copy is fetched with apt (the system is not changed).');

@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** The first executable file with this name in the folders of `path`, written like the PATH variable; `undefined` if none. */
+/** The first executable file of this name in the folders of `path`, a list like PATH; `undefined` if there is no such file. */
 export async function onPath(name: string, path: string): Promise<string | undefined> {
   const folders = path.split(delimiter).filter((folder) => folder !== '');
   for (const file of folders.map((folder) => join(folder, name)))

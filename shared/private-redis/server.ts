@@ -91,7 +91,7 @@ export async function launchRedis(options: PrivateRedisOptions): Promise<number>
     cwd: dir,
     env: server.env,
     stdio: ['ignore', log, log],
-    // Give the server a session of its own: Ctrl-C in a terminal must not end Redis while the gateway still drains into it.
+    // Give the server a session of its own: Ctrl-C in a terminal must not end Redis before the gateway has stopped.
     detached: true,
   });
   closeSync(log);
@@ -109,8 +109,8 @@ export async function launchRedis(options: PrivateRedisOptions): Promise<number>
 }
 
 function argumentsFor({ fsync, settings: more }: PrivateRedisOptions): string[] {
-  // Half of the machine's or container's memory: a full server only refuses writes, but the system kills one that uses too
-  // much.
+  // Half of the machine's or container's memory. A full server only refuses writes, but the system kills a server that uses
+  // too much.
   const memoryBytes = Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2);
   const settings = {
     // Without a port, no other user can connect, and no other program can take the place of a server that is down.
@@ -137,7 +137,7 @@ async function untilReady(child: ChildProcess, url: string): Promise<number> {
   }
 }
 
-/** Ends the server of a folder, if any, and waits. The server writes its data on SIGTERM; SIGKILL follows after ten seconds. */
+/** Ends a folder's server, if any, and waits for its end. After SIGTERM, the server has ten seconds to write its data. */
 async function endServer(dir: string): Promise<void> {
   const pid = await holderOf(dir);
   if (pid === undefined || !isRunning(pid)) return;

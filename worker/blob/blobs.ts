@@ -91,7 +91,7 @@ export function sha256In(name: string): string {
   return name.slice(0, SHA256_CHARS);
 }
 
-/** Returns the bytes that were read under a name, if any. Throws `DamagedBlobError` if their SHA-256 is not the name's. */
+/** Returns the bytes that were read under a name, if any. Throws `DamagedBlobError` if the name has another SHA-256. */
 export function verify(name: string, bytes: Buffer | undefined): Buffer | undefined {
   if (bytes !== undefined && blobId(bytes) !== sha256In(name)) throw new DamagedBlobError(`blob ${name} is damaged`);
   return bytes;
@@ -99,7 +99,7 @@ export function verify(name: string, bytes: Buffer | undefined): Buffer | undefi
 
 /**
  * The path of a blob below the folder of its shard. Paths are the same in a folder and in a bucket, so that the files of one
- * store can be copied into the other. Throws a `TypeError` for a malformed owner or name, which could lead to other files.
+ * store can be copied into another. Throws a `TypeError` for a malformed owner or name, which could lead to other files.
  */
 export function blobPath(owner: BlobOwner, name: string): string {
   if (!isBlobName(name)) throw new TypeError('a blob is named by a SHA-256 and a random part, in hex');

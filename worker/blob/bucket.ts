@@ -22,7 +22,7 @@ interface StoredObject {
  * about a minute at most; in `list`, this applies to each page. The errors contain no access keys and no signatures.
  */
 export interface Bucket {
-  /** Stores an object. Before this resolves, the server has compared the bytes with `sha256`, in hex. */
+  /** Stores an object. Before this resolves, the server has compared the bytes with `sha256` (in hex). */
   put(key: string, bytes: Buffer, sha256: string): Promise<void>;
   /** Stores an object unless an object of that name exists or is being stored. Returns whether it stored the object. */
   putNew(key: string, bytes: Buffer): Promise<boolean>;
@@ -72,7 +72,7 @@ interface Target {
   Bucket: string;
 }
 
-/** The options that limit the time of an operation, which begins now. */
+/** The options that abort an operation `OPERATION_MS` from now. */
 const deadline = () => ({ abortSignal: AbortSignal.timeout(OPERATION_MS) });
 
 async function putWhole({ client, Bucket }: Target, Key: string, Body: Buffer, sha256: string): Promise<void> {
@@ -114,7 +114,7 @@ async function* pagesOf({ client, Bucket }: Target, Prefix: string): AsyncGenera
   }
 }
 
-/** Turns any error into a `BlobStoreError` that contains no part of the request. */
+/** Turns any error into a `BlobStoreError` without any part of the request, such as a signature. */
 async function inBucket<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -131,7 +131,7 @@ async function storeIdOf(folder: string): Promise<string> {
   return storeIdOf(folder);
 }
 
-/** Writes a test file; returns false if the folder is missing. A folder made here would belong to the user of the check. */
+/** Writes a test file; returns false if the folder is missing. Makes no folder: it would belong to the user of the check. */
 async function probe(folder: string): Promise<boolean> {
   let existing = folder;
   while (!(await exists(existing)) && existing !== dirname(existing)) existing = dirname(existing);

@@ -23,7 +23,7 @@ interface KeeperOptions extends ShardBlobs {
   /** Reads the id of the store that holds the blobs. Contract: rejects with `BlobStoreError` while the store is unusable. */
   storeId: () => Promise<string>;
   limits: Pick<Limits, 'blobEveryMs' | 'orphanMs' | 'boundMs'>;
-  /** Called in each round in which the data refers to another store, or the store is unusable. Contract: never throws. */
+  /** Called in each round in which the data refers to another store, and on new errors of the store. Contract: never throws. */
   onTrouble: (trouble: BlobTrouble) => void;
 }
 

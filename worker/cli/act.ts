@@ -66,7 +66,7 @@ export async function purge(call: Call): Promise<number> {
 async function runOnLetters(call: Call, act: typeof ACTS.purge, extraFilter: LetterFilter): Promise<number> {
   const [id] = call.words;
   const filter = filterOf(call.options, Date.now());
-  // A call that names a dead letter may have no filters.
+  // A call that names a dead letter must not have filters.
   if (id !== undefined && Object.keys(filter).length > 0) throw new UsageError(call.help);
   return withRedis(call.terminal, async (context) => {
     const subject =

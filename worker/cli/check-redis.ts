@@ -127,7 +127,7 @@ async function checkSettings(redis: RedisClient): Promise<Finding> {
   return withAdvice('redis settings', [...new Set(advice)].join('; '));
 }
 
-/** The server's settings that differ from the recommended ones, with risk and remedy, and those that it does not reveal. */
+/** A server's settings that differ from the recommended ones, with risk and remedy, and those that the server hides. */
 async function differences(server: Server, isCluster: boolean): Promise<string[]> {
   const hasReplicas = /connected_slaves:[1-9]/.test(await server.info('replication'));
   const advice: string[] = [];

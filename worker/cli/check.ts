@@ -78,7 +78,7 @@ function markOf({ ok, isAdvice }: Finding): string {
 /** Runs all checks at once, except those that cannot run because of a problem with the settings. */
 async function runAll(settings: Settings, files: SettingFiles, problems: readonly string[]): Promise<Finding[]> {
   const areValid = (names: RegExp): boolean => !problems.some((problem) => names.test(problem));
-  // `openRedis` may look for a private Redis server, or even download one. Call it for that only if all settings are valid.
+  // Without an address, `openRedis` looks for a private server or even downloads one. Do that only if all settings are valid.
   const hasRedis = areValid(REDIS_SETTINGS) && (redisAddressOf(settings) !== undefined || problems.length === 0);
   const connection = hasRedis ? await openRedis(settings) : undefined;
   const window = areValid(MODEL_SETTINGS) ? askWindow(settings) : Promise.resolve({ isKnown: false });

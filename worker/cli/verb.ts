@@ -148,7 +148,7 @@ export async function withRedis(
   }
 }
 
-/** Prints a report and returns its exit code. With `--watch`, prints it repeatedly while the output has a reader. */
+/** Prints a report and returns its exit code. With `--watch`, repeats the report while the output has a reader. */
 export async function show(name: ReportName, call: Call): Promise<number> {
   const { words, options, isJson, terminal, help } = call;
   const { every, watch, content } = options;

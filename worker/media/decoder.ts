@@ -21,7 +21,7 @@ type Pdf = Awaited<ReturnType<typeof unpdf.getDocumentProxy>>;
 
 /**
  * Counts the pages of a PDF, including those in compressed streams, and reads the texts of the first pages: as many whole pages
- * as have at most `charsMax` characters together. A hostile file can use up all memory, and keep the parser busy forever.
+ * as fit into `charsMax` characters. A hostile file can use up all memory, and keep the parser busy forever.
  *
  * Contract: never rejects.
  */
@@ -38,7 +38,7 @@ async function readPdf(
   }
 }
 
-/** The texts of the first pages: as many whole pages as have at most `charsMax` characters together. */
+/** The texts of the first pages: as many whole pages as fit into `charsMax` characters. */
 async function textsOf(pdf: Pdf, charsMax: number): Promise<string[]> {
   const texts: string[] = [];
   let chars = 0;

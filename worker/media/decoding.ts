@@ -38,8 +38,8 @@ export async function fitPicture(bytes: Buffer): Promise<FittedPicture | Overtax
 }
 
 /**
- * Counts the pages of a PDF, and reads the texts of the first pages, as many whole pages as have at most `charsMax` characters
- * together, in a process of its own. Contract: as `fitPicture`.
+ * In a process of its own, counts the pages of a PDF, and reads the texts of the first pages: as many whole pages as fit into
+ * `charsMax` characters. Contract: as `fitPicture`.
  */
 export async function readPdfPages(
   bytes: Buffer,
@@ -109,9 +109,9 @@ const CODE_BYTES_MAX = 512 * 1024 * 1024;
 let reserved: number | undefined;
 
 /**
- * The memory that Node reserves in a process for machine code, without using all of it. With some versions of Node, Linux
- * counts this memory toward the limit. Each thread of the gateway has such a range. A decoder has one thread, so its range is
- * as large as the largest range here. 0 except on Linux.
+ * The size of the memory range that Node reserves for the machine code of a decoder. With some versions of Node, Linux counts
+ * the whole range toward the limit, even the unused part. Each thread has one range, and a decoder has one thread. So the
+ * largest range of the gateway shows the size of a decoder's range. 0 except on Linux.
  */
 function reservedBytes(): number {
   reserved ??= process.platform === 'linux' ? writableCodeIn(readFileSync('/proc/self/maps', 'utf8')) : 0;

@@ -42,8 +42,8 @@ sharp.unblock({
 
 /**
  * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata such as the location or author.
- * A picture that is transparent, or was a PNG or GIF, becomes a PNG if the PNG is small. If not, a transparent picture becomes
- * a WebP; all other pictures become JPEGs. Takes the first frame of an animation. The same bytes give the same result.
+ * A picture that is transparent, or was a PNG or GIF, becomes a PNG if the PNG is small. Otherwise, a transparent picture
+ * becomes a WebP; all other pictures become JPEGs. Takes the first frame of an animation. The same bytes give the same result.
  *
  * Contract: never rejects. Refuses decompression bombs before it decodes them. A picture that states a false size can use up
  * all memory and time, or end the process, so this runs in the decoder process (`decoder.ts`).
@@ -114,7 +114,7 @@ async function encode(pixels: Pixels, from: Metadata['format'], bytesMax: number
   return { ok: false, why: 'huge_picture' };
 }
 
-/** Whether a pixel is transparent. Many screenshots have an alpha channel, but no transparent pixel. */
+/** Whether any pixel is transparent, even partly. Many screenshots have an alpha channel, but no transparent pixel. */
 function isTransparent({ data, raw: { channels } }: Pixels): boolean {
   if (channels === 1 || channels === 3) return false;
   for (let at = channels - 1; at < data.length; at += channels) if (data[at] !== 0xff) return true;

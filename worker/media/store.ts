@@ -8,11 +8,11 @@ import type { SessionSource } from '../session/archive.ts';
 
 /**
  * Stores the bytes that records only refer to: pictures, PDF files, long texts. Each file belongs to one chat, under the hash
- * of its bytes, so a chat has one copy of a file however often people send it. No chat can read the files of another chat, even
- * with their hash. A group that became a supergroup can read its earlier files.
+ * of its bytes, so a chat has one copy of a file however often people send it. No chat can read a file of another chat, even
+ * with the file's hash. A group that became a supergroup can read its earlier files.
  *
  * Contract: each method rejects while Redis or the blob store is unavailable. All are idempotent. Writes need no fencing token:
- * an id always means the same bytes, so an attempt that has lost its turn can write nothing wrong.
+ * an id always means the same bytes, so an attempt that a newer one has replaced can write nothing wrong.
  */
 export type MediaStore = ReturnType<typeof createMediaStore>;
 
@@ -53,8 +53,8 @@ export function createMediaStore(source: MediaSource) {
       return id;
     },
     /**
-     * Loads stored files of a chat, and restarts their retention time. The result omits expired and invalid ids. It also omits
-     * files whose bytes are damaged or missing, and logs these.
+     * Loads stored files of a chat, and restarts their retention time. Omits expired and invalid ids. Also omits files whose
+     * bytes are damaged or missing, and logs these.
      */
     async load(chat: ChatKey, sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
       const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
@@ -63,7 +63,7 @@ export function createMediaStore(source: MediaSource) {
     },
     /** Reads a stored file of a chat without restarting its retention time; undefined if the file is missing or damaged. */
     read: (chat: ChatKey, sha256: string) => ofChat(source, chat, (owner) => bytesOf(owner, sha256)),
-    /** Erases all files of a chat, and of the group that it was before: first the references to them, then the bytes. */
+    /** Erases all files of a chat, also those from before it became a supergroup: first their references, then their bytes. */
     async erase(chat: ChatKey): Promise<void> {
       await ofChat(source, chat, async (owner) => {
         await files.erase(owner);
