@@ -9,7 +9,7 @@ export interface SentinelAddress {
   readonly master: string;
 }
 
-/** The longest path of a socket that all systems accept, in bytes. Linux accepts 107 bytes, other systems only 103. */
+/** The longest path of a socket that all systems accept, in bytes. Linux accepts 107 bytes, but e.g. macOS only 103. */
 const SOCKET_BYTES_MAX = 103;
 
 const SERVER_EXPECTED = 'expected redis://…, rediss://… or unix:///the/path/of/a/socket';

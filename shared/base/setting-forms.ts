@@ -40,7 +40,7 @@ export const dollars = z
 /** An http or https URL. */
 export const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL', abort: true });
 
-/** The base URL of a model endpoint. Many providers document it with `/v1` at its end, which the client itself adds. */
+/** The base URL of a model endpoint. The client itself adds `/v1`, so this removes a `/v1` that a provider documents. */
 export const modelsUrl = httpUrl.transform((url) => url.replace(/\/v1\/?$/, ''));
 
 const DIFFERENT_MIN = 8;

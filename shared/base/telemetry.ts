@@ -73,8 +73,8 @@ const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 /**
  * The metrics that the gateway emits. A scrape shows their descriptions as `# HELP`. Every worker process reports the same
  * value for a gauge "of the installation": take the maximum over processes, never the sum. Times are in seconds, sizes in
- * bytes; their names in Prometheus end with `_seconds` or `_bytes`. The gen_ai metrics are those of version 0.1 of the gen_ai
- * conventions; two metrics of version 1.41 remain for one release.
+ * bytes; such metrics have `_seconds` or `_bytes` in their Prometheus names. The gen_ai metrics are those of version 0.1 of the
+ * gen_ai conventions; two metrics of version 1.41 remain for one release.
  */
 const TABLE = {
   overflows: counter('spillway.context_overflow', 'Context overflows found, by kind and stage.'),
