@@ -42,7 +42,7 @@ const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 
 export type Meters = ReturnType<typeof createMeters>;
 export type Instruments = Omit<Meters, 'attach'>;
 
-/** Some gauges and the function that reads them. `removals` has a function for each meter, which unregisters the gauges. */
+/** Some gauges and the function that reads them. `removals` holds one function for each meter, to unregister the gauges. */
 interface Source {
   gauges: readonly MetricName[];
   read: ReadGauges;

@@ -46,7 +46,7 @@ export function twoPlaces(set: Record<string, unknown>): string[] {
 
 type Limits = Pick<Settings, 'TURN_MAX_MS' | 'TURN_TIMEOUT_MS'>;
 
-/** Reports a set `TURN_MAX_MS` below `TURN_TIMEOUT_MS`. `readSettings` raises the default to `TURN_TIMEOUT_MS` itself. Pure. */
+/** Reports a `TURN_MAX_MS` that is set below `TURN_TIMEOUT_MS`. If `TURN_MAX_MS` is unset, `complete` raises it. Pure. */
 export function tooShort({ TURN_MAX_MS, TURN_TIMEOUT_MS }: Limits, set: Readonly<Record<string, unknown>>): string[] {
   const isShort = set.TURN_MAX_MS !== undefined && TURN_MAX_MS < TURN_TIMEOUT_MS;
   return isShort ? ['TURN_MAX_MS is too short: expected at least TURN_TIMEOUT_MS'] : [];
