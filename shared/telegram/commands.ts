@@ -1,7 +1,7 @@
 import type { LanguageCode } from '@grammyjs/types';
 import { DEFAULT_LANGUAGE, LANGUAGES, type Language, TEXTS } from '../texts/language.ts';
 
-/** The rules for a bot command. Its handler is in `worker/command/` or in the folder of a feature. */
+/** The rules for a bot command. The command's handler is in `worker/command/` or in the folder of a feature. */
 interface CommandRule {
   /**
    * The people who may give the command. `listed`: people on the allow list, for a command that erases, costs money, decides

@@ -10,7 +10,7 @@ export interface TelegramFailure {
     | 'throttled'
     /** The chat cannot be reached, e.g. because the chat blocked or removed the bot, was deleted, or is unknown. */
     | 'gone'
-    /** The group became a supergroup: it continues under the id `migratedTo`. */
+    /** The group became a supergroup, and continues under the id `migratedTo`. */
     | 'migrated'
     /** The message to edit no longer exists, or cannot be edited any longer. */
     | 'message_gone'

@@ -105,7 +105,7 @@ export interface Messages {
   editSummoned(inlineId: string, text: string, entities?: MessageEntity[]): Promise<TelegramResult<void>>;
   /** Removes the buttons of a message of ours. Succeeds if there are none. */
   removeButtons(to: Destination, messageId: number): Promise<TelegramResult<void>>;
-  /** Deletes a message of ours. Succeeds if it is already gone. */
+  /** Deletes a message of ours. Succeeds if the message is already gone. */
   deleteMessage(to: Destination, messageId: number): Promise<TelegramResult<void>>;
   /** Ends the app's wait after a button press. Succeeds even when late. Only the presser sees `words`, 1 to 200 characters. */
   answerPress(pressId: string, words?: string): Promise<TelegramResult<void>>;

@@ -12,7 +12,7 @@ export interface Timing {
 /** A method of the Bot API. */
 export type Method = keyof Opts<never>;
 
-/** An argument that is not documented for rich messages and drafts. We send it in case a server makes previews for both. */
+/** An argument that is not documented for rich messages and drafts. We send it nevertheless: a server might make previews. */
 interface Undocumented {
   link_preview_options?: LinkPreviewOptions;
 }

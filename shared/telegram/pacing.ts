@@ -41,7 +41,7 @@ export type Pace = Readonly<Record<'all' | 'chat' | 'group' | 'groupOfAll', Allo
 
 /**
  * Telegram allows 30 messages a second in all, one a second in a chat, with bursts, and 20 a minute in a group (Bots FAQ). The
- * network may delay a call, so that it arrives closer to the next call of its chat; so each allowance is smaller.
+ * network may delay one call more than the next one, so that both arrive close together; so each allowance is smaller.
  *
  * `groupOfAll` counts the calls of all processes into a group, in windows of seven seconds. Each begins with its first call.
  * In any 63 seconds at most nine windows begin, and one call of an earlier window may remain: 9 * 2 + 1 = 19 calls. No other
