@@ -53,7 +53,7 @@ export interface Alert {
   cause: Cause;
   /** Distinguishes open incidents of one cause, e.g. by the name of a tool; absent if only one can be open. */
   key?: string;
-  /** A plain text for operators: the event, the ids of its chat and trace if it has any, and numbers as digits. */
+  /** A plain text for operators: the event, the ids of its chat and trace, if any, and numbers as digits. */
   text: string;
   /** The text in a few words, for lists; absent if the text is short. */
   line?: string;

@@ -81,7 +81,7 @@ const schema = z
     pressed: z.int().optional(),
     /**
      * Set for a summons: a call of the bot in another chat (Telegram's guest mode), where the bot may answer once.
-     * `summons.chatId` is the other chat; `chatId` is the person's private chat. `messageId` etc. are of the other chat.
+     * `summons.chatId` is the other chat; `chatId` is the person's private chat. All other fields describe the summons itself.
      */
     summons: z.object({ chatId: z.int(), queryId: z.string().min(1).max(QUERY_ID_CHARS_MAX) }).optional(),
     /** The original author of a forwarded message. */
