@@ -7,7 +7,7 @@ export function fieldsOf(flat: readonly string[]): Map<string, string> {
   return fields;
 }
 
-/** The creation time of a stream entry, in ms since the epoch by the clock of Redis. The id `<ms>-<n>` contains this time. Pure. */
+/** The creation time of a stream entry, in ms since the epoch by Redis' clock. The id `<ms>-<n>` contains this time. Pure. */
 export function msOf(id: string): number {
   return Number(id.split('-')[0]);
 }
