@@ -24,10 +24,10 @@ const EXPECTED_S3 =
 const NO_KEYS = 'the keys of s3:// belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY';
 const BUCKET = /^[a-z\d][a-z\d.-]{1,61}[a-z\d]$/;
 const PREFIX = /^(?:[\w.-]+\/)*$/;
-/** The region for a server other than Amazon S3 if the setting names none, because the client needs a region. */
+/** The region if the setting names a server but no region: the S3 client needs a region for every server. */
 const ANY_REGION = 'us-east-1';
 
-/** The form of `BLOB_URL`. The relative path of a folder starts at `HOME`. */
+/** The form of `BLOB_URL`. The path of a folder may be relative to `HOME`. */
 export const blobPlace = z.string().transform((text, context): BlobPlace => {
   const place = placeOf(text.trim());
   if (typeof place !== 'string') return place;
@@ -63,7 +63,7 @@ function bucketOf({ username, password, host, pathname, searchParams, hash }: UR
   return { kind: 's3', bucket: host, prefix, endpoint, region: region ?? ANY_REGION };
 }
 
-/** Whether a text is an http or https URL without a user, a password or a query, because operators see this URL. */
+/** Whether a text is an http(s) URL without a user, a password or a query: operators see the URL, so it must hold no secret. */
 function isHttp(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search } = new URL(text);

@@ -1,5 +1,5 @@
 const MB = 1024 * 1024;
-/** The interval of sweeps, which drop entries without a `hold` for this long. So erased data is gone within half an hour. */
+/** The interval of sweeps. A sweep drops entries whose last `hold` is this old, so erased data is gone within half an hour. */
 const IDLE_MS = 15 * 60_000;
 
 interface Entry {
@@ -12,7 +12,7 @@ interface Entry {
  * A limit on the memory that the caches of a process use together. Each cache holds its entries here, with estimated sizes.
  *
  * Contract: the estimates never add up to more than `maxBytes`. To make room, the space drops the entries whose last `hold` was
- * longest ago. A sweep also drops entries without a `hold` for a quarter of an hour. So the space may call `drop` at any time.
+ * longest ago. A sweep also drops entries whose last `hold` is a quarter of an hour old. So `drop` may be called at any time.
  */
 export class CacheSpace {
   readonly maxBytes: number;
@@ -28,7 +28,7 @@ export class CacheSpace {
     return this.#usedBytes;
   }
 
-  /** Holds an entry as the newest, in place of the key's earlier entry. An entry over the limit is not held: returns false. */
+  /** Holds an entry as the newest, in place of the key's earlier entry. Returns false if this entry alone exceeds the limit. */
   hold(key: unknown, bytes: number, drop: () => void): boolean {
     this.release(key);
     if (bytes > this.maxBytes) return false;

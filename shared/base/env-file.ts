@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 /** The contents of a settings file. */
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
-  /** Each problem names the file and, if one line is at fault, its number. None quotes a line, which may be a secret. */
+  /** Each problem names the file and perhaps the number of a line, but never quotes a line, because it may hold a secret. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -14,7 +14,7 @@ const NAMED = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)$/;
 const EXPECTED = 'expected NAME=value, or a comment that begins with #';
 /** A quoted value, perhaps followed by a comment. Backticks do not count as quotes, because a shell runs the text in them. */
 const QUOTED = /^(["'])(?:(?!\1).)*\1\s*(?:#.*)?$/;
-/** A value whose first # follows a non-space. For shells and Compose this # is part of the value, for Node it is a comment. */
+/** A value whose first # follows a non-space. Shells and Compose read this # as a part of the value, Node as a comment. */
 const INNER_HASH = /^[^#]*[^\s#]#/;
 /** Whether the value of a setting is a secret, judged by the end of the setting's name. Pure. */
 export const isSecretName = (name: string): boolean => /(?:TOKEN|KEY|SECRET|PASSWORD)$/.test(name);
@@ -32,7 +32,7 @@ export function parseEnvFile(text: string, file: string): Pick<EnvFile, 'values'
   return { values: { ...parseEnv(sound.join('\n')) } as Record<string, string>, problems };
 }
 
-/** Reads a settings file; `undefined` if it does not exist. If it cannot be read, the result is a problem. Never throws. */
+/** Reads a settings file; `undefined` if the file does not exist. An unreadable file gives a problem. Never throws. */
 export function readEnvFile(file: string): EnvFile | undefined {
   try {
     const text = readFileSync(file, 'utf8');

@@ -37,8 +37,8 @@ export type Failpoint =
 export type ReachFailpoint = (step: Failpoint) => void;
 
 /**
- * Creates the hook of a process; without `spec` it does nothing. `spec` has the form `name:nth` (`SPILLWAY_FAIL_AT`): the
- * process kills itself with SIGKILL when it reaches that step for the nth time, so that no cleanup runs, as in a real crash.
+ * Creates the hook of a process. Without `spec`, the hook does nothing. `spec` (`SPILLWAY_FAIL_AT`) has the form `name:nth`:
+ * the process kills itself with SIGKILL when it reaches the step `name` for the nth time. As in a real crash, no cleanup runs.
  */
 export function createFailpoints(spec: string | undefined): ReachFailpoint {
   if (spec === undefined) return () => {};

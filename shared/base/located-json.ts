@@ -7,7 +7,7 @@ export type LocatedJson =
       value: unknown;
       /** The line of the value at a path from the root. For a missing value, the line of the nearest container on its path. */
       lineOf(path: Path): number;
-      /** The paths of keys that repeat within one object. In `value` the last one wins, which may surprise the author. */
+      /** The paths of keys that repeat in one object. In `value` the last occurrence wins, which may surprise the author. */
       twice: readonly Path[];
     }
   | { ok: false; line: number };

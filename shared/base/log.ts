@@ -60,8 +60,8 @@ const REPEAT_MS = 60_000;
 
 /**
  * Creates a function that logs a warning at most once a minute, with the number of calls since the last warning and the details
- * of the newest call. It is for events that strangers on the network can cause, so that strangers cannot fill the log. Calls of
- * the last minute before the process ends may be missing from the log.
+ * of the newest call. Without this limit, strangers on the network could fill the log. Calls of the last minute before the
+ * process ends may be missing from the log.
  */
 export function rareWarning(log: Pick<Logger, 'warn'>, message: string): (details?: object) => void {
   let count = 0;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Whether a process with this id runs on this machine, under any owner. On Linux, a zombie does not count: a process that has
- * ended, but whose parent has not collected its exit code. In a container without an init, zombies stay for ever.
+ * Whether a process with this id runs on this machine, under any owner. On Linux, a zombie does not count: such a process has
+ * ended, but its parent has not collected the exit code. In a container without an init process, zombies stay for ever.
  */
 export function isRunning(pid: number): boolean {
   try {

@@ -8,7 +8,7 @@ export type Unit = 's' | 'By' | '{token}';
 export interface Metric<Name extends string = string> {
   name: Name;
   kind: 'counter' | 'gauge' | 'histogram';
-  /** A description for people who read the metric. It names the metric's attributes. */
+  /** A description for people who read the metric. Names the attributes, unless the gen_ai conventions define the metric. */
   help: string;
   unit?: Unit | undefined;
   /** The upper bounds of a histogram's buckets, in its unit; empty for other kinds. */
@@ -25,7 +25,7 @@ export const counter = definer('counter');
 export const gauge = definer('gauge');
 export const histogram = definer('histogram');
 
-/** The present value of a metric that is read on demand: a gauge, or a counter that another part of the program keeps. */
+/** The present value of a metric that is read on demand: a gauge, or a counter that e.g. Node keeps. */
 export interface GaugeReading {
   metric: MetricName;
   value: number;
@@ -35,14 +35,14 @@ export interface GaugeReading {
 /** Reads gauges for an export. Contract: may reject; the gauges then keep their last values. */
 type ReadGauges = () => Promise<readonly GaugeReading[]>;
 
-/** The words for units that a collector appends to names in Prometheus. For a unit in braces, a collector appends nothing. */
+/** The word for a unit that a collector appends to a metric's name in Prometheus. A unit in braces gets no word. */
 const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 'bytes' };
 
 /** The gateway's metrics, with one meter for each exporter. Without an exporter nothing is computed. */
 export type Meters = ReturnType<typeof createMeters>;
 export type Instruments = Omit<Meters, 'attach'>;
 
-/** Some gauges, the function that reads them, and for each meter a function that unregisters this source there. */
+/** Some gauges and the function that reads them. `removals` holds one function for each meter, to unregister the gauges. */
 interface Source {
   gauges: readonly MetricName[];
   read: ReadGauges;
@@ -54,7 +54,7 @@ export function createMeters(metrics: ReadonlyMap<string, Metric>) {
   const all: Instruments[] = [];
   const sources = new Set<Source>();
   return {
-    /** Adds the meter of an exporter, which gets all metrics from now on. With `naming`, units are part of the names. */
+    /** Adds the meter of an exporter. The meter gets all metrics from now on. With `naming`, units are part of the names. */
     attach(meter: Meter, naming?: 'units in names'): void {
       const instruments = instrumentsOn(meter, metrics, naming === 'units in names');
       all.push(instruments);

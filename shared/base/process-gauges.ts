@@ -20,7 +20,7 @@ const MS_PER_S = 1_000;
 /** Creates the list of running attempts, which is empty at first. */
 export function createRunningTurns() {
   const running = new Set<RunningTurn>();
-  /** All steps so far. A step without attempts counts as 0, because a gauge without a value keeps its last one for minutes. */
+  /** All steps so far. A step without attempts counts as 0, because a gauge without a value shows its old value for minutes. */
   const steps = new Set<string>();
   return {
     /** Begins an attempt. Returns the attempt's context, and a function that ends the attempt. */
@@ -30,7 +30,7 @@ export function createRunningTurns() {
       steps.add(name);
       return { ctx: ctx.setValue(RUNNING, turn), end: () => void running.delete(turn) };
     },
-    /** Begins a step of the context's attempt, if the context has one. Returns a function that ends the step. */
+    /** Begins a step of the context's attempt, if there is an attempt. Returns a function that ends the step. */
     enter(ctx: Context, step: string): () => void {
       const turn = ctx.getValue(RUNNING) as RunningTurn | undefined;
       if (turn === undefined) return () => {};

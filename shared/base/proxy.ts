@@ -21,8 +21,8 @@ export function proxyOf(env: Environment): ProxyEnv | undefined {
 }
 
 /**
- * Makes `fetch` and Node's agents use the proxy of an environment, if any, from now on; a second proxy is ignored. Node itself
- * reads these variables only at its start, before we read the settings file. Returns the problems of an unusable proxy.
+ * Makes `fetch` and Node's agents use the proxies of an environment, if any, from now on. Does nothing once proxies are set.
+ * Node itself reads these variables only at its start, before we read the settings file. Returns the problems of the proxies.
  */
 export function useProxy(env: Environment): string[] {
   const proxy = proxyOf(env);

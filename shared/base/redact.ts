@@ -1,6 +1,6 @@
 /**
  * The forms of credentials that people may paste. Each pattern takes time linear in the length of the text. Each repetition is
- * bounded, because a match of millions of characters would exhaust the stack of the regular expression, which then throws.
+ * bounded, because a match of millions of characters would exhaust the stack of the regular expression engine, and so throw.
  */
 const CREDENTIALS = [
   /\bsk-[A-Za-z0-9_-]{8,9999}/g,

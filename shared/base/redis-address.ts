@@ -9,7 +9,7 @@ export interface SentinelAddress {
   readonly master: string;
 }
 
-/** The longest path of a socket that all systems accept, in bytes. Linux accepts 107 bytes, other systems only 103. */
+/** The longest path of a socket that all systems accept, in bytes. Linux accepts 107 bytes, but e.g. macOS only 103. */
 const SOCKET_BYTES_MAX = 103;
 
 const SERVER_EXPECTED = 'expected redis://…, rediss://… or unix:///the/path/of/a/socket';
@@ -79,7 +79,7 @@ export const sentinelMaster = z
     'expected the name that the sentinels know, or redis(s)://user:password@name with what its servers ask for',
   );
 
-/** The address of Redis in the settings; `undefined` if the settings name none, so that the gateway uses its private Redis. */
+/** The address of Redis in the settings; `undefined` if the settings name none: the gateway then uses its private Redis. */
 export function redisAddressOf(settings: Settings): RedisAddress | undefined {
   const { REDIS_SENTINELS: sentinels, REDIS_SENTINEL_MASTER: master } = settings;
   if (sentinels !== undefined && master !== undefined) return { sentinels, master };

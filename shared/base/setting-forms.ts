@@ -40,7 +40,7 @@ export const dollars = z
 /** An http or https URL. */
 export const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL', abort: true });
 
-/** The base URL of a model endpoint. Many providers document it with `/v1` at its end, which the client itself adds. */
+/** The base URL of a model endpoint, without the `/v1` that many providers document: the client itself adds `/v1`. */
 export const modelsUrl = httpUrl.transform((url) => url.replace(/\/v1\/?$/, ''));
 
 const DIFFERENT_MIN = 8;
@@ -75,7 +75,7 @@ export const webhookUrl = httpUrl
     'expected another path than /healthz, /readyz and /metrics',
   )
   .refine((url) => URL.parse(url)?.username === '', 'expected a URL without a user name')
-  // Telegram reports a webhook's URL exactly as it was set, so only a normalized URL can be compared with its report.
+  // Telegram reports a webhook's URL exactly as it was set, so only a normalized URL can be compared with that report.
   .transform((url) => new URL(url).href);
 
 const numericId = /^-?\d{1,16}$/;

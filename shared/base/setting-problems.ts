@@ -46,7 +46,7 @@ export function twoPlaces(set: Record<string, unknown>): string[] {
 
 type Limits = Pick<Settings, 'TURN_MAX_MS' | 'TURN_TIMEOUT_MS'>;
 
-/** Reports a `TURN_MAX_MS` that is set below `TURN_TIMEOUT_MS`. An unset one is raised to `TURN_TIMEOUT_MS` instead. Pure. */
+/** Reports a `TURN_MAX_MS` that is set below `TURN_TIMEOUT_MS`. If `TURN_MAX_MS` is unset, `complete` raises it. Pure. */
 export function tooShort({ TURN_MAX_MS, TURN_TIMEOUT_MS }: Limits, set: Readonly<Record<string, unknown>>): string[] {
   const isShort = set.TURN_MAX_MS !== undefined && TURN_MAX_MS < TURN_TIMEOUT_MS;
   return isShort ? ['TURN_MAX_MS is too short: expected at least TURN_TIMEOUT_MS'] : [];
@@ -84,7 +84,7 @@ export function unreadNames(names: readonly string[], validNames: readonly strin
   });
 }
 
-/** A name counts as a misspelling of another name if at most this share of its letters is wrong. */
+/** The maximum number of edits from a misspelt name to the name that it means, as a share of the misspelt name's length. */
 const WRONG_SHARE = 1 / 3;
 
 /** The valid name that a misspelt name probably means; `undefined` if none is similar enough. Pure. */

@@ -159,7 +159,7 @@ export const CONSTANTS = {
   COMPACT_AT: 0.7,
   /** The megabytes of memory in which a worker process caches the decoded windows of sessions. */
   PROCESS_CACHE_MB: 64,
-  /** The maximum number of attempts at a message. One that ends in a wait for the endpoint or Telegram does not count. */
+  /** The maximum number of attempts at a message. Attempts that end in a wait for the endpoint or Telegram do not count. */
   MAX_ATTEMPTS: 5,
   /** The maximum number of messages in a lane. A full lane refuses most further messages, but takes e.g. reminders. */
   LANE_MAX_MESSAGES: 50,
@@ -171,7 +171,7 @@ export const CONSTANTS = {
   TELEGRAM_PATIENCE_MS: 86_400_000,
   /** A user whose message waits for the model's endpoint for longer than this gets one notice. */
   WAITING_NOTICE_MS: 60_000,
-  /** The wait after the first of several failures. The waits after further failures are longer. */
+  /** The wait after the first failure in a row. The waits after further failures are longer. */
   RETRY_MS: 2_000,
   /**
    * The wait before a refused request is sent a second time, to confirm the refusal: long enough for a proxy to choose

@@ -16,7 +16,7 @@ const EXPORTER = /^OTEL_(?:EXPORTER_OTLP_|TRACES_EXPORTER$|METRICS_EXPORTER$)/;
 
 /**
  * The address for each signal: its own endpoint, or else the common one. A signal has no address if both are unset, if its
- * `OTEL_…_EXPORTER` is `none`, or if `OTEL_SDK_DISABLED` is true: `env` has these variables of the OpenTelemetry SDK. Pure.
+ * `OTEL_…_EXPORTER` is `none`, or if `OTEL_SDK_DISABLED` is true. `env` holds these variables of the OpenTelemetry SDK. Pure.
  */
 export function signalsOf(settings: Addresses, env: Readonly<Record<string, string | undefined>>): Signals {
   const both = settings.OTEL_EXPORTER_OTLP_ENDPOINT;

@@ -37,7 +37,7 @@ export type RunInSpan = <T>(
 
 /**
  * Returns a function that runs work in spans. A span inside the span of a turn becomes the turn's current step. If no spans are
- * exported, work inside another span of this process runs in that span, which has ids, unless `root` is set.
+ * exported, work inside another span of this process runs in that span, whose ids suffice. `root` always creates a span.
  */
 export function createSpans(
   scope: string,

@@ -25,7 +25,7 @@ import { registerTraceIds } from './trace-ids.ts';
  * | `send inbound` | producer | the stream stores one due reminder; the root of its trace | messaging.*, `spillway.reminder` |
  * | `lane.wait` | internal | a message's wait for its first attempt, of 50 ms or more | `spillway.wait.reason`: the longer part of the wait, `lane` (until the message was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
  * | `retry.wait` | internal | the time since the last attempt | `spillway.reason`: why the last attempt ended |
- * | `turn.started` | internal | an attempt has run for a second, so that a long attempt is visible before it ends | the `spillway.*` attributes of `turn` at its start |
+ * | `turn.started` | internal | an attempt has run for a second; a long attempt is thus visible before its end | the `spillway.*` attributes of `turn` at its start |
  * | `turn` | internal | one attempt at a message, linked to the last attempt; failed if the message failed | `gen_ai.operation.name` (`invoke_agent`), `gen_ai.agent.name`, `gen_ai.conversation.id`, `spillway.chat`, `spillway.session`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
  * | `turn.cut` | internal | an attempt without a verdict, because its process was killed or lost Redis. The next attempt sends this span, with the id of the cut attempt's `turn`; the span ends when the next attempt begins | the attributes of `turn` at its start, without the stage |
  * | `session.open` | internal | the message is recorded and the window loaded | `spillway.window.records`, `spillway.window.bytes` |
@@ -73,8 +73,8 @@ const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 /**
  * The metrics that the gateway emits. A scrape shows their descriptions as `# HELP`. Every worker process reports the same
  * value for a gauge "of the installation": take the maximum over processes, never the sum. Times are in seconds, sizes in
- * bytes; their names in Prometheus end with `_seconds` or `_bytes`. The gen_ai metrics are those of version 0.1 of the gen_ai
- * conventions; two metrics of version 1.41 remain for one release.
+ * bytes; such metrics have `_seconds` or `_bytes` in their Prometheus names. The gen_ai metrics are those of version 0.1 of the
+ * gen_ai conventions; two metrics of version 1.41 remain for one release.
  */
 const TABLE = {
   overflows: counter('spillway.context_overflow', 'Context overflows found, by kind and stage.'),
@@ -174,7 +174,7 @@ export interface Telemetry extends Instruments {
 /**
  * Starts OpenTelemetry. Without `signals` it sends nothing, and records metrics only after the first scrape; but every message
  * has a trace id, for logs, alerts and the ledger. The standard `OTEL_*` variables set everything that is not in `options`. The
- * SDK is larger than the gateway, so it is loaded only for an export.
+ * SDK is larger than the gateway, so this loads the SDK only for an export.
  */
 export async function startTelemetry(options: {
   serviceName: string;

@@ -1,6 +1,6 @@
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-/** Shortens a longer text to at most `maxChars` UTF-16 units, including an ellipsis at its end. Keeps graphemes whole. */
+/** Shortens a text of more than `maxChars` UTF-16 units to at most `maxChars`, with an ellipsis. Keeps graphemes whole. */
 export function clip(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   return maxChars < 1 ? '' : `${graphemePrefix(text, maxChars - 1)}…`;
@@ -23,7 +23,7 @@ export function clipMiddle(text: string, maxChars: number, how = 'the middle lef
 /** The longest prefix of whole graphemes that has at most `maxChars` UTF-16 units. */
 export function graphemePrefix(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
-  // Only the text before the cut and the one character after it decide whether the cut is a boundary of graphemes.
+  // Only the text before the cut and the one character after the cut decide whether the cut is a grapheme boundary.
   const cut = graphemes.segment(text.slice(0, maxChars + 2)).containing(maxChars);
   return text.slice(0, cut?.index ?? 0);
 }

@@ -79,7 +79,7 @@ function randomId(bytes: number): string {
 
 let chosenId: string | undefined;
 
-/** The generator of ids for the OpenTelemetry SDK. Its ids are random, except for the span of `startWithId`. */
+/** The generator of ids for the OpenTelemetry SDK. Its ids are random, except for the id of a span of `startWithId`. */
 export const IDS = {
   generateTraceId: () => randomId(TRACE_ID_BYTES),
   generateSpanId: () => chosenId ?? randomId(SPAN_ID_BYTES),

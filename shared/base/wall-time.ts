@@ -1,4 +1,4 @@
-/** A day: no clock change, such as to summer time, and no offset from UTC is longer. */
+/** A day, because no clock change, such as to summer time, and no offset from UTC exceeds a day. */
 const DAY_MS = 24 * 3_600_000;
 
 /** The wall time in a zone at an instant, as the ms since the epoch at which clocks in UTC show the same time. Pure. */

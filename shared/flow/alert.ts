@@ -45,15 +45,15 @@ export type Cause =
   | 'clock'
   /** A part of the gateway's watch over itself fails. */
   | 'watcher'
-  /** Stands for an alert of another version that this version cannot read or whose cause it does not know. */
+  /** An alert of another version: this version cannot read the alert, or does not know its cause. */
   | 'other-version';
 
 /** One occurrence of an incident: it opens the incident, adds to its count, or ends the incident. */
 export interface Alert {
   cause: Cause;
-  /** Distinguishes open incidents of one cause, e.g. by the name of a tool; absent if the cause has at most one. */
+  /** Distinguishes open incidents of one cause, e.g. by the name of a tool; absent if only one can be open. */
   key?: string;
-  /** A plain text for operators: the event, the ids of its chat and trace if it has any, and numbers as digits. */
+  /** A plain text for operators: the event, the ids of its chat and trace, if any, and numbers as digits. */
   text: string;
   /** The text in a few words, for lists; absent if the text is short. */
   line?: string;
@@ -89,7 +89,7 @@ export function readAlert(json: string | undefined): Alert | undefined {
   return { ...Object.fromEntries(words), cause: cause as Cause, text, ...(fields.isOver === true && { isOver: true }) };
 }
 
-/** The alert that the count of accepted messages fell. Nothing lowers it, so Redis has lost data. `counts`: its Redis key. */
+/** The alert that the count of accepted messages fell. Nothing lowers this count, so Redis has lost data. `counts`: its key. */
 export function lostDataAlert(counts: string, previous: number, now: number): Alert {
   return {
     cause: 'lost-data',

@@ -47,7 +47,7 @@ const sound = z.object({
 const QUERY_ID_CHARS_MAX = 256;
 /** The newest version of messages. A worker leaves a message of a later version to a worker that knows that version. */
 const VERSION = 3;
-/** The version of reminders, which workers of version 1 cannot read and therefore leave to newer workers. */
+/** The version of messages that are reminders. Workers of version 1 cannot read reminders, and leave them to newer workers. */
 const VERSION_OF_REMINDERS = 2;
 export const VERSION_OF_SUMMONS = 3;
 
@@ -80,8 +80,8 @@ const schema = z
     /** The id of the bot's message whose button gave this command. */
     pressed: z.int().optional(),
     /**
-     * Set for a summons: a call of the bot in another chat (Telegram's guest mode), where it gets one answer. `summons.chatId`
-     * is the other chat, and `chatId` is the person's private chat. All other fields describe the message in the other chat.
+     * Set for a summons: a call of the bot in another chat (Telegram's guest mode), where the bot may answer once.
+     * `summons.chatId` is the other chat; `chatId` is the person's private chat. All other fields describe the summons itself.
      */
     summons: z.object({ chatId: z.int(), queryId: z.string().min(1).max(QUERY_ID_CHARS_MAX) }).optional(),
     /** The original author of a forwarded message. */
@@ -190,7 +190,7 @@ export function decodeMessage(text: string | undefined): Decoded<InboundMessage>
   return { ok: false, problem, ...(typeof v === 'number' && v > VERSION && { isNewer: true }) };
 }
 
-/** The origin of a message in words, for the seed of a fresh session. */
+/** The origin of a message in words, for the message's record and the seed of a fresh session. */
 export function channelOf(message: InboundMessage): string {
   const place = message.chatType === 'private' ? 'private chat' : message.chatType;
   const title = message.chatTitle ? ` "${message.chatTitle}"` : '';
@@ -209,7 +209,7 @@ export interface Waiting {
 /** Telegram apps split a pasted text at the limit of 4,096 characters, or a little earlier, at the end of a word. */
 const CUT_CHARS_MAX = 4_096;
 const CUT_CHARS_MIN = 3_500;
-/** The maximum gap within a split text or a burst of forwards. Not shorter, because Telegram's dates are full seconds. */
+/** The maximum gap within a split text or a burst of forwards. Not shorter, because Telegram's dates are in whole seconds. */
 const AT_ONCE_MS_MAX = 2_000;
 /** The maximum number of messages that a Telegram app forwards at once. */
 export const BURST_MAX = 100;

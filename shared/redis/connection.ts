@@ -35,9 +35,9 @@ const LOOK_TIMEOUT_MS = 3_000;
 const SENTINEL_TIMEOUT_MS = 1_500;
 
 /**
- * Opens a connection, which reconnects for ever, with a limited backoff. It replaces a half-open socket: one that brings no
- * bytes for 8 s (3 s if impatient) while a command waits. ioredis may send a command again after a lost reply; this is safe
- * because the gateway's writes are idempotent.
+ * Opens a connection, which reconnects for ever, with a limited backoff. The connection replaces a socket that brings no bytes
+ * for 8 s (3 s if impatient) while a command waits, because the socket may be half open. After a lost reply, ioredis may send
+ * a command again, which is safe because the gateway's writes are idempotent.
  *
  * The connection to a single server, or to a master that sentinels watch, becomes ready only once the server is a primary that
  * has loaded its data, and reconnects when the server becomes a replica. So it follows failovers. On a cluster, commands follow

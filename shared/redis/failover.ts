@@ -3,10 +3,10 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { AbstractConnector, type Cluster, Redis, type RedisOptions } from 'ioredis';
 
 /**
- * The errors of a server that accepts no writes at present, while a new connection may reach a server that does. Such a server
- * is a replica (perhaps a former primary whose sockets stayed open), or still loads or copies its data. In errors of scripts,
- * older servers put other text around these words. NOREPLICAS (a primary with too few replicas) is not listed, because a new
- * connection would reach the same server.
+ * The errors of a server that accepts no writes at present: a replica (perhaps a former primary whose sockets stayed open), or
+ * a server that still loads or copies its data. A new connection may reach another server. In errors of scripts, older servers
+ * put other text around these words. NOREPLICAS (a primary with too few replicas) is not listed, because a new connection would
+ * reach the same server.
  */
 const WRONG_SERVER = /(?:^|[\s-])(?:READONLY|MASTERDOWN|LOADING|UNBLOCKED) /;
 /**
@@ -23,7 +23,7 @@ let onRefusal: ((problem: string) => void) | undefined;
 
 /**
  * Sets the listener of this process, which is called once if the Redis user lacks the permission for a command that the gateway
- * needs, because no retry can succeed then.
+ * needs. The listener should end the process, because no retry can succeed.
  */
 export function whenRefused(listener: (problem: string) => void): void {
   onRefusal = listener;

@@ -12,7 +12,7 @@ export interface Keeping {
 }
 
 /**
- * Reads from every server how it endangers data, with commands that managed servers also allow. Skips a server that does not
+ * Reads how each server endangers data, with commands that managed servers also allow. Skips a server that does not
  * answer. A server that does not reveal whether it writes to disk counts as not writing.
  */
 export async function readKeeping(redis: RedisClient, accepted: readonly RedisRisk[] = []): Promise<Keeping> {

@@ -46,7 +46,7 @@ function flowKeys(tag: string) {
     resumed: `${tag}:resumed`,
     /** How often all processes together have sent to a group in the present window of time; expires with the window. */
     paced: (chatId: number) => `${tag}:paced:${chatId}`,
-    /** Sorted set of the chats that the bot has left or come back to, by the ms of the change, plus 1 for a return. */
+    /** Sorted set of chats by the time at which the bot last left or came back: a full second in ms, plus 1 for a return. */
     gone: `${tag}:gone`,
     /** The last reply of `admit.lua` to a caller, or the entry that a call of `cancel-chat.lua` added, for repeated calls. */
     admitted: (caller: string) => `${tag}:admitted:${caller}`,
@@ -60,7 +60,7 @@ function flowKeys(tag: string) {
     /** Hash: the entries of accepted updates with neighbouring ids, by `fieldOfUpdate`. */
     updates: (botId: number, updateId: number) =>
       `${tag}:updates:${botId}:${Math.floor(updateId / UPDATES_OF_A_BUCKET)}`,
-    /** The entry of a message, by the message's id in its chat; `edited:<entry>` if an edit was accepted before the message. */
+    /** The entry of a message, by the message's id in its chat; `edited:<the edit's entry>` if an edit was accepted first. */
     written: (botId: number, chat: number | ChatKey, messageId: number) =>
       `${tag}:written:${botId}:${chat}:${messageId}`,
     /** Hash: how to recognise the rest of a sender's last message to the bot in a group, e.g. by the id of its album. */
@@ -146,7 +146,7 @@ const SPENDING = {
   settled: (reservation: string) => `{sw:0}:settled:${reservation}`,
 };
 
-/** The name of a lane: the chat's key, such as `-100123`, followed by `!` for the command lane, by `!!` for the desk lane. */
+/** The name of a lane: the chat's key, such as `-100123`, with `!` added for the command lane, or `!!` for the desk lane. */
 export type LaneKey = string & { readonly lane: unique symbol };
 /** A chat's key: its id, `-100123`; with a topic `-100123.7`; for a summons the person and the other chat, `1001@-100123`. */
 export type ChatKey = LaneKey & { readonly chat: unique symbol };

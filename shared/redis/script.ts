@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { RedisClient } from './connection.ts';
 
-/** Runs a Lua script on its connection. Redis gets the arguments as strings. */
+/** Runs a Lua script on the connection to which the script is bound. Redis gets the arguments as strings. */
 export type RunScript<Reply> = (keys: string[], args: (string | number)[]) => Promise<Reply>;
 
 /** The folder of the pieces: Lua files that several scripts include. */

@@ -10,9 +10,9 @@ export interface RedisState {
   maxBytes: number;
   /** The field of `INFO` that reports a failed write of a file; absent if no write failed. */
   unwritten?: string;
-  /** The policy by which the server removes data once it is full; absent if it never does. */
+  /** The policy by which the server removes data once it is full; absent if the server never removes data. */
   evicts?: string;
-  /** Whether the server writes its data to disk, with an append-only file or snapshots; `unknown` if it does not say. */
+  /** Whether the server writes its data to disk, with an append-only file or snapshots; `unknown` if the server hides this. */
   isOnDisk: boolean | 'unknown';
 }
 

@@ -7,7 +7,7 @@ export function fieldsOf(flat: readonly string[]): Map<string, string> {
   return fields;
 }
 
-/** The creation time of a stream entry, in ms since the epoch by the clock of Redis. The id `<ms>-<n>` contains it. Pure. */
+/** The creation time of a stream entry, in ms since the epoch by Redis' clock. The id `<ms>-<n>` contains this time. Pure. */
 export function msOf(id: string): number {
   return Number(id.split('-')[0]);
 }
@@ -22,7 +22,7 @@ export function idAfter(id: string): string {
   return `${id.split('-')[0]}-${sequenceOf(id) + 1n}`;
 }
 
-/** The number that distinguishes stream entries of the same ms. It has 64 bits. */
+/** The 64-bit number that distinguishes stream entries of the same ms. */
 function sequenceOf(id: string): bigint {
   return BigInt(id.split('-')[1] ?? 0);
 }

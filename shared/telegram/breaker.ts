@@ -17,7 +17,7 @@ export interface BreakerView {
    * learned less than `freshMs` ago (by default 100 ms) that Telegram answers.
    */
   awayMs(freshMs?: number): Promise<number>;
-  /** `awayMs` as of the state that this process read last. A process reads the state once a second. */
+  /** `awayMs` as of the state that this process read last. A process reads the state about once a second. */
   seenAwayMs(): number;
   /** Whether Telegram answers. False while the breaker is open, true within a second of an answer; else a probe decides. */
   answersNow(): Promise<boolean>;
@@ -28,8 +28,8 @@ export interface TelegramBreaker extends BreakerView, Service {
   /** Stores that Telegram confirmed a message. Best effort; at most once a second, but always after a doubt or an outage. */
   noteConfirmed(): Promise<void>;
   /**
-   * Notes that a call ended without Telegram's own answer. One such call does not prove an outage, so this probes Telegram,
-   * unless the breaker is open or another process probes. `isSend`: the call was a send or an edit of a message.
+   * Notes that a call ended without Telegram's own answer. One such call does not prove an outage, so this method probes
+   * Telegram, unless the breaker is open or another process probes. `isSend`: the call was a send or an edit of a message.
    */
   noteDoubt(failure: TelegramFailure, isSend: boolean): Promise<void>;
 }

@@ -12,7 +12,7 @@ import { CALL_TIMEOUT_MS, type CallMethod, ofOptional, type Unchecked, unlessMis
 import { type ObserveCall, UNOBSERVED } from './observe.ts';
 import { connectionError, upload } from './upload.ts';
 
-/** The bot's profile. Some servers omit whether the bot is in privacy mode, in which it gets no mentions in groups. */
+/** The bot's profile. Some servers omit whether the bot has privacy mode, which hides mentions in groups from the bot. */
 export type BotProfile = Pick<UserFromGetMe, 'id' | 'username'> &
   Partial<Pick<UserFromGetMe, 'can_read_all_group_messages' | 'supports_guest_queries'>>;
 

@@ -1,7 +1,7 @@
 import type { LanguageCode } from '@grammyjs/types';
 import { DEFAULT_LANGUAGE, LANGUAGES, type Language, TEXTS } from '../texts/language.ts';
 
-/** The rules for a bot command. Its handler is in `worker/command/` or in the folder of a feature. */
+/** The rules for a bot command. The command's handler is in `worker/command/` or in the folder of a feature. */
 interface CommandRule {
   /**
    * The people who may give the command. `listed`: people on the allow list, for a command that erases, costs money, decides
@@ -11,9 +11,9 @@ interface CommandRule {
   who: 'everybody' | 'listed' | 'listed with words' | 'operators';
   /** The lane in which the command waits: the chat's own (behind earlier messages), its command lane, or its desk lane. */
   lane: 'chat' | 'commands' | 'desk';
-  /** The menus that offer the command; everybody in a group sees the group's menu. `help`: only the reply to `/help` does. */
+  /** The menus that offer the command. Everybody in a group sees the group's menu. `help`: only the reply to `/help`. */
   menu: 'everywhere' | 'private' | 'help' | 'nowhere';
-  /** When the command cancels the chat's earlier unanswered messages: always, or only with the argument `CONFIRMED`. */
+  /** Set if the command cancels the chat's earlier unanswered messages: always, or only with the argument `CONFIRMED`. */
   cancels?: 'always' | 'confirmed';
 }
 

@@ -8,11 +8,11 @@ export interface TelegramFailure {
     | 'too_large'
     /** Too many requests; nothing was sent. Wait `retryAfterMs`, if set. */
     | 'throttled'
-    /** The chat cannot be reached any longer: it blocked or removed the bot, was deleted, or is unknown. */
+    /** The chat cannot be reached, e.g. because the chat blocked or removed the bot, was deleted, or is unknown. */
     | 'gone'
-    /** The group became a supergroup: it continues under the id `migratedTo`. */
+    /** The group became a supergroup, and continues under the id `migratedTo`. */
     | 'migrated'
-    /** The message to change no longer exists. */
+    /** The message to edit no longer exists, or cannot be edited any longer. */
     | 'message_gone'
     /** Telegram rejects the bot token. */
     | 'unauthorized'
@@ -24,7 +24,7 @@ export interface TelegramFailure {
     | 'webhook_set'
     /** The connection could not be opened: certainly nothing was sent. */
     | 'unreached'
-    /** The request may have taken effect: there was no answer, a broken connection, or an answer that is not Telegram's. */
+    /** The request may have taken effect: no answer, a broken connection, a server error, or an answer not from Telegram. */
     | 'unknown'
     /** Not called, because Telegram does not answer: certainly nothing was sent; retry after `retryAfterMs`. */
     | 'away'

@@ -4,8 +4,8 @@ import { isUnanswered, type TelegramResult } from './failure.ts';
 
 /**
  * Fails calls as `away`, without a request, while Telegram does not answer. A send or an edit of a message first reads the
- * breaker's state, and reports its result to the breaker. Other calls in a chat, such as drafts, and downloads use the state
- * that this process read last. Calls about updates and menus always go through, and so does `getMe`, the breaker's probe.
+ * breaker's state, and reports its result to the breaker. Downloads, and other calls in a chat, such as drafts and the removal
+ * of buttons, use the state that this process read last. All further calls go through, e.g. `getMe`, the breaker's probe.
  */
 export function holdBack(telegram: Telegram, breaker: TelegramBreaker): Telegram {
   const guardSend = async <T>(call: () => Promise<TelegramResult<T>>): Promise<TelegramResult<T>> => {

@@ -97,7 +97,7 @@ export interface Messages {
     options?: Pick<SendOptions, 'entities' | 'buttons'> & Timing,
   ): Promise<TelegramResult<void>>;
   /**
-   * Answers a summons by a text in a chat that the bot is not part of. Waits at most `timeoutMs`. Returns the id for edits.
+   * Answers a summons with a text in a chat that the bot is not part of. Waits at most `timeoutMs`. Returns the id for edits.
    * Fails as `rejected` if the summons is too old or has an answer, perhaps from an earlier call whose result was lost.
    */
   answerSummons(queryId: string, text: string, timeoutMs?: number): Promise<TelegramResult<{ inlineId: string }>>;
@@ -105,7 +105,7 @@ export interface Messages {
   editSummoned(inlineId: string, text: string, entities?: MessageEntity[]): Promise<TelegramResult<void>>;
   /** Removes the buttons of a message of ours. Succeeds if there are none. */
   removeButtons(to: Destination, messageId: number): Promise<TelegramResult<void>>;
-  /** Deletes a message of ours. Succeeds if it is already gone. */
+  /** Deletes a message of ours. Succeeds if the message is already gone. */
   deleteMessage(to: Destination, messageId: number): Promise<TelegramResult<void>>;
   /** Ends the app's wait after a button press. Succeeds even when late. Only the presser sees `words`, 1 to 200 characters. */
   answerPress(pressId: string, words?: string): Promise<TelegramResult<void>>;
@@ -138,8 +138,8 @@ type UploadFiles = <Name extends (typeof FILE_METHODS)[FileKind] | 'sendMediaGro
 ) => Promise<TelegramResult<unknown>>;
 
 /**
- * Implements `Messages` with calls of the Bot API. Without `linkPreviews`, texts forbid previews: Telegram's servers fetch the
- * page of a preview at once, so a URL made up by the model could carry words of the chat to a stranger before anybody reads it.
+ * Implements `Messages` with calls of the Bot API. Without `linkPreviews`, messages disable previews: Telegram's servers fetch
+ * a previewed page at once, so a URL made up by the model could carry words of the chat to a stranger before anybody reads it.
  */
 export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews: boolean): Messages {
   const previews: Previews = linkPreviews ? {} : { link_preview_options: { is_disabled: true } };
@@ -190,7 +190,7 @@ export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews
       return !result.ok && PRESS_TOO_OLD.test(result.failure.description) ? DONE : withoutValue(result);
     },
     async sendDraft(to, draftId, text, entities = []) {
-      // A draft locks the input field of some Telegram apps, so only its button can stop the answer.
+      // A draft locks the input field of some Telegram apps, so a user can stop the answer only with the draft's own button.
       const stopOptions = { can_stop: true, keep_on_stop: true };
       const content = { text, ...previews, ...textFields({ entities }) };
       const payload = { ...address(to), draft_id: draftId, ...content, ...stopOptions };
@@ -273,7 +273,7 @@ function keyboard({ buttons = [] }: SendOptions) {
   return rows.length > 0 ? { reply_markup: markup } : {};
 }
 
-/** The fields of a new message that an edit does not have. */
+/** The fields for the buttons, the sound and the reply target of a new message. */
 function sendFields({ isSilent, replyTo, buttons }: SendOptions) {
   const replyTarget = (id: number): ReplyParameters => ({ message_id: id, allow_sending_without_reply: true });
   return {
@@ -283,7 +283,7 @@ function sendFields({ isSilent, replyTo, buttons }: SendOptions) {
   };
 }
 
-/** The result of an edit. An edit that changes nothing succeeds; `message_gone`: the message no longer exists. */
+/** The result of an edit. An edit that changes nothing succeeds. `message_gone`: the message is gone or cannot be edited. */
 function editResult(result: TelegramResult<unknown>): TelegramResult<void> {
   if (result.ok || SAME_TEXT.test(result.failure.description)) return DONE;
   const isGone = MESSAGE_GONE.test(result.failure.description);

@@ -5,14 +5,14 @@ import { failed, type TelegramResult } from './failure.ts';
 export interface Timing {
   /** If this signal aborts while pacing delays the call, the call fails as `throttled` without a request. */
   stopSignal?: AbortSignal | undefined;
-  /** The call only shows that an answer is coming. It fails as `throttled` if it, or a later call, would have to wait. */
+  /** The call only shows that an answer is coming, so it fails as `throttled` rather than delay itself or a later call. */
   isOptional?: true;
 }
 
 /** A method of the Bot API. */
 export type Method = keyof Opts<never>;
 
-/** Not documented for rich messages and drafts. We send this with both, in case a server makes previews of their links. */
+/** An argument that is not documented for rich messages and drafts. We send it nevertheless: a server might make previews. */
 interface Undocumented {
   link_preview_options?: LinkPreviewOptions;
 }
@@ -46,8 +46,8 @@ export const MISSING_MS = 24 * 3_600_000;
 const NOT_OFFERED = /^not found(?:: method not found)?$/i;
 
 /**
- * Telegram answers 404 both for a missing method and for a rejected token. Turns the failure into `not_offered` if its text is
- * that of a missing method.
+ * Telegram answers 404 both for a missing method and for a rejected token. Turns a failure into `not_offered` if the text of
+ * the failure can be that of a missing method.
  */
 export function unlessMissing<T>(result: TelegramResult<T>): TelegramResult<T> {
   if (result.ok || !NOT_OFFERED.test(result.failure.description)) return result;

@@ -41,9 +41,9 @@ export type Pace = Readonly<Record<'all' | 'chat' | 'group' | 'groupOfAll', Allo
 
 /**
  * Telegram allows 30 messages a second in all, one a second in a chat, with bursts, and 20 a minute in a group (Bots FAQ). The
- * network may delay a call, so that it arrives closer to the next call of its chat; so each allowance is smaller.
+ * network may delay one call more than the next one, so that both arrive close together; so each allowance is smaller.
  *
- * `groupOfAll` counts the calls of all processes into a group in windows of seven seconds, which begin with their first call.
+ * `groupOfAll` counts the calls of all processes into a group, in windows of seven seconds. Each begins with its first call.
  * In any 63 seconds at most nine windows begin, and one call of an earlier window may remain: 9 * 2 + 1 = 19 calls. No other
  * whole numbers allow as many calls in the long run. Three calls at the border of two windows are few enough for a chat.
  */
@@ -58,16 +58,16 @@ const AGAIN_MS = 500;
 /** The longest delay of a Node timer. No call waits for longer than this. */
 const WAIT_MS_MAX = 2 ** 31 - 1;
 const NEVER = Number.NEGATIVE_INFINITY;
-/** The maximum number of chats whose recent calls a process remembers. It first forgets the chat that has been idle longest. */
+/** The maximum number of chats whose calls a process remembers. A process first forgets the chat that was idle longest. */
 const CHATS_MAX = 10_000;
 
 /**
- * Delays sends and edits of messages, so that they stay within Telegram's limits. Waiting calls of a chat go out in their order
- * and one at a time, so that a busy chat does not delay the others. Drafts, "typing…" and polls do not count. An optional call
- * takes at most half of a chat's allowance, and never a place for which another call of the chat waits.
+ * Delays sends and edits of messages, so that they stay within Telegram's limits. Waiting calls of a chat go out in order and
+ * one at a time, so that a busy chat does not delay other chats. Other calls, e.g. drafts and polls, do not count. Optional
+ * calls take at most half of a chat's allowance, and never a place for which another call of the chat waits.
  *
  * `processes` returns the number of processes that send for this bot. Each has its share of the allowance for all chats. If
- * there are several processes, a call into a group also needs a place in the group's allowance, which they share.
+ * there are several processes, a call into a group also needs a place in the group's allowance, which the processes share.
  */
 export function paceTelegram(telegram: Telegram, processes: () => number, askPlace: AskPlace, pace = PACE): Telegram {
   const passAll = shareOf(pace.all, processes);
@@ -140,8 +140,8 @@ function oneByOne(...gates: readonly Gate[]): Gate {
 }
 
 /**
- * The gate for the allowance of a group that all processes share; open if there is only one process. In the next window the
- * call with the most refusals asks first, so that no call waits for ever.
+ * The gate for a group's allowance, which all processes share; open if there is only one process. After the end of a window,
+ * the call with the most refusals asks first, so that no call waits for ever.
  */
 function amongAll(ask: () => Promise<number>, processes: () => number): Gate {
   return async () => {
@@ -154,7 +154,7 @@ function amongAll(ask: () => Promise<number>, processes: () => number): Gate {
 }
 
 /**
- * The gate for this process's share of an allowance. When the share changes, a new gate takes over, which does not count
+ * The gate for this process's share of an allowance. When the share changes, a new gate takes over, and does not count
  * earlier calls.
  */
 function shareOf(all: Allowance, processes: () => number): Gate {

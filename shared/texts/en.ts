@@ -215,7 +215,7 @@ export const EN = {
     title: (count: number, percent: number) =>
       `What I remember about this chat (${count} ${count === 1 ? 'note' : 'notes'}, ${percent}% full):`,
     none: "I don't remember anything about this chat yet. Just tell me, for example: remember that I don't eat meat.",
-    /** The sources of notes that may not be the words of anybody in the chat. */
+    /** The sources of notes that perhaps nobody in the chat wrote. */
     from: {
       page: '(from a page or a tool)',
       forward: '(from a forwarded message)',

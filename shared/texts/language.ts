@@ -12,8 +12,8 @@ export const LANGUAGES = Object.keys(TEXTS) as readonly Language[];
 export const DEFAULT_LANGUAGE: Language = 'en';
 
 /**
- * The language for an IETF language tag, such as Telegram states for a person's app: `zh-TW`, `en`. Ignores script and region,
- * so a reader of any Chinese gets the Chinese texts. Any other tag gets `DEFAULT_LANGUAGE`. Pure.
+ * The language for an IETF language tag, such as `zh-TW`, which Telegram states for a person's app. Ignores script and region,
+ * so every Chinese tag gets the Chinese texts. A tag of any other language gets `DEFAULT_LANGUAGE`. Pure.
  */
 export function languageOf(code: string | undefined): Language {
   const [spoken = ''] = (code ?? '').toLowerCase().split(/[-_]/);

@@ -27,7 +27,7 @@ export type Rhythm =
       readonly times: Times;
     };
 
-/** Times of the day, in minutes since midnight: a list and the number of others, or an interval, within a range or all day. */
+/** Times of day, in minutes since midnight: a list and the number of further times, or an interval, in a range or all day. */
 export type Times =
   | { readonly list: readonly number[]; readonly more: number }
   | { readonly everyMinutes: number; readonly from?: number; readonly to?: number };

@@ -1,7 +1,7 @@
 -- The number of the last write that a turn has stored. Returns nil if another attempt has taken over, or if Redis has lost a
--- write. Each attempt numbers its writes. The turn stores the fencing token of its owner, the newest attempt, and the number of
--- the owner's last write. `numbers` comes from the caller: '<last write that Redis confirmed> <last write sent>'. A write in
--- between was rejected, or may have taken effect although its reply was lost.
+-- write. Each attempt numbers its writes. The newest attempt owns the turn. The turn stores the owner's fencing token and the
+-- number of the owner's last write. `numbers` comes from the caller: '<last write that Redis confirmed> <last write sent>'. A
+-- write between these two was rejected, or may have taken effect although its reply was lost.
 local function last_write(turn, fence, numbers)
   local owner = redis.call('HMGET', turn, 'fence', 'writes')
   local confirmed, sent = numbers:match('^(%d+) (%d+)$')

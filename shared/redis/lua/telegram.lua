@@ -17,7 +17,7 @@ local function telegram_state(key, now)
   return { now, away, tonumber(fields[1] or 0), tonumber(fields[3] or 0) }
 end
 
--- Opens the breaker, or leaves it open after a failed probe. Each further call in a row doubles the pause.
+-- Opens the breaker, or leaves it open after a failed probe. Each further call in a row doubles the pause, up to `pause_max`.
 local function telegram_away(key, now, why, pause, pause_max)
   local times = redis.call('HINCRBY', key, 'found', 1)
   local until_ms = now + math.min(tonumber(pause) * 2 ^ (times - 1), tonumber(pause_max))
