@@ -8,7 +8,7 @@ import { type EndedAttempt, endsIn } from './aspects.ts';
 
 /** A message's turn, for reports. Redis stores a turn until an hour after the outcome. Times are ms since the epoch. */
 export interface TurnSummary {
-  /** 1 for the first attempt; restarts after each recovery step and each round of tools. 0: no attempt has begun since. */
+  /** Counts from 1, anew after each recovery step, round of tools and conclusion. 0: the next attempt has not begun. */
   attempt: number;
   firstBegunMs?: number;
   /** When the running attempt began; absent if none runs. After a crash, this remains until the next attempt begins. */
