@@ -34,7 +34,7 @@ export async function noteStart(redis: RedisClient): Promise<void> {
   await redis.set(keysOf(0).starting, '', 'PX', STARTING_MS, 'NX').catch(() => undefined);
 }
 
-/** Stores that a start has succeeded, so that the next start gets a grace period again. Rejects when Redis cannot be reached. */
+/** Stores that a start succeeded, so that the next start gets a grace period again. Rejects when Redis cannot be reached. */
 export async function endStart(redis: RedisClient): Promise<void> {
   await redis.del(keysOf(0).starting);
 }
@@ -72,7 +72,7 @@ export async function proveWrites(
   for (const [error] of (await proof.exec()) ?? []) if (error !== null) throw error;
 }
 
-/** Reports that the servers of some shards accept no writes. `message` is the beginning of the error of the first such server. */
+/** Reports that the servers of some shards accept no writes. `message`: the first words of the first such server's error. */
 export class RefusedWritesError extends Error {
   override readonly name = 'RefusedWritesError';
   readonly refusing: readonly number[];

@@ -99,8 +99,8 @@ export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<Pol
 
 /**
  * Opens the lease of the one process that polls for a bot, or that looks after its webhook. The returned function takes or
- * renews the lease for `forMs`, or releases it with 0, and returns the name of the process that has
- * the lease; after a release, `process`. Contract: only the owner can renew or release the lease; rejects when Redis cannot be used.
+ * renews the lease for `forMs`; 0 releases it. Returns the name of the process that has the lease; after a release, `process`.
+ * Contract: only the owner can renew or release the lease. Rejects when Redis cannot be used.
  */
 export function openReceiverLease(redis: RedisClient, botId: number) {
   const hold = bindScript<string>(redis, join(import.meta.dirname, 'hold-lease.lua'));

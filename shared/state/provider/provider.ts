@@ -12,7 +12,7 @@ export interface ProviderRecord {
   failing?: { sinceMs: number; lastMs: number; failures: number; why: ProviderTrouble; status: string };
 }
 
-/** Returns a function that stores a call's result; `why` is empty for a success. Each call rejects without Redis. */
+/** Returns a function that stores a call's result; `why` is empty for a success. The function rejects without Redis. */
 export function bindProviderNote(redis: RedisClient, { provider }: Keys) {
   const note = bindScript<number>(redis, join(import.meta.dirname, 'note-provider.lua'));
   return (why: ProviderTrouble | '', status: string): Promise<number> => note([provider], [why, status]);
