@@ -42,7 +42,7 @@ export interface FencedWrites {
    * write of this attempt. Returns `unmet`, and applies nothing, if a value is not as expected.
    */
   write(step: string, commands: readonly Change[], expected?: readonly Expected[]): Promise<Exclude<Written, 'fenced'>>;
-  /** Checks the attempt's ownership of the turn, for an effect outside Redis. Contract: throws `FencedError` without it. */
+  /** Call this just before an effect outside Redis. Contract: throws `FencedError` if the attempt does not own the turn. */
   assertOwned(): Promise<void>;
   /** Writes with a script other than `write.lua`, after all earlier writes. `send` must pass `numbers` on to the script. */
   asWrite<T>(send: (numbers: WriteNumbers) => Promise<T>): Promise<T>;

@@ -185,7 +185,7 @@ function bindSettle(redis: RedisClient, keys: Keys) {
 export interface RedisClock {
   /** Ms since the epoch; the time of this process until a reply has set the clock. */
   nowMs(): number;
-  /** Sends a request to Redis and, unless the reply is slow, sets the clock from the reply. `timeOf` reads the time in a reply. */
+  /** Sends a request to Redis and sets the clock from the reply, unless the reply is slow. `timeOf` reads the reply's time. */
   learn<T>(ask: () => Promise<T>, timeOf: (reply: T) => number | undefined): Promise<T>;
 }
 

@@ -59,7 +59,7 @@ export function createLedger(redis: RedisClient, keys: Keys) {
   const balance = script<BalanceReply>('balance');
   const alarm = script<0 | 1>('alarm');
   const tellLoss = createLossTeller(redis, keys);
-  /** Reads the balance. With '1', also stores the counts if they are missing. */
+  /** Reads the balance. If `creates` is '1', also stores missing counts. */
   const read = async (creates: '1' | ''): Promise<LedgerReading> =>
     readingOf(await balance([keys.counts, keys.inbound], [creates]));
   return {

@@ -143,7 +143,7 @@ export type AuditEvent =
   | { event: 'session.torn'; records: number }
   /** A request broke a rule of the API, so the gateway did not send it. */
   | { event: 'request.invalid'; rule: string }
-  /** Placeholders replaced parts of messages: parts that were too large or not accepted. `bytes` is the former size of the parts. */
+  /** Placeholders replaced message parts that were too large or not accepted; `bytes` is the former size of these parts. */
   | { event: 'context.scrubbed'; action: 'scrub' | 'shorten'; kind: string; parts: number; bytes: number }
   | { event: 'context.thinking-dropped'; reason: string }
   /** Masks of one line replaced old tool results in the requests, so that no summary was necessary. */

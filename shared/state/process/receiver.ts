@@ -37,7 +37,7 @@ export interface PollRecord {
   otherKind?: string;
 }
 
-/** The shortest time after which a receiver stores the same event again. Much shorter than the watchdog's two minutes. */
+/** How soon a receiver may store the same event again. Much shorter than the two minutes of silence that raise an alert. */
 export const HEARTBEAT_EVERY_MS = 5_000;
 /** A receiver without a successful poll for this long has stopped, because a poll without updates lasts only 50 seconds. */
 export const POLL_AGE_MS = 120_000;

@@ -59,7 +59,7 @@ export class MergeState extends Fields {
     return this.set('mergedFailed', 1);
   }
 
-  /** How many messages to merge the last attempt found. The next attempt merges them unless their number has changed. */
+  /** How many messages the last attempt found to merge. The next attempt merges them, unless their number has changed. */
   get piecesSeen(): number | undefined {
     return this.number('piecesSeen');
   }
@@ -201,7 +201,7 @@ export interface EndedAttempt {
   delayMs?: number;
 }
 
-/** How many ended attempts a turn stores at most. A message that waits for hours may have many more attempts. */
+/** The maximum number of ended attempts that a turn stores. A message that waits for hours may have many more attempts. */
 const ENDS_MAX = 20;
 
 /** The stored ends of a turn's attempts, oldest first; none if they are unreadable. */

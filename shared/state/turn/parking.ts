@@ -90,7 +90,7 @@ export class Parking extends Fields {
     return this.json(`decided:${id}`);
   }
 
-  /** Decides a question. Write these changes under the conditions `expectUndecided`: only the first decision may count. */
+  /** Decides a question. Write these changes under the conditions of `expectUndecided`: only the first decision may count. */
   decide(id: string, decision: Decision, nowMs: number): Change[] {
     return [
       this.set(`decided:${id}`, JSON.stringify(decision), 'resumedAt', nowMs),

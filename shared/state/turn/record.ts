@@ -254,7 +254,7 @@ export class TurnRecord extends Fields {
     return endsIn(this.text('ended'));
   }
 
-  /** Stores the end of an attempt that has a verdict. Ends the row of crashes, because the process survived the attempt. */
+  /** Stores the end of an attempt that has a verdict. Clears the count of crashes in a row, as there was no crash. */
   endAttempt(end: EndedAttempt): Change[] {
     const ends = JSON.stringify(withEnd(this.ends, end));
     return [this.unset('running', 'cutFrom', 'crashesInRow'), this.set('ended', ends)];

@@ -250,7 +250,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     return this.message.ok && this.message.value.from.isGuest === true;
   }
 
-  /** The message, and the earlier messages in `reportsFor`. */
+  /** The message, and the earlier messages in `merge.reportsFor`. */
   get entries(): readonly EntryId[] {
     return [this.entry, ...this.merge.reportsFor];
   }
