@@ -82,7 +82,7 @@ export function openWorkerList(
           JSON.stringify([cached.usedBytes, cached.maxBytes, exportTrouble()]),
         ],
       ),
-    /** Removes all processes that ended uncleanly from the list. Queues an alert about each of them that is not an old version. */
+    /** Removes uncleanly ended processes from the list. Queues an alert about each of them that is not of an old version. */
     async strikeEnded(nowMs: number): Promise<void> {
       const silentBefore = silent;
       silent = new Map();
