@@ -2,8 +2,8 @@ import type { RedisClient } from '../redis/connection.ts';
 import type { RunScript } from '../redis/script.ts';
 
 /**
- * A change of the state: one Redis command. Only functions in `shared/state/` make changes. A fenced write (`Turn.write`) or
- * a transaction applies several changes together, in the order of the list.
+ * A change of the state: one Redis command. Only functions in `shared/state/` create changes. A fenced write (`Turn.write`)
+ * or a transaction applies several changes together, in the order of the list.
  */
 export type Change = readonly [name: string, ...args: (string | number)[]];
 
@@ -16,7 +16,7 @@ export async function applyTogether(redis: RedisClient, changes: readonly Change
 
 /**
  * The result of a fenced write. `repeated`: the step was written before. `fenced`: another attempt took over, or Redis has
- * lost a write of this attempt. `unmet`: a condition does not hold. Only `written` means that the commands were applied.
+ * lost a write of this attempt. `unmet`: a condition does not hold. Only `written` means that this write applied its commands.
  */
 export type Written = 'written' | 'repeated' | 'fenced' | 'unmet';
 
@@ -26,7 +26,7 @@ type WriteNumbers = `${number} ${number}`;
 /** A condition of a write: the field of the hash has this value; an empty `value` stands for a missing field. */
 export type Expected = readonly [key: string, field: string, value: string];
 
-/** Thrown when this attempt may not write any more. The attempt must stop without further effects. */
+/** Thrown when an attempt may not write any more. The attempt must then stop without further effects. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
   constructor() {
@@ -39,20 +39,20 @@ export interface FencedWrites {
   /**
    * Applies commands atomically. A named step is written once per message, even if a later attempt calls this again; with an
    * empty step, each call writes. Contract: throws `FencedError` when another attempt owns the turn, or when Redis has lost a
-   * write of this attempt. Returns `unmet`, and applies nothing, only when a value is not as expected.
+   * write of this attempt. Returns `unmet`, and applies nothing, if a value is not as expected.
    */
   write(step: string, commands: readonly Change[], expected?: readonly Expected[]): Promise<Exclude<Written, 'fenced'>>;
-  /** Checks, just before an effect outside Redis, that the attempt owns the turn. Contract: throws `FencedError` if not. */
+  /** Call this just before an effect outside Redis. Contract: throws `FencedError` if the attempt does not own the turn. */
   assertOwned(): Promise<void>;
   /** Writes with a script other than `write.lua`, after all earlier writes. `send` must pass `numbers` on to the script. */
   asWrite<T>(send: (numbers: WriteNumbers) => Promise<T>): Promise<T>;
-  /** Like `asWrite`, for a script that does not count as a write: `numbers` has no new number. */
+  /** Like `asWrite`, for a script that does not count as a write: the numbers stay those of the earlier writes. */
   afterWrites<T>(send: (numbers: WriteNumbers) => Promise<T>): Promise<T>;
 }
 
 /**
- * Creates the writes of an attempt. A write counts as confirmed once its reply arrives. A rejected write may have taken
- * effect, and later writes follow all the same. `run` runs `write.lua`, and `at` lists that script's keys.
+ * Creates the writes of an attempt. A write counts as confirmed once its reply arrives. A write that rejects may still
+ * have taken effect, and does not stop later writes. `run` runs `write.lua`, and `at` lists that script's keys.
  */
 export function fencedWrites(run: RunScript<string>, at: string[], fencingToken: string): FencedWrites {
   let lastConfirmed = 0;

@@ -1,7 +1,7 @@
 import { jsonFields } from '../base/fields.ts';
 import type { RedisClient } from '../redis/connection.ts';
 
-/** An operator's order about one chat or person, or about all chats (`*`), e.g. a pause. It holds until an operator ends it. */
+/** An operator's order about one chat or person, or about all chats (`*`), e.g. a pause. Holds until an operator ends it. */
 export interface Order<Subject extends string = string> {
   chat: Subject;
   /** Ms since the epoch, by Redis' clock. */

@@ -14,7 +14,7 @@ const POINTERS_AT_ONCE = 1_000;
  */
 export function chatFiles(redis: RedisClient, keys: Keys) {
   return {
-    /** Finds a file of a chat, if Redis has it. `seconds`, if given, becomes the file's remaining lifetime. */
+    /** Finds the file of a chat with this hash, if any. `seconds`, if given, becomes the file's remaining lifetime. */
     async find(chat: ChatKey, sha256: string, seconds?: number): Promise<ChatFile | undefined> {
       const [key, inRedis] = [keys.blob(sha256, chat), keys.media(sha256, chat)];
       const [blob, bytes] = await Promise.all(

@@ -29,7 +29,7 @@ export function settingsOfChat(table: ChatTable, chat: ChatKey, current: ChatKey
   return names.map((name) => table.get(String(name))).find((settings) => settings !== undefined) ?? {};
 }
 
-/** Whether a chat may use a tool. Without `tools`, the chat may use all. Pure. */
+/** Whether a chat may use a tool. Without `tools`, the chat may use all tools. Pure. */
 export function hasTool({ tools }: ChatSettings, name: string): boolean {
   return tools?.some((tool) => tool === name || (tool.endsWith('__*') && name.startsWith(tool.slice(0, -1)))) ?? true;
 }

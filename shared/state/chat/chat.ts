@@ -54,7 +54,7 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
     /** Stores the messages whose answers Telegram refused, for a replay once the chat accepts another message. */
     noteRefusedAnswers: (entries: readonly EntryId[]): Change => ['HSET', key, REFUSED_ANSWERS, entries.join(' ')],
     forgetRefusedAnswers: (): Change => ['HDEL', key, REFUSED_ANSWERS],
-    /** Subtracts from the count of refused messages those that a reply reports. */
+    /** Lowers the chat's count of refused messages by the number that a reply reports. */
     reportLaneRefusals: (count: number): Change => ['HINCRBY', key, LANE_REFUSALS, -count],
     /** Stores, for both chats, that this group became the supergroup. */
     becomes: (supergroup: ChatKey): Change[] => [

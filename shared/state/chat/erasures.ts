@@ -15,9 +15,9 @@ export function noteErasure({ erasures }: ShardKeys): Change {
 }
 
 /**
- * Removes erased text from the append-only file of a private Redis; in any other Redis, its operator must do so. Returns
- * whether there was an erasure since the last call. Rejects if the text may still be in the file, also when `signal` aborts the
- * wait; the next call then starts over.
+ * Removes erased text from the append-only file of a private Redis; for any other Redis, its operator must do so. Returns
+ * whether there was an erasure since the last successful call. Rejects if the text may still be in the file, e.g. because
+ * `signal` aborts the wait; the next call then starts over.
  */
 export async function removeErasedText(
   redis: RedisClient,

@@ -32,7 +32,7 @@ interface BookFields {
   cursors: ReadonlyMap<number, string>;
 }
 
-/** Alerts of one shard that are not in the book yet, each as its id and its JSON, and the id of the last one. */
+/** Alerts of one shard that are not in the book yet, each as its id and its JSON, and the id of the last alert. */
 export interface QueuedAlerts {
   shard: number;
   alerts: readonly [id: string, json: string | undefined][];

@@ -1,4 +1,4 @@
--- Writes a change into the book of incidents. Does nothing if another process wrote since the caller read the book.
+-- Writes a change into the book of incidents. Does nothing if another process has written since the caller read the book.
 -- KEYS  1 incidents
 -- ARGV  1 version of the book that the caller read   then fields with their values, '' to remove one
 -- Reply 1, or 0 if another process wrote

@@ -27,8 +27,8 @@ if last_reply then
 end
 
 -- Marks the messages before the lane's last entry as cancelled, newest first. Skips concluded messages, and messages that
--- were merged into another one and end with that one. Stops at an earlier cancelling command: that command still runs, and the
--- messages before that command are marked already.
+-- were merged into another one and end with that one. Stops at an earlier cancelling command, because the messages before
+-- that command are marked already. While that command waits, the new command also reports that command's cancellations.
 local function cancel(lane, last, command)
   local length = redis.call('LLEN', lane)
   for at = 2, length do

@@ -40,7 +40,7 @@ export async function lettersNamed(redis: RedisClient, shards: readonly Keys[], 
   return withId.flat().length > 0 ? withId.flat() : lettersOfEntry(redis, shards, searchedShards, id);
 }
 
-/** Reports a name that no dead letter has, or that several have. The error's message says what to do. */
+/** Reports that nothing has the name that an operator gave, or that several things have it. `message` is for the operator. */
 export class UnknownNameError extends Error {
   override readonly name = 'UnknownNameError';
 }
@@ -105,8 +105,8 @@ export async function countLetters(redis: RedisClient, { dead, counts }: Keys) {
 const LETTERS_COUNTED_MAX = 1_000;
 
 /**
- * Returns a function that counts a shard's letters from `sinceMs`, or else from the last `closeLetters`, to `untilMs`, or else
- * to now (ms since the epoch, inclusive). Operators' commands do not count. Contract: it rejects when Redis cannot be reached.
+ * Returns a function that counts a shard's letters from `sinceMs` (by default, the last `closeLetters`) to `untilMs` (by
+ * default, now), both inclusive. Operators' commands do not count. Contract: the function rejects when Redis cannot be reached.
  */
 export function bindLetterCount(redis: RedisClient) {
   const count = bindScript<number>(redis, join(import.meta.dirname, 'count-letters.lua'));

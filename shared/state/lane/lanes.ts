@@ -72,10 +72,10 @@ export interface Settled {
 const CONSUMER = 'dispatcher';
 /** How long Redis stores a turn's hash after the outcome of its message. */
 const TURN_KEEP_SECONDS = 3600;
-/** How many lanes or pending entries one script call looks at. This many block Redis for about two milliseconds. */
+/** How many lanes or pending entries one script call looks at. Such a call blocks Redis for about two milliseconds. */
 const SLICE = 200;
 
-/** The lanes of a shard in Redis. Each reply that states the time of Redis sets `clock`. Methods reject if Redis fails. */
+/** The lanes of a shard in Redis. Replies that state the time of Redis set `clock`. Methods reject if Redis fails. */
 export function createLaneStore(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const discard = script<number>('discard');
@@ -185,17 +185,17 @@ function bindSettle(redis: RedisClient, keys: Keys) {
 export interface RedisClock {
   /** Ms since the epoch; the time of this process until a reply has set the clock. */
   nowMs(): number;
-  /** Sends a request to Redis and sets the clock from its reply. `timeOf` reads the time from the reply. */
+  /** Sends a request to Redis and sets the clock from the reply, unless the reply is slow. `timeOf` reads the reply's time. */
   learn<T>(ask: () => Promise<T>, timeOf: (reply: T) => number | undefined): Promise<T>;
 }
 
 /**
- * The longest round trip after which a reply sets the clock again. A slower one was delayed, or its request was sent again, so
- * the reply's time is inexact. The first reply sets the clock in any case.
+ * The longest round trip after which a reply sets the clock again. A slower reply was delayed, or the request was sent
+ * again, so the reply's time is inexact. The first reply sets the clock in any case.
  */
 const ROUND_TRIP_MS_MAX = 1_000;
 
-/** Creates a clock that no reply has set yet. */
+/** Creates a clock, which shows the time of this machine until the first reply of Redis. */
 export function createClock(): RedisClock {
   /** The time of Redis at which the monotonic clock of this process began. */
   let startMs: number | undefined;

@@ -9,7 +9,7 @@ import { createLossTeller } from '../message/inbox.ts';
 export interface Balance {
   /** Messages ever accepted. */
   accepted: number;
-  /** Messages that ever got an outcome. */
+  /** Messages that have ever got an outcome. */
   settled: number;
   /** Messages without an outcome: an entry is in the stream until it has its outcome. */
   pending: number;
@@ -59,7 +59,7 @@ export function createLedger(redis: RedisClient, keys: Keys) {
   const balance = script<BalanceReply>('balance');
   const alarm = script<0 | 1>('alarm');
   const tellLoss = createLossTeller(redis, keys);
-  /** If `creates` is '1', stores the counts if there are none yet. */
+  /** Reads the balance. If `creates` is '1', also stores missing counts. */
   const read = async (creates: '1' | ''): Promise<LedgerReading> =>
     readingOf(await balance([keys.counts, keys.inbound], [creates]));
   return {

@@ -25,9 +25,9 @@ interface NewestLetters {
 const PAGE = 100;
 
 /**
- * All dead letters that meet a filter, shard by shard, oldest first. If a message failed for the filter's reason, so did the
- * messages merged into it. Contract: rejects when Redis cannot be reached. Reads letters on demand; if some are removed
- * meanwhile, it skips no other letter.
+ * All dead letters that meet a filter, shard by shard, oldest first. If a message failed for the filter's reason, the
+ * letters of the messages merged into it match, too. Contract: rejects when Redis cannot be reached. Reads letters on demand;
+ * if some are removed meanwhile, no other letter is skipped.
  */
 export async function* lettersMatching(
   redis: RedisClient,

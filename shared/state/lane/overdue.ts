@@ -38,7 +38,7 @@ type Tally = [messages: number, chats: number, entry: EntryId | '', chat: ChatKe
 type FutureMessage = [entry: EntryId, chat: ChatKey, traceparent: string, messages: number, isPaused: 0 | 1];
 type Slice = [cursor: string, overdue: Tally, resting: Tally, future: FutureMessage[]];
 
-/** How many lanes one script call looks at. This many block Redis for a few ms. */
+/** How many lanes one script call looks at. Such a call blocks Redis for a few ms. */
 const LANES_AT_ONCE = 500;
 
 /**

@@ -99,7 +99,7 @@ export interface OutcomeRecord {
   entry: EntryId;
   chat?: ChatKey;
   outcome: Outcome;
-  /** A short code, e.g. `prompt_too_long`; absent for a plain answer. */
+  /** A short code, e.g. `prompt_too_long`; absent e.g. for a plain answer or a merge. */
   reason?: string;
   /** The message into which this one was merged. */
   into?: EntryId;
@@ -143,7 +143,7 @@ export type AuditEvent =
   | { event: 'session.torn'; records: number }
   /** A request broke a rule of the API, so the gateway did not send it. */
   | { event: 'request.invalid'; rule: string }
-  /** Placeholders replaced parts of messages that were too large or not accepted; `bytes` is the former size of these parts. */
+  /** Placeholders replaced message parts that were too large or not accepted; `bytes` is the former size of these parts. */
   | { event: 'context.scrubbed'; action: 'scrub' | 'shorten'; kind: string; parts: number; bytes: number }
   | { event: 'context.thinking-dropped'; reason: string }
   /** Masks of one line replaced old tool results in the requests, so that no summary was necessary. */

@@ -44,7 +44,7 @@ local function settle(found)
   redis.call('EXPIRE', KEYS[4], ARGV[8])
 end
 
--- Restarts the time after which an open session expires. release.lua sets that of a closed session.
+-- Restarts the time after which an open session expires. For a closed session, release.lua sets that time.
 local function extend_session(seconds)
   if redis.call('HEXISTS', KEYS[11], 'closedBy') == 1 then
     return

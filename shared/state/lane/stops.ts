@@ -40,7 +40,7 @@ export function pauseOfChat(pauses: readonly Pause[], chat: ChatKey): Pause | un
  * cancels other messages itself. `merged`: it ends with the message into which it was merged.
  */
 export type Cancelled = 'cancelled' | 'repeated' | 'gone' | 'answered' | 'command' | 'merged';
-/** The result of cancelling a chat. `repeated`: its newest message is a /stop already. `idle`: its lane is empty. */
+/** The result of cancelling a lane's messages. `repeated`: the newest of them is a /stop already. `idle`: there are none. */
 type ChatCancelled = 'cancelled' | 'repeated' | 'idle';
 
 /** How long Redis stores the added /stop, in case ioredis sends the request again after a lost connection. */

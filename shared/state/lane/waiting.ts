@@ -8,9 +8,9 @@ import { readEntry } from '../message/inbound.ts';
 export interface LaneDepth {
   chat: ChatKey;
   lane: LaneKey;
-  /** The number of its messages, the running one included. */
+  /** The number of messages in the lane, the running one included. */
   messages: number;
-  /** Whether its first message waits for a person's decision. */
+  /** Whether the lane's first message waits for a person's decision. */
   isParked: boolean;
 }
 

@@ -5,7 +5,7 @@ import type { Change, Expected } from '../change.ts';
 import { withFormerGroup } from '../chat/chat.ts';
 import { UNDO_MS } from '../undo.ts';
 
-/** The sources that the model may state for a line: a page or a tool's result, or a forwarded message. */
+/** The sources that the model may state for a line. `page`: a page or a tool's result. `forward`: a forwarded message. */
 export const SOURCES = ['page', 'forward'] as const;
 /**
  * The source of a line. `unsure`: the model stated none, and had read texts of strangers for the same message. Absent: a

@@ -11,7 +11,7 @@ import { queueAlert } from '../incident/book.ts';
 /** The result of an edit. `command`: the old or the new version is a command. `unknown`: no such message was accepted. */
 export type EditResult = 'new' | 'repeated' | 'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown';
 
-/** How long Redis remembers an update. Telegram redelivers for 24 hours; twice that allows for clocks that differ. */
+/** How long Redis remembers an update. Telegram repeats an update for 24 hours; twice that time allows for wrong clocks. */
 const SEEN_SECONDS = 48 * 3600;
 
 /** Apps split a long text into messages of at least this length, a little below Telegram's limit of 4,096 characters. */
@@ -38,7 +38,7 @@ export interface GroupMove {
   to: number;
 }
 
-/** The name of the message's command if it cancels earlier messages of the chat and the sender may use it, else empty. */
+/** The name of the message's command if the command cancels earlier messages and the sender may use the command, else empty. */
 function cancellingCommand(message: InboundMessage): string {
   const command = commandIn(message);
   return command && cancels(command) && isPermitted(command, message.from) ? command.name : '';
@@ -98,7 +98,7 @@ export function createInbox(redis: RedisClient, shards: number) {
     },
     /**
      * Replaces an accepted message by its edited version, if no attempt at the message has begun. The entry stays the same.
-     * If `mayBeNew`, accepts a message that was never accepted.
+     * If `mayBeNew`, also accepts a message that was never accepted.
      */
     async edit(botId: number, message: InboundMessage, traceparent: string, mayBeNew: boolean) {
       const shard = shardOf(message.chatId, shards);

@@ -31,7 +31,7 @@ const WORDS_MAX = 500;
 
 /**
  * Records an operator's action. Call it before the action, so that every action is on record. A full Redis accepts the
- * record too, because the action may be the one that frees memory. Rejects when Redis cannot be reached.
+ * record, too, because the action may be the one that frees memory. Rejects when Redis cannot be reached.
  */
 export async function recordAction(
   redis: RedisClient,

@@ -1,4 +1,4 @@
--- Takes the lease if it is free, renews it if the calling process has it, or releases it. Another process's lease stays.
+-- Takes the lease if no process has it; renews or releases the calling process's own lease. Another process's lease stays.
 -- KEYS  1 poller:<bot>
 -- ARGV  1 the calling process   2 ms that the lease lasts from now, 0 to release it
 -- Reply the process that has the lease; after a release, the calling process

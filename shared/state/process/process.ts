@@ -34,7 +34,7 @@ export async function noteStart(redis: RedisClient): Promise<void> {
   await redis.set(keysOf(0).starting, '', 'PX', STARTING_MS, 'NX').catch(() => undefined);
 }
 
-/** Stores that a start has succeeded, so that the next one gets a grace period again. Rejects when Redis cannot be reached. */
+/** Stores that a start succeeded, so that the next start gets a grace period again. Rejects when Redis cannot be reached. */
 export async function endStart(redis: RedisClient): Promise<void> {
   await redis.del(keysOf(0).starting);
 }
@@ -72,7 +72,7 @@ export async function proveWrites(
   for (const [error] of (await proof.exec()) ?? []) if (error !== null) throw error;
 }
 
-/** Reports that the servers of some shards accept no writes. Its message is the beginning of the first such server's error. */
+/** Reports that the servers of some shards accept no writes. `message`: the first words of the first such server's error. */
 export class RefusedWritesError extends Error {
   override readonly name = 'RefusedWritesError';
   readonly refusing: readonly number[];
@@ -104,8 +104,8 @@ export async function findRefusedWrites(
 }
 
 /**
- * Locks for regular tasks that one process does for all processes. Contract: each `take…` returns 0 if it took the lock for
- * `forMs`. If the lock exists already, it returns the ms until that lock ends. It rejects when Redis cannot be reached.
+ * Locks for regular tasks that one process does for all processes. Contract: each `take…` returns 0 if it takes the lock,
+ * for `forMs`; otherwise the ms until the existing lock ends. Each method rejects when Redis cannot be reached.
  */
 export function createPasses(redis: RedisClient, keys: Keys) {
   const take = async (key: string, forMs: number, mostMs = forMs): Promise<number> => {
@@ -120,7 +120,7 @@ export function createPasses(redis: RedisClient, keys: Keys) {
     takeBlobKeeper: (forMs: number) => take(keys.blobPass, forMs),
     /** Takes the right to probe a failing endpoint. The lock lasts until the next probe may follow, `mostMs` at most. */
     takeEndpointProbe: (forMs: number, mostMs: number) => take(keys.endpointProbe, forMs, mostMs),
-    /** Ends the pause between two probes, so that the next one can follow at once. */
+    /** Ends the pause between two probes, so that the next probe can follow at once. */
     endEndpointPause: async () => void (await redis.del(keys.endpointProbe)),
   };
 }

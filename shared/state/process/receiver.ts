@@ -30,14 +30,14 @@ export interface PollRecord {
   unauthorizedMs?: number;
   /** Redis has failed to store updates since this time. Absent once updates are stored again. */
   unstoredSinceMs?: number;
-  /** Redis last failed to store updates. */
+  /** The newest failure of Redis to store updates. */
   unstoredMs?: number;
   /** The last failure of another kind; the kind is `otherKind`. */
   otherMs?: number;
   otherKind?: string;
 }
 
-/** How often a receiver may store an event. Much shorter than the two minutes after which the watchdog reports silence. */
+/** How soon a receiver may store the same event again. Much shorter than the two minutes of silence that raise an alert. */
 export const HEARTBEAT_EVERY_MS = 5_000;
 /** A receiver without a successful poll for this long has stopped, because a poll without updates lasts only 50 seconds. */
 export const POLL_AGE_MS = 120_000;
@@ -99,8 +99,8 @@ export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<Pol
 
 /**
  * Opens the lease of the one process that polls for a bot, or that looks after its webhook. The returned function takes or
- * renews the lease for `forMs`, or releases it with 0. It returns the name of the process that has the lease;
- * after a release, `process`. Contract: only the owner can renew or release the lease; rejects when Redis cannot be used.
+ * renews the lease for `forMs`; 0 releases it. Returns the name of the process that has the lease; after a release, `process`.
+ * Contract: only the owner can renew or release the lease. Rejects when Redis cannot be used.
  */
 export function openReceiverLease(redis: RedisClient, botId: number) {
   const hold = bindScript<string>(redis, join(import.meta.dirname, 'hold-lease.lua'));

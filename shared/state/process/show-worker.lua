@@ -1,5 +1,5 @@
 -- Stores the heartbeat of a worker process. A full Redis accepts this script, because Redis checks only the first write of a
--- script, and DEL frees memory.
+-- script and always allows DEL.
 -- KEYS  1 workers   2 running   3 cached   4 absent: a key that never exists
 -- ARGV  1 process   2 its running messages (JSON)   3 its cache use and export trouble (JSON)
 -- Reply ms since the epoch

@@ -1,5 +1,5 @@
--- Removes a dead worker process from the list of workers and queues an alert about it, if one is given. If several processes
--- call this, only the first call does so.
+-- Removes a dead worker process from the list of workers and queues the caller's alert, if any. If several processes call
+-- this, only the first call does so.
 -- KEYS  1 workers   2 running   3 cached   4 alerts
 -- ARGV  1 process   2 time of its last heartbeat   3 its field of `running` for the place where it froze   4 alert, or ''
 -- Reply 1, or 0 if another caller did it, or if the process has written a heartbeat since

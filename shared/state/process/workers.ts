@@ -82,7 +82,7 @@ export function openWorkerList(
           JSON.stringify([cached.usedBytes, cached.maxBytes, exportTrouble()]),
         ],
       ),
-    /** Removes from the list all processes that ended uncleanly. Queues an alert about each that is not an old version. */
+    /** Removes uncleanly ended processes from the list. Queues an alert about each of them that is not of an old version. */
     async strikeEnded(nowMs: number): Promise<void> {
       const silentBefore = silent;
       silent = new Map();
@@ -123,7 +123,7 @@ export async function readWorkerReports(redis: RedisClient, nowMs: number): Prom
     redis.hgetall(cached),
   ]);
   return alive.flatMap((name) => {
-    // Heartbeats of the released version have no `exportTrouble`.
+    // Heartbeats of an earlier version have no `exportTrouble`.
     const [usedBytes, maxBytes, exportTrouble = ''] = JSON.parse(reports[name] ?? '[]');
     return maxBytes === undefined ? [] : [{ usedBytes, maxBytes, exportTrouble }];
   });

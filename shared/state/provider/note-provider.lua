@@ -1,6 +1,6 @@
 -- Stores that a model call succeeded or failed, and when, by Redis' clock. A success removes the count of failures.
 -- KEYS  1 provider
--- ARGV  1 reason of the failure, or '' for a successful call   2 HTTP status of the failure, or ''
+-- ARGV  1 reason for the failure, or '' for a successful call   2 HTTP status of the failure, or ''
 -- Reply ms since the epoch
 -- include: time
 local nowMs = now_ms()

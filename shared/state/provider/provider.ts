@@ -12,7 +12,7 @@ export interface ProviderRecord {
   failing?: { sinceMs: number; lastMs: number; failures: number; why: ProviderTrouble; status: string };
 }
 
-/** Returns a function that stores a call's result; `why` is empty for a success. It rejects when Redis cannot be reached. */
+/** Returns a function that stores a call's result (`why` is empty for a success), and rejects when Redis cannot be reached. */
 export function bindProviderNote(redis: RedisClient, { provider }: Keys) {
   const note = bindScript<number>(redis, join(import.meta.dirname, 'note-provider.lua'));
   return (why: ProviderTrouble | '', status: string): Promise<number> => note([provider], [why, status]);
@@ -44,7 +44,7 @@ interface ModelBreaker {
 }
 
 const BREAKER = 'breaker:';
-/** Failed probes renew `untilMs`. If it is longer ago than this, the process that opened the breaker has probably died. */
+/** Each failed probe renews `untilMs`. If `untilMs` is longer ago than this, the breaker's process has probably died. */
 const BREAKER_STALE_MS = 300_000;
 
 /** Stores a model's open breaker, or removes it if `open` is `undefined`. Rejects when Redis cannot be reached. */

@@ -243,5 +243,5 @@ export interface Schedule {
   readonly timeZone: string;
 }
 
-/** The further due times: the times of a cron expression of five fields, or a number of minutes after the previous time. */
+/** The further due times: the times of a cron expression of five fields, or a number of minutes after the previous due time. */
 export type Repeat = { readonly cron: string } | { readonly everyMinutes: number };

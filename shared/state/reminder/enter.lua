@@ -1,6 +1,6 @@
--- Puts a due reminder on the stream as a message of its chat and sets the reminder's next due time, or removes the reminder if
--- there is none, in one step. Does nothing if the reminder is gone, or if its due time is no longer the one that the caller
--- read. So a due time becomes one message at most, even if several processes call this, or one process calls this repeatedly.
+-- Puts a due reminder on the stream as a message of its chat and, in the same step, sets the reminder's next due time. Without
+-- a next due time, removes the reminder. Does nothing if the reminder is gone, or if its due time has changed since the caller
+-- read it. So a due time becomes one message at most, even if several processes call this, or one process repeats the call.
 -- KEYS  1 reminders   2 reminders of the chat   3 inbound   4 counts
 -- ARGV  1 member of the sorted set   2 id   3 due time that the caller read   4 next due time in ms, or '' for none
 --       5 chat   6 message, or '' to only change the due time   7 traceparent

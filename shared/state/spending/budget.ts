@@ -47,7 +47,7 @@ interface Scripts {
   settle: RunScript<number[]>;
 }
 
-/** For each limit, by its hash and field: whether less than `NEARLY_PERCENT` was spent after this process's last call. */
+/** By a limit's hash and field: whether less than `NEARLY_PERCENT` was spent when this process last settled a call. */
 type Calm = BoundedMap<string, boolean>;
 
 const KEYS = keysOf(0);
@@ -86,7 +86,7 @@ export function createBudget(
     /**
      * A limit of which at least `NEARLY_PERCENT` is spent, if the reply to `message` should say so. In each period, a limit is
      * returned for one message only; a limit of all chats, for one message of each chat. A repeated call for that message
-     * returns the limit again. Skips limits that were below `NEARLY_PERCENT` after this process's last call.
+     * returns the limit again. Skips limits that were below that share when this process last settled a call.
      */
     async nearlySpent(payer: Payer, message: EntryId): Promise<LimitUsage | undefined> {
       const atMs = nowMs();

@@ -1,6 +1,6 @@
--- Makes or renews a reservation: puts the highest cost of a call on hold in the book of each limit, the hash of a period's
--- spending. Makes none if the lowest cost would exceed a limit. First ends the reservations of dead processes: frees the
--- amounts on hold and enters the certain costs of their calls as spent.
+-- Makes or renews a reservation: puts the highest cost of a call on hold in the book of each limit (the hash with the
+-- spending of a period). Makes none if the lowest cost would exceed a limit. First ends the reservations of dead processes:
+-- frees the amounts on hold and enters the certain costs of their calls as spent.
 -- KEYS  1 reservations   2 absent: a key that never exists; it defers the script while the cluster moves the shard
 -- ARGV  1 ms until a reservation ends unless it is renewed   2 the reservation (JSON): its id, and for each limit {book,
 --       field, highest cost, certain cost}   then for each limit: lowest cost, limit, seconds to store the book; none to renew

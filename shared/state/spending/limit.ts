@@ -1,7 +1,7 @@
 import type { Settings } from '../../base/settings.ts';
 import type { ChatKey, EntryId } from '../../redis/keys.ts';
 
-/** The payers that a limit counts: one chat, one person, or all together. */
+/** The payers whose spending a limit counts: one chat, one person, or all together. */
 export type Whose = 'chat' | 'person' | 'total';
 /** A calendar period in UTC. */
 type Period = 'day' | 'month';

@@ -43,7 +43,7 @@ export interface CallRecord extends Usage {
   model: string;
   /** The cost by the model's price at that time; absent without a known price. */
   dollars?: number;
-  /** The reason of a failure. */
+  /** The reason for a failure. */
   reason?: FailureReason;
   /** Whether the provider bills a failed call. */
   billed?: boolean;

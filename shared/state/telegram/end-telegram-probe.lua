@@ -2,7 +2,7 @@
 -- counts only for the lease's owner. A successful probe makes the next pauses short again, unless the last ARGV 3 sends ended
 -- in doubt, i.e. without Telegram's own answer.
 -- KEYS  1 telegram
--- ARGV  1 owner   2 '' if Telegram answered, else the failure   3 sends in doubt, in a row, that open the breaker
+-- ARGV  1 owner   2 '' if Telegram answered, else the failure   3 number of sends in doubt in a row that opens the breaker
 --       4 first pause, ms   5 longest pause, ms
 -- Reply {ms since the epoch, ms for which nothing may be sent, time at which the breaker opened, time of the last answer}; each
 --       of the last three is 0 if it does not apply

@@ -6,7 +6,7 @@ import type { Allowance, AskPlace } from '../../telegram/pacing.ts';
 
 /**
  * The rate limit of sends to a group, shared by all processes: `allowance.limit` sends in a window of `allowance.interval`,
- * which is whole seconds. A window begins with its first send. If a process dies before its send, that place stays unused.
+ * a number of whole seconds. A window begins with its first send. If a process dies before its send, the send still counts.
  *
  * Contract: as `AskPlace`. Needs an impatient connection, which limits the time of the request to Redis.
  */

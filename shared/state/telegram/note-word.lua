@@ -1,8 +1,8 @@
--- Stores the result of a send, if any, and returns the state of Telegram. `doubt`: the send ended without Telegram's own
--- answer. ARGV 3 doubts without a confirmed send between them open the breaker, even if Telegram answers other calls.
+-- Stores the result of a send or an edit, if any, and returns the state of Telegram. `doubt`: a send ended without Telegram's
+-- own answer. ARGV 3 doubts without a confirmation between them open the breaker, even if Telegram answers other calls.
 -- KEYS  1 telegram
--- ARGV  1 'confirmed' | 'doubt' | '' to read only   2 the failure of a send in doubt, else ''   3 doubts that open the breaker
---       4 first pause, ms   5 longest pause, ms
+-- ARGV  1 'confirmed' | 'doubt' | '' to read only   2 the failure of a send in doubt, else ''
+--       3 number of doubts that opens the breaker   4 first pause, ms   5 longest pause, ms
 -- Reply {ms since the epoch, ms for which nothing may be sent, time at which the breaker opened, time of the last answer}; each
 --       of the last three is 0 if it does not apply
 -- include: time, telegram

@@ -67,7 +67,7 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
     confirmed: () => update(note(at, ['confirmed', '', ...limits])),
     /** Stores that a send ended without Telegram's own answer. */
     doubted: (why: string) => update(note(at, ['doubt', why, ...limits])),
-    /** Takes the lease to probe for `leaseMs`. Returns false while another process probes or a pause between probes runs. */
+    /** Takes, for `leaseMs`, the lease to probe. Returns false while another process probes or a pause between probes runs. */
     beginProbe: async (owner: string, leaseMs: number) => (await begin(at, [owner, leaseMs]).catch(() => 1)) === 1,
     /** Stores a probe's result and releases the lease. `why` is the failure, or empty if Telegram answered. */
     endProbe: (owner: string, why: string) => update(end(at, [owner, why, ...limits])),

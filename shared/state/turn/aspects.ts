@@ -59,7 +59,7 @@ export class MergeState extends Fields {
     return this.set('mergedFailed', 1);
   }
 
-  /** The number of messages that the last attempt could merge into this one. The next attempt checks for more. */
+  /** How many messages the last attempt found to merge. The next attempt merges them, unless their number has changed. */
   get piecesSeen(): number | undefined {
     return this.number('piecesSeen');
   }
@@ -68,7 +68,7 @@ export class MergeState extends Fields {
     return this.set('piecesSeen', count);
   }
 
-  /** The messages that were merged into this one; `undefined` before the merge. */
+  /** The messages that were merged into this one; `undefined` until an attempt has stored the list. */
   get pieces(): EntryId[] | undefined {
     return this.json('pieces');
   }
@@ -77,7 +77,7 @@ export class MergeState extends Fields {
     return this.set('pieces', JSON.stringify(entries));
   }
 
-  /** Whether the message is a command that cancelled other messages at its admission. */
+  /** Whether this command cancelled other messages when it entered its lane, or came behind a waiting command that did. */
   get hasCancelled(): boolean {
     return this.fields.has('cancelledOthers');
   }
@@ -91,7 +91,7 @@ export class MergeState extends Fields {
     return this.set('retries', letter);
   }
 
-  /** Earlier messages that this message's answer also answers and that called tools. The answer lists their changes, too. */
+  /** Earlier messages that this message's answer also answers. The answer also lists the changes that tools made for them. */
   get reportsFor(): EntryId[] {
     return (this.text('setBefore')?.split(' ') ?? []) as EntryId[];
   }
@@ -103,12 +103,12 @@ export class MergeState extends Fields {
 
 /** A wait over several attempts. */
 export interface Wait {
-  /** The sum of the durations of all waits so far. A difference of two clock times would be wrong after a step of the clock. */
+  /** The sum of all delays so far. The difference between two clock times would be wrong after a step of the clock. */
   waitedMs: number;
   tries: number;
 }
 
-/** The fields of the wait for the model's endpoint. A successful call deletes them. */
+/** The fields of the wait for the model's endpoint. Each round of tools and each recovery step deletes these fields. */
 export const OUTAGE = ['outageWaitedMs', 'outageTries'] as const;
 const TELEGRAM = ['telegramWaitedMs', 'telegramTries'] as const;
 
@@ -152,12 +152,12 @@ export class Reply extends Fields {
     return this.text(`part:${at}`) as PartMark | undefined;
   }
 
-  /** Stores how far the send has come; `undefined` removes the mark, because certainly nothing was sent. */
+  /** Stores how far a send has come. Pass `undefined` if certainly nothing was sent; this removes the mark. */
   mark(at: PartPlace, mark: PartMark | undefined): Change {
     return mark === undefined ? this.unset(`part:${at}`) : this.set(`part:${at}`, mark);
   }
 
-  /** Whether a summons is answered in the person's private chat, as Telegram accepts no answer in the chat of the summons. */
+  /** Whether the answer to a summons goes to the person's private chat, because the chat of the summons accepts no answer. */
   get isPrivate(): boolean {
     return this.fields.has('reply:private');
   }
@@ -166,7 +166,7 @@ export class Reply extends Fields {
     return this.set('reply:private', 1);
   }
 
-  /** Whether Telegram refused this answer before and its dead letter was replayed. The gateway replays an answer only once. */
+  /** Whether this answer is the replay of an answer that Telegram refused. The gateway itself replays an answer only once. */
   get wasReplayed(): boolean {
     return this.fields.has('reply:back');
   }
@@ -201,7 +201,7 @@ export interface EndedAttempt {
   delayMs?: number;
 }
 
-/** How many ends of attempts a turn stores. Limited, because each attempt adds one and a message may wait for hours. */
+/** The maximum number of ended attempts that a turn stores. A message that waits for hours may have many more attempts. */
 const ENDS_MAX = 20;
 
 /** The stored ends of a turn's attempts, oldest first; none if they are unreadable. */
@@ -217,7 +217,7 @@ export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): Ended
 
 /**
  * How far one send of a reply has come. `sending`: an attempt was about to send. `sent`: Telegram confirmed the message.
- * `unsure`: the part was sent twice, and Telegram confirmed neither send. `resent`: written by version 0.3 only.
+ * `unsure`: the part was sent twice, and Telegram confirmed neither send. `resent`: a mark of version 0.3, read like `sending`.
  */
 export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
 

@@ -1,7 +1,7 @@
 -- Begins an attempt at a message. Stores a new fencing token, so that earlier attempts can no longer write. A call that is
 -- sent again because its reply was lost carries the same token, so nothing is counted twice.
 -- Crashes: an attempt that ended without a verdict probably died with its process, and any message of that process may have
--- killed it. After two such ends in a row a message is a poison candidate. Of all poison candidates only the oldest may
+-- caused this. After two such ends in a row, a message is a poison candidate. Of all poison candidates, only the oldest may
 -- run, so a message that kills processes uses up its own attempts and not those of other messages. A poison candidate in a
 -- paused chat makes way for the next one, and is a candidate again after the pause.
 -- Supergroups: a group that became a supergroup has two lanes and one session. Messages under its old id come first, except
@@ -9,7 +9,7 @@
 -- message that may begin. Command lanes and desk lanes wait for no other lane, and pauses do not stop desk lanes.
 -- KEYS  1 inbound   2 turn   3 lane   4 chat  5 poison candidates
 --       6 absent: a key that never exists; it defers the script while the cluster moves the shard
---       7 paused: a pause stops no running attempt   8 gone: the chats in which the bot cannot write
+--       7 paused: a pause stops no running attempt   8 gone: when the bot left chats or came back
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 --       4 number of ends without a verdict that makes a poison candidate   5 fencing token, which no other attempt has
 --       6 lane   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
@@ -23,8 +23,8 @@
 --        chat fields, number of entries behind the message in its lane, score of the chat in KEYS 8 | ''}
 -- include: chat, entry, time
 
--- How many earlier fencing tokens a turn stores, to recognise repeated calls. A call is repeated as soon as its connection is
--- back, and fewer attempts than this begin until then.
+-- How many earlier fencing tokens a turn stores, to recognise repeated calls. ioredis repeats a call as soon as the connection
+-- is back, and fewer attempts than this begin before then.
 local FENCES_MAX = 16
 
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
@@ -40,7 +40,7 @@ if head and head ~= ARGV[1] then
 end
 
 -- The reply for a message that must wait for the head of another lane; nil if it need not. `only_if_begun`: the message waits
--- only for a head that an attempt has begun.
+-- only if an attempt at that head has begun.
 local function wait_for(chat, only_if_begun)
   local first = redis.call('LINDEX', ARGV[8] .. chat, 0)
   if not first or #redis.call('XRANGE', KEYS[1], first, first) == 0 then

@@ -1,7 +1,7 @@
 import type { Change, Expected } from '../change.ts';
 import { Fields } from './aspects.ts';
 
-/** A question to a person. The turn waits until the person decides. */
+/** A question to a person. The turn waits for the person's decision. */
 export interface ParkedQuestion {
   /** Unique among the questions of its message. */
   id: string;
@@ -17,16 +17,16 @@ export interface ParkedQuestion {
 interface ParkedCall {
   id: string;
   tool: string;
-  /** The hash of the tool's definition, which the button "Always here" approves; absent if the tool must ask each time. */
+  /** The hash of the tool's definition, for a grant by the button "Always here"; absent if the call cannot lead to a grant. */
   definition?: string | undefined;
   /** A decision on this call alone; absent if the decision on the question applies. */
   how?: 'always' | 'beyond' | undefined;
 }
 
 /**
- * The decision on a call or a question. `once`, `always`, `chosen`, `declined`: a person pressed a button. `written`: the
- * person wrote a text instead. `late`: the deadline passed. `untold`: the question could not be sent. `beyond`: the question
- * had no room for the call.
+ * The decision on a call or a question. `once`, `always`, `chosen`: a person pressed a button. `written`: the person wrote a
+ * text instead. `declined`: the person pressed a button, or sent any other message. `late`: the deadline passed. `untold`: the
+ * question could not be sent. `beyond`: the question had no room for the call.
  */
 export type CallDecision = 'once' | 'always' | 'chosen' | 'declined' | 'written' | 'late' | 'untold' | 'beyond';
 
@@ -65,9 +65,9 @@ export class Parking extends Fields {
   }
 
   /**
-   * Makes the turn wait for the decision on a question. If the turn waited for the same question before, the stored question
-   * does not change. Once Telegram has confirmed the question, the reconciler makes the message a job again only when a person
-   * decides, the message is cancelled, `untilMs` passes, or more than `messagesBehind` messages are behind it in its lane.
+   * Makes the turn wait for the decision on a question. If the turn already stores this question, the stored one does not
+   * change. Once Telegram has confirmed the question, the reconciler makes the message a job again only when a person decides,
+   * the message is cancelled, `untilMs` passes, or more than `messagesBehind` messages are behind the message in its lane.
    */
   park(question: ParkedQuestion, messagesBehind: number): Change {
     const { id, untilMs } = question;
@@ -90,7 +90,7 @@ export class Parking extends Fields {
     return this.json(`decided:${id}`);
   }
 
-  /** Decides a question. Write these changes only under the conditions of `expectUndecided`: the first decision counts. */
+  /** Decides a question. Write these changes under the conditions of `expectUndecided`: only the first decision may count. */
   decide(id: string, decision: Decision, nowMs: number): Change[] {
     return [
       this.set(`decided:${id}`, JSON.stringify(decision), 'resumedAt', nowMs),
@@ -132,7 +132,7 @@ export class Parking extends Fields {
     return this.openQuestion && this.messageIdOf(this.openQuestion.id);
   }
 
-  /** When the question was sent, by Redis' clock; undefined if no attempt has stored that. */
+  /** When the question was sent, by Redis' clock; undefined if no attempt has stored the time. */
   sentAtMs(id: string): number | undefined {
     return this.number(`askedAt:${id}`);
   }

@@ -13,7 +13,7 @@ export const RECOVERY_STAGES = ['none', 'compacted', 'fresh'] as const;
 /** How a message will end, with its reply. The turn stores the conclusion before the first part of the reply is sent. */
 export interface Conclusion {
   outcome: Outcome;
-  /** A short code for the ledger; absent for a plain answer. */
+  /** A short code for the ledger, if the outcome alone does not say enough; absent e.g. for a plain answer or a merge. */
   reason?: string;
   /** The message that this one was merged into, or whose reply also answers this one. */
   into?: EntryId;
@@ -51,7 +51,7 @@ interface StoredPartialAnswer {
   recordedChars: number;
 }
 
-/** The state of a message from its first attempt until it is settled, in one hash. */
+/** The stored state of a message's handling, in one Redis hash. */
 export class TurnRecord extends Fields {
   /** The links to other messages of the lane. */
   readonly merge: MergeState;
@@ -160,12 +160,12 @@ export class TurnRecord extends Fields {
     return this.set('recoverySpentMs', Math.round(totalMs));
   }
 
-  /** Stores how many times the model fell silent since the last round of tools or recovery. */
+  /** Stores how often the model has fallen silent since the last recovery or round of tools. */
   setSilences(count: number): Change {
     return this.set('silences', count);
   }
 
-  /** The model that the chat chose but the endpoint does not offer, if so. The turn uses the default model instead. */
+  /** The chat's chosen model, if the endpoint does not offer that model. The turn then uses the default model. */
   get goneModel(): string | undefined {
     return this.text('modelGone');
   }
@@ -184,12 +184,12 @@ export class TurnRecord extends Fields {
     return this.unset('blamed');
   }
 
-  /** Enters a stage of recovery: counts the recovery, and resets the attempts and the wait for the endpoint. */
+  /** Enters a stage of recovery: counts the recovery, and resets the attempts, the silences and the wait for the endpoint. */
   enter(stage: RecoveryStage): Change[] {
     return [this.set('stage', stage, 'attempts', 0), this.add('recoveries', 1), this.unset('silences', ...OUTAGE)];
   }
 
-  /** The recovery steps already tried, oldest first, of the kinds that may be tried only a limited number of times. */
+  /** The recovery steps tried so far, oldest first. Lists only steps that have a limit on the number of tries. */
   get tried(): readonly string[] {
     return this.text('tried')?.split(',') ?? [];
   }
@@ -198,7 +198,7 @@ export class TurnRecord extends Fields {
     return this.set('tried', [...this.tried, ...steps].join(','));
   }
 
-  /** Takes this attempt off the count, so that it does not use up one of the attempts that a message has. */
+  /** Takes this attempt off the count, so that it does not use up one of the message's attempts. */
   refundAttempt(): Change {
     return this.add('attempts', -1);
   }
@@ -234,7 +234,7 @@ export class TurnRecord extends Fields {
     return this.hasDone(recordStep(session));
   }
 
-  /** Stores the conclusion and sets `attempts` to 1. Call it before the first send. */
+  /** Stores the conclusion and sets `attempts` to 1. Call this before the first send of the reply. */
   conclude(conclusion: Conclusion): Change {
     return this.set('conclusion', JSON.stringify(conclusion), 'attempts', 1);
   }
@@ -254,7 +254,7 @@ export class TurnRecord extends Fields {
     return endsIn(this.text('ended'));
   }
 
-  /** Stores the end of an attempt with a verdict, which proves that its process did not crash. */
+  /** Stores the end of an attempt that has a verdict. Clears the count of crashes in a row, as there was no crash. */
   endAttempt(end: EndedAttempt): Change[] {
     const ends = JSON.stringify(withEnd(this.ends, end));
     return [this.unset('running', 'cutFrom', 'crashesInRow'), this.set('ended', ends)];

@@ -1,5 +1,5 @@
 -- Ends an attempt whose write Redis refused, and takes the attempt off the count. Does nothing if another attempt has taken
--- over. A full Redis accepts this script, because Redis checks only the first write of a script, and DEL frees memory.
+-- over. A full Redis accepts this script, because Redis checks only the first write of a script and always allows DEL.
 -- KEYS  1 turn   2 absent: a key that never exists
 -- ARGV  1 fencing token
 -- Reply 1, or 0 if the attempt had ended or another one has taken over

@@ -8,7 +8,7 @@ import { type EndedAttempt, endsIn } from './aspects.ts';
 
 /** A message's turn, for reports. Redis stores a turn until an hour after the outcome. Times are ms since the epoch. */
 export interface TurnSummary {
-  /** 1 for the first attempt; restarts after each recovery step and each round of tools. 0: no attempt has begun since. */
+  /** The attempt's number, counted anew after each recovery step, round of tools and conclusion. 0: none has begun since. */
   attempt: number;
   firstBegunMs?: number;
   /** When the running attempt began; absent if none runs. After a crash, this remains until the next attempt begins. */
@@ -24,7 +24,7 @@ export interface TurnSummary {
   recoveries: number;
   toolRounds: number;
   outageTries: number;
-  /** The numbers of parts of the stored reply; absent before the conclusion. */
+  /** The numbers of all parts and of sent parts of the stored reply; absent before the conclusion. */
   parts?: { total: number; sent: number };
   /** The events outside of this turn that end its message: `cancelled`, `refused`, `merged`. */
   marks: string[];

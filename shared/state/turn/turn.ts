@@ -68,7 +68,7 @@ export class Turn<Env = unknown> extends TurnRecord {
   /** 1 for the first attempt; restarts at 1 after each recovery step, after each round of tools and at the conclusion. */
   readonly attempts: number;
   readonly recoveries: number;
-  /** How many recoveries came before the last round of tools. The limit on recoveries counts only later ones. */
+  /** How many recoveries came before the last round of tools. The limit on recoveries counts only later recoveries. */
   readonly recoveriesBefore: number;
   readonly stage: RecoveryStage;
   /** How many rounds of tools are recorded for this message, in all sessions together. */
@@ -96,11 +96,11 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly unreportedCompactions: number;
   /** How many compactions in a row failed in this session, or did not make its window small enough. */
   readonly vainCompactions: number;
-  /** The finished part of a summary of this session that is not complete yet, as JSON; absent if there is none. */
+  /** The finished part of an incomplete summary of this session, as JSON; absent if there is none. */
   readonly summaryPart: string | undefined;
   /** How many messages of this session have counted as refused since the model last answered one. */
   readonly refusalsInRow: number;
-  /** How many times the model fell silent after its first words, or for too long, since the last tool round or recovery. */
+  /** How often the model has fallen silent, for too long or after its first words, since the last recovery or tool round. */
   readonly silences: number;
   /**
    * When the previous attempt began, in ms since the epoch, if that attempt stored no verdict because its process was killed or
@@ -116,7 +116,7 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly conclusion: Conclusion | undefined;
   /** Lines for the user above the answer, e.g. about a fresh session. */
   readonly notices: readonly string[];
-  /** Lines about unread parts of this message; only the answer shows them. */
+  /** Lines about unread parts of this message, for the answer only. */
   readonly readingNotices: readonly string[];
   /** The texts in the chat's language: set by a command, or else by the operator, or else by the sender's Telegram app. */
   readonly texts: Texts;
@@ -128,7 +128,7 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly toolGrants: readonly ToolGrant[];
   /** The end of the wait that Telegram demanded for the chat (429), in ms since the epoch; 0 without one. */
   readonly quietUntilMs: number;
-  /** The chat's messages whose answers Telegram refused, oldest first. They are replayed once the chat accepts a message. */
+  /** The chat's messages whose answers Telegram refused, oldest first, for a replay once the chat accepts a message. */
   readonly refusedAnswers: readonly EntryId[];
   /** The number of the chat's messages that a full lane refused and no reply has reported yet; 0 in a lane of commands. */
   readonly laneRefusals: number;
@@ -215,7 +215,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     return copyOf(this, { destination: { chatId } });
   }
 
-  /** A copy whose wait for the endpoint is 0, for the time after a successful call. */
+  /** A copy whose wait for the endpoint is 0, for the rest of the attempt after a round of tools. */
   withoutOutage(): this {
     const fields = new Map(this.fields);
     for (const name of OUTAGE) fields.delete(name);
@@ -233,8 +233,8 @@ export class Turn<Env = unknown> extends TurnRecord {
   }
 
   /**
-   * The time since the message was accepted; its entry id is that time. Never below 0, although `nowMs` may lag by half a
-   * round trip.
+   * The age of the message: the time since its acceptance, which the entry id states. Never below 0, although `nowMs` may lag
+   * by half a round trip.
    */
   ageMs(): number {
     return Math.max(0, this.nowMs() - msOf(this.entry));
@@ -250,7 +250,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     return this.message.ok && this.message.value.from.isGuest === true;
   }
 
-  /** The message, and the earlier messages that its answer also answers. */
+  /** The message, and the earlier messages in `merge.reportsFor`. */
   get entries(): readonly EntryId[] {
     return [this.entry, ...this.merge.reportsFor];
   }
