@@ -140,7 +140,7 @@ export function deadLettersAlert(pile: { letters: number; fullest: number; max: 
   return { cause: 'dead-letters', level, text: `${text} ${fill}`, messages: letters };
 }
 
-/** The condition that messages have waited too long for an outcome. `chat`, `entry` and `traceId` belong to the oldest. */
+/** The condition that messages have waited too long for an outcome. `chat`, `entry` and `traceId`: of the oldest one. */
 export function unansweredAlert(backlog: {
   chat: ChatKey;
   entry: EntryId;
