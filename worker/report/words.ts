@@ -43,7 +43,7 @@ export function pausedWords({ by, sinceMs, why }: Pause, nowMs: number): string 
   return `PAUSED by ${by} for ${inWords(nowMs - sinceMs)}${why === '' ? '' : `: ${why}`}`;
 }
 
-/** The word "Trace" and a trace id, which is a link if there is a URL template for traces. Pure. */
+/** The word "Trace" and a trace id. The id is a link if there is a URL template for traces. Pure. */
 export function traceText(template: string | undefined, traceId: string): Piece[] {
   const hasPage = template !== undefined && traceId !== '';
   return ['Trace ', hasPage ? { href: traceUrl(template, traceId), text: traceId } : traceId || 'none'];
