@@ -12,7 +12,9 @@ import { inWords } from '../report/words.ts';
 import type { Act, Result, Subject } from './act.ts';
 import { type ChatSubject, everyChat, findChat, keysFor } from './subjects.ts';
 
-/** Pauses a chat, or every chat. Running messages end normally, and no other message begins. An earlier pause stays. */
+/**
+ * Pauses a chat, or every chat. Running messages end normally, and no other message begins. An earlier pause is not changed.
+ */
 export const pause: Act<ChatSubject> = {
   action: 'pause',
   label: 'Pause',

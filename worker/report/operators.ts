@@ -52,8 +52,8 @@ export function ordersSection(title: string, of: string, orders: readonly Order[
 }
 
 /**
- * The action that ends the pause of every chat or, if there is no such pause, begins it. To begin it, there is only a button on
- * a page of the console, because such buttons ask for confirmation.
+ * The action that ends the pause of every chat or, without such a pause, begins one. A pause can begin only with a button on a
+ * page of the console, because such buttons ask for confirmation.
  */
 export function everyChatAction(pauses: readonly Pause[]): Action {
   const isPaused = pauses.some(({ chat }) => chat === EVERY_CHAT);

@@ -30,7 +30,7 @@ export function percent(part: number, whole = 1): string {
   return `${whole === 0 ? 0 : Math.round((part / whole) * 100)} %`;
 }
 
-/** Whether a part of the readiness report works, and its state in words. Pure. */
+/** Whether a part of the gateway works, by its readiness check, and the part's state in words. Pure. */
 export function stateOf({ ready, isDegraded, detail = '' }: Awaited<ReturnType<ReadinessPart['check']>>) {
   return { isWell: ready && isDegraded !== true, detail };
 }

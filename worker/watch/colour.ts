@@ -58,7 +58,7 @@ const NEWEST = 10;
 const FAILED_MIN = 3;
 /** Outcomes of messages that the model answered. */
 const MODEL_ANSWERED: ReadonlySet<RecentOutcome['outcome']> = new Set(['answered', 'undeliverable']);
-/** A fact never ends, so it affects the colour only for this time after its last occurrence. */
+/** A fact does not end by itself, so it affects the colour only for this time after its last occurrence. */
 const FACT_MS = 24 * 3600_000;
 /** Causes of incidents whose end shows that the reason for earlier failures is gone. */
 const FAILURE_CAUSES: ReadonlySet<string> = new Set(['provider', 'fixed-parts', 'telegram']);

@@ -119,7 +119,7 @@ export function undecodableAlert(entry: EntryId): Alert {
   };
 }
 
-/** The level at which a shard has its maximum number of dead letters, so that each new letter removes the oldest. */
+/** The level at which some shard has its maximum number of dead letters. From then on, new letters displace the oldest. */
 export const LETTERS_FULL = 'full';
 
 /** The operator is warned when the dead letters of a shard reach this share of its limit. */

@@ -48,8 +48,8 @@ export interface CauseRow {
   /** Advice to the operator; absent if the alert's text already has it. */
   todo?: string;
   /**
-   * The event that ends an incident. `watch`: a check no longer finds the condition. `alert`: an alert reports the end.
-   * `quiet`: no occurrence for a while. `fact`: none; the incident is removed silently a week after its last occurrence.
+   * The event that ends an incident, unless an operator closes it. `watch`: a check no longer finds the condition. `alert`: an
+   * alert reports the end. `quiet`: no occurrence for a while. `fact`: none; removed a week after the last occurrence.
    */
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
   /** Text of the end, after "Resolved:"; absent for a fact. */
