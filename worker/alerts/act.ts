@@ -40,8 +40,8 @@ export function actsOf(incident: Incident): ActName[] {
 }
 
 /**
- * The buttons under the message about an incident, in rows of two. The command of a button must fit into the 64 bytes that
- * Telegram allows. It names the opening of the incident, the action and, for some actions, the entry or chat to act on. Pure.
+ * The buttons under the message about an incident, in rows of two. The command of a button names the opening of the incident,
+ * the action and, for some actions, the entry or chat to act on. The command must fit into Telegram's 64 bytes. Pure.
  */
 export function buttonsOf(incident: Incident): readonly (readonly Button[])[] {
   const { waiting, isOpen } = incident;

@@ -41,7 +41,7 @@ interface Round {
   changes: Map<string, Delivered>;
 }
 
-/** How often the webhook refused each incident, by name. The least refused goes first, so that none blocks the others. */
+/** How often the webhook refused each incident, by name. The least refused one goes first, so that none blocks the others. */
 type Refusals = Map<string, number>;
 
 /**

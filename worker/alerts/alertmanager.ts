@@ -75,7 +75,7 @@ interface About {
   summary: string;
 }
 
-/** An alert in Alertmanager's form. Alertmanager recognises repeats by their labels. Only a new severity changes them. */
+/** An alert in Alertmanager's form. Its labels, by which Alertmanager recognises repeats, change only with the severity. */
 function alertOf(about: About, { text, links }: AlertMessage, { installation = 'spillway' }: Surroundings): object {
   const { cause, incident, severity, summary } = about;
   const link = (of: 'trace' | 'runbook') => links.find((each) => each.text === ALERT_WORDS.links[of])?.url;

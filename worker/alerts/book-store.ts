@@ -69,7 +69,7 @@ export function createBookStore(redis: RedisClient) {
 /** Causes that only earlier versions knew. Incidents of these causes stay in Redis, but nothing shows them. */
 const FORMER_CAUSES: ReadonlySet<string> = new Set(['overflow-storm']);
 
-/** The format version of stored incidents. An incident with another version is unreadable; one with none is readable. */
+/** The format version of stored incidents. An incident without a version is readable; one with another version is not. */
 const INCIDENT_VERSION = 1;
 
 const NAMES_MAX = 5;

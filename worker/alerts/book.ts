@@ -31,7 +31,7 @@ export interface Observation {
   letters?: ReadonlyMap<string, number> | undefined;
   /** The parts of the watch that failed. */
   failures?: readonly WatchFailure[];
-  /** Whether every channel has an incident's newest stage. Until then, an ended incident stays in the book, up to a week. */
+  /** Whether each channel has an incident's newest stage. Until then, an ended incident stays in the book, for up to a week. */
   isDelivered?: (incident: Incident) => boolean;
   nowMs: number;
 }
@@ -100,7 +100,7 @@ function withCause(incident: Incident, cause: string | undefined): Incident {
 
 /**
  * Chooses the incident for an alert: its own or, if the cause already has `KEYS_MAX` other open incidents, `<cause>:others`. A
- * key that was merged into `<cause>:others` stays there until the trouble with this key ends, or that incident does.
+ * key that was merged into `<cause>:others` stays there until the trouble with this key or that incident ends.
  */
 function placeAlert<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): PlacedAlert<T> {
   const { cause, key = '' } = one;

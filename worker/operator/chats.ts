@@ -12,9 +12,7 @@ import { inWords } from '../report/words.ts';
 import type { Act, Result, Subject } from './act.ts';
 import { type ChatSubject, everyChat, findChat, keysFor } from './subjects.ts';
 
-/**
- * Pauses a chat, or every chat. Running messages end normally, and no other message begins. An earlier pause is not changed.
- */
+/** Pauses a chat, or every chat. Running messages end normally, and no other message begins. An earlier pause stays. */
 export const pause: Act<ChatSubject> = {
   action: 'pause',
   label: 'Pause',

@@ -87,7 +87,7 @@ export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', waitMs: n
   };
 }
 
-/** The condition that Telegram does not answer. `waiting` counts all waiting messages, `answers` finished answers only. */
+/** The condition that Telegram does not answer. `waiting` counts all waiting messages, `answers` only finished answers. */
 export function telegramAlert(away: {
   sinceMs: number;
   lastsMs: number;
