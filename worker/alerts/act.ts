@@ -8,7 +8,7 @@ import { hasLetters, type Incident, type NotedActs, openingOf, type WaitingMessa
 const BUTTONS_A_ROW = 2;
 /** Actions on failed messages. After an incident has ended, only these have buttons. */
 const LETTER_ACTS: ReadonlySet<ActName> = new Set(['replay', 'deliver', 'close']);
-/** For each action on the oldest waiting message or on its chat: the field that names this message or chat. */
+/** For each action on the oldest waiting message or on that message's chat: the field that names the message or chat. */
 const SUBJECT_FIELDS: Readonly<Partial<Record<ActName, keyof WaitingMessage>>> = {
   retry: 'entry',
   pause: 'chat',
@@ -20,7 +20,7 @@ export function isAct(name: string): name is ActName {
   return Object.hasOwn(ALERT_WORDS.acts, name);
 }
 
-/** A line for each action except `close`, oldest first. Skips actions that have no result or are unknown. Pure. */
+/** A line for each action, oldest action first. Skips `close`, unknown actions and actions without a result. Pure. */
 export function actLines(acts: NotedActs = {}): string[] {
   return Object.entries(acts)
     .sort(([, one], [, other]) => one.atMs - other.atMs)
@@ -40,8 +40,8 @@ export function actsOf(incident: Incident): ActName[] {
 }
 
 /**
- * The buttons under the message about an incident, in rows of two. The command of a button names the opening of the
- * incident, the action and, for some actions, the entry or chat to act on; it must fit into Telegram's 64 bytes. Pure.
+ * The buttons under the message about an incident, in rows of two. The command of a button names the opening of the incident,
+ * the action and, for some actions, the entry or chat to act on. The command must fit into Telegram's 64 bytes. Pure.
  */
 export function buttonsOf(incident: Incident): readonly (readonly Button[])[] {
   const { waiting, isOpen } = incident;

@@ -25,7 +25,7 @@ export function createChannels({ settings, telegram, limits: { alertRetryMs: ret
 }
 
 const MINUTE_MS = 60_000;
-/** A stored time that is ahead by at most this does not prove a clock step: the clocks of two Redis servers may differ. */
+/** A stored time up to this far ahead does not prove a clock step, because the clocks of two Redis servers may differ. */
 const STEP_MS = 60_000;
 /** Below Discord's limit of 2,000 characters. */
 const WEBHOOK_CHARS_MAX = 1_900;
@@ -41,15 +41,15 @@ interface Round {
   changes: Map<string, Delivered>;
 }
 
-/** How often the webhook refused each incident, by name. Those with fewer refusals go first, so that none blocks the others. */
+/** How often the webhook refused each incident, by name. The least refused one goes first, so that none blocks the others. */
 type Refusals = Map<string, number>;
 
 /**
- * Starts the service that brings the operators' chat and the webhook up to date with the book of incidents. One process of
- * the installation does so at a time, with one step for each channel in a round. Each round logs new stages of incidents
+ * Starts the service that brings the operators' chat and the webhook up to date with the book of incidents. One process of the
+ * installation does this at a time; a round takes at most one step for each channel. Each round logs new stages of incidents
  * before it sends anything. Delivery is at least once: if the process dies after a send and before it stores the delivery
- * state, the next process sends the same message again. Failed sends are retried with backoff until the incident is removed,
- * at the latest a week after its end.
+ * state, the next process sends the same message again. Failed sends are retried with backoff until the incident is removed, at
+ * the latest a week after its end.
  */
 export function startAlerter(env: ProcessEnv, redis: RedisClient, channels: Channels): Service {
   const { log, limits } = env;
@@ -96,7 +96,7 @@ function note({ stored, changes }: Round, incident: Incident, part: Partial<Deli
   changes.set(name, { ...(changes.get(name) ?? deliveredOf(incident, stored.delivered)), ...part });
 }
 
-/** Logs the new stage of each incident that is due. Each process logs a stage only once. */
+/** Logs the new stage of each incident for which `isDue` holds. Each process logs a stage only once. */
 function logNew({ env, stored, nowMs }: Round, loggedStages: Set<string>): void {
   const settleMs = env.limits.alertSettleMs;
   for (const [incident, each] of stored.book) {
@@ -109,7 +109,7 @@ function logNew({ env, stored, nowMs }: Round, loggedStages: Set<string>): void 
   }
 }
 
-/** Sends the next step to the chat, if there is one. Returns whether another step may follow at once. */
+/** Takes the next step in the chat, if there is one. Returns whether another step may follow at once. */
 async function sendToChat(round: Round): Promise<boolean> {
   const { env, channels, stored, nowMs, record } = round;
   const { chatId } = channels;
@@ -140,9 +140,9 @@ async function sendToChat(round: Round): Promise<boolean> {
 }
 
 /**
- * Sends one step. If the message to edit is gone, or Telegram rejects the edit, sends a new message. If the process dies
- * between the edit and the reply, the next round repeats the edit, which changes nothing, and sends the reply. If Telegram
- * rejects a new message even as plain text, sends only a short text, so that this incident does not block others.
+ * Takes one step in the chat. If the message to edit is gone, or Telegram rejects the edit, sends a new message. If the process
+ * dies between the edit and the reply, the next round repeats the edit, which changes nothing, and sends the reply. If Telegram
+ * rejects a new message even as plain text, sends only a short text, so that one incident does not block the others.
  */
 async function send(channel: AlertChannel, sending: Sending, chatId: number): Promise<SendResult> {
   const { incident, message, reply, after, isSilent } = sending;
@@ -158,7 +158,7 @@ async function send(channel: AlertChannel, sending: Sending, chatId: number): Pr
   return replyResult.ok ? { ok: true, messageId } : replyResult;
 }
 
-/** Without an alert chat, an incident counts as delivered once the webhook or, if there is none, the log has it. */
+/** Without an alert chat, a stage counts as delivered once the webhook or, without a webhook, the log has the stage. */
 function withoutChat(round: Round): boolean {
   const { env, channels, nowMs } = round;
   const settleMs = env.limits.alertSettleMs;
@@ -172,7 +172,7 @@ function withoutChat(round: Round): boolean {
   return false;
 }
 
-/** Posts one incident whose newest stage the webhook has not received. Returns whether the webhook accepted it. */
+/** Posts an incident, if any, whose newest stage the webhook has not received. Returns whether the webhook accepted it. */
 async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean> {
   const { env, channels, stored, nowMs } = round;
   const { webhook } = channels;
@@ -202,7 +202,7 @@ async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean>
   return result.ok;
 }
 
-/** The whole message for an incident that is new to the webhook, a short text for each later stage. */
+/** The whole message if the webhook has received no stage of the incident yet, otherwise a short text. */
 function webhookText(incident: Incident, copied: Stage, around: Surroundings, { book }: StoredBook): string {
   const message = messageOf(incident, around, book);
   if (copied === 0) return withLinks(message.text, message);

@@ -16,9 +16,9 @@ const RESOLVED_REPEAT_MS = 900_000;
 const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', attention: 'warning', info: 'info' };
 
 /**
- * Starts the service that in every round sends Alertmanager the open incidents, the recently ended ones as resolved, and the
- * troubles of this process. Alertmanager expects repeats and deduplicates alerts by their labels, so the service stores
- * nothing, and every process may send.
+ * Starts the service that sends Alertmanager, in every round, the open incidents, the incidents that ended recently (as
+ * resolved), and the troubles of this process. Alertmanager expects repeats and deduplicates alerts by their labels, so the
+ * service stores nothing, and every process may send.
  */
 export function startAlertmanager(env: ProcessEnv, url: string, { book, troubles }: WatchdogView): Service {
   const { log, limits } = env;
@@ -57,8 +57,8 @@ function incidentAlert(incident: Incident, around: Surroundings, book: Book): ob
 }
 
 /**
- * The alert about a trouble of this process, once the trouble has lasted for some time. Alertmanager itself resolves the
- * alert, `resolve_timeout` (default: 5 minutes) after the last repeat.
+ * The alert about a trouble of this process; empty until the process has notified the operator of the trouble. Alertmanager
+ * itself resolves the alert, `resolve_timeout` (default: 5 minutes) after the last repeat.
  */
 function troubleAlert({ current }: Pick<Trouble, 'current'>, around: Surroundings): object[] {
   const trouble = current();
@@ -75,7 +75,7 @@ interface About {
   summary: string;
 }
 
-/** An alert in Alertmanager's form. Alertmanager recognises repeats by their labels, which only a new severity changes. */
+/** An alert in Alertmanager's form. Its labels, by which Alertmanager recognises repeats, change only with the severity. */
 function alertOf(about: About, { text, links }: AlertMessage, { installation = 'spillway' }: Surroundings): object {
   const { cause, incident, severity, summary } = about;
   const link = (of: 'trace' | 'runbook') => links.find((each) => each.text === ALERT_WORDS.links[of])?.url;

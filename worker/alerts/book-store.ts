@@ -21,7 +21,7 @@ export interface StoredBook {
   cursors: ReadonlyMap<number, string>;
 }
 
-/** Alerts of one shard that are not in the book yet, and the position of the last of them in the queue. */
+/** Alerts of one shard that are not in the book yet, and the queue position of the last of these alerts. */
 export type ShardAlerts = Pick<QueuedAlerts, 'shard' | 'upTo'> & { alerts: readonly Alert[] };
 
 export type BookStore = ReturnType<typeof createBookStore>;
@@ -30,7 +30,7 @@ export type BookStore = ReturnType<typeof createBookStore>;
  * The book of incidents, as this version reads and writes it.
  *
  * Contract: each method rejects when Redis cannot be reached, and each alert is entered once. An incident that this version
- * cannot read stays in Redis; if a readable incident with the same name is stored, the unreadable one moves to another
+ * cannot read stays in Redis; when `record` stores a readable incident with the same name, the unreadable one moves to another
  * field.
  */
 export function createBookStore(redis: RedisClient) {
@@ -66,10 +66,10 @@ export function createBookStore(redis: RedisClient) {
   };
 }
 
-/** Causes that only earlier versions knew. Their incidents stay in Redis, but no channel shows them. */
+/** Causes that only earlier versions knew. Incidents of these causes stay in Redis, but nothing shows them. */
 const FORMER_CAUSES: ReadonlySet<string> = new Set(['overflow-storm']);
 
-/** The format version of stored incidents. An incident with another version is unreadable; one without a version is not. */
+/** The format version of stored incidents. An incident without a version is readable; one with another version is not. */
 const INCIDENT_VERSION = 1;
 
 const NAMES_MAX = 5;
@@ -152,7 +152,7 @@ export function glimpse(json: string): z.infer<typeof GLIMPSE> {
   return GLIMPSE.parse(Object(jsonValue(json)));
 }
 
-/** Reads an alert from the queue. If the alert or its cause is unknown to this version, the cause becomes `other-version`. */
+/** Reads a queued alert. If this version cannot read it or does not know its cause, the cause becomes `other-version`. */
 export function alertOf(id: string, json: string | undefined): Alert {
   const alert = readAlert(json);
   if (alert === undefined) return { cause: 'other-version', key: 'alert', text: unreadableText(id, json) };
@@ -163,7 +163,7 @@ function unreadableText(id: string, json = ''): string {
   return `An alert is not readable (${id}): ${clip(json, UNREADABLE_CHARS_MAX)}`;
 }
 
-/** The condition that the book holds incidents of another version. */
+/** The condition that the book holds incidents that this version cannot read. */
 export function unreadCondition(names: readonly string[]): Condition {
   const list = [...names]
     .sort()

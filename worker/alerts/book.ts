@@ -27,11 +27,11 @@ export interface Observation {
   alerts: readonly Alert[];
   /** All conditions that hold now; absent if no check was made. */
   conditions?: readonly Condition[] | undefined;
-  /** For each incident, by name: how many messages that failed during it are still dead letters. */
+  /** The number of remaining dead letters of each incident, by the incident's name; see `countLettersOf`. */
   letters?: ReadonlyMap<string, number> | undefined;
   /** The parts of the watch that failed. */
   failures?: readonly WatchFailure[];
-  /** Whether every channel has an incident's newest stage. Until then, an ended incident stays in the book, at most a week. */
+  /** Whether each channel has an incident's newest stage. Until then, an ended incident stays in the book, for up to a week. */
   isDelivered?: (incident: Incident) => boolean;
   nowMs: number;
 }
@@ -99,8 +99,8 @@ function withCause(incident: Incident, cause: string | undefined): Incident {
 }
 
 /**
- * Chooses the incident for an alert: its own or, if the cause already has `KEYS_MAX` other open incidents,
- * `<cause>:others`. A key that was merged into `<cause>:others` stays there while that incident is open.
+ * Chooses the incident for an alert: its own or, if the cause already has `KEYS_MAX` other open incidents, `<cause>:others`. A
+ * key that was merged into `<cause>:others` stays there until the trouble with this key or that incident ends.
  */
 function placeAlert<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): PlacedAlert<T> {
   const { cause, key = '' } = one;
@@ -113,7 +113,7 @@ function placeAlert<T extends Alert>(incidents: ReadonlyMap<string, Incident>, o
   return open.length < KEYS_MAX || one.isOver ? one : merged;
 }
 
-/** Updates the incident `watcher`, after the steps that may add a failure. Only a full check ends this incident. */
+/** Updates the incident `watcher`, after the steps that may add a failure. Only a check without failures ends this incident. */
 function watcherAfter(
   before: Incident | undefined,
   allFailures: readonly WatchFailure[],

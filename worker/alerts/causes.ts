@@ -52,7 +52,7 @@ export const SEVERITIES = {
   info: { words: 'Info', mark: '⚪️', tone: 'plain' },
 } as const satisfies Record<Severity, object>;
 
-/** The beginning of an alert's title: the coloured dot of the severity and its name. */
+/** The beginning of an alert's title: the coloured dot and the name of the severity. */
 export function markOf(severity: Severity): string {
   const { mark, words } = SEVERITIES[severity];
   return `${mark} ${words}`;

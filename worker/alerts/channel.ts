@@ -13,14 +13,14 @@ export type SendResult =
     }
   | {
       ok: false;
-      /** For the log and for operators, without secrets. */
+      /** The reason in words, without secrets, for the log and for operators. */
       why: string;
       retryAfterMs?: number;
       /** No send was tried, because Telegram does not answer or the wait after a failed send has not passed. */
       isAway?: true;
       /** The new id of the chat, if the group has become a supergroup. */
       movedTo?: number;
-      /** A retry would fail in the same way: the message to edit is gone, or Telegram rejects the text. */
+      /** A retry would fail in the same way: the message to edit is gone, or Telegram rejects the message. */
       isLost?: true;
     };
 
@@ -67,7 +67,7 @@ export function telegramChannel(telegram: Telegram, chatId: number): AlertChanne
   };
 }
 
-/** Sends or edits a message. If Telegram rejects its look, e.g. a link to `localhost`, tries again with plain text. */
+/** Sends or edits a message. If Telegram rejects it, e.g. for a link to `localhost`, tries again with plain text. */
 async function sendOrSendPlain<T>(
   text: string,
   look: Look | undefined,
@@ -98,7 +98,7 @@ function failureOf({ kind, description, retryAfterMs, migratedTo }: TelegramFail
   };
 }
 
-/** The channel to a chat. Follows the chat to its new id if it becomes a supergroup. */
+/** The channel to a chat. If the chat becomes a supergroup, follows it to its new id. */
 export function channelFollowingMoves(
   telegram: (chatId: number) => AlertChannel,
   chatId: number,

@@ -15,7 +15,7 @@ export interface WaitingMessage {
 export interface NotedAct {
   by: string;
   atMs: number;
-  /** The entry of the press of a button in Telegram; absent for actions in the console or on the command line. */
+  /** The entry of the button press in Telegram; absent for actions in the console or on the command line. */
   entry?: EntryId;
   /** The result in a few words; absent only in records of earlier versions. */
   result?: string;
@@ -40,12 +40,12 @@ export interface Incident {
   endedMs?: number;
   /** How often in a row the incident returned within an hour after its end. */
   reopenings: number;
-  /** Alert texts of the first and the latest occurrence. */
+  /** Alert texts of the first and the latest occurrence. The text of an alert that ends the incident also becomes `latest`. */
   first: string;
   latest: string;
   /** The present kind of trouble, for causes with several kinds. */
   level: string;
-  /** The numbers of affected messages (or of occurrences, if no message is affected) and chats, and the names of the chats. */
+  /** The number of affected messages (or of occurrences, if none is affected) and of chats; the known names of the chats. */
   messages: number;
   chats: number;
   chatNames: readonly string[];
@@ -58,7 +58,7 @@ export interface Incident {
   occurrencesMore: number;
   /** The keys of the merged alerts; only for `<cause>:others`. */
   parts?: readonly string[];
-  /** The name of the incident that caused this incident. */
+  /** The name of the incident that is the root cause of this one. */
   under?: string;
   /** How many messages that failed during the incident are dead letters: the maximum so far (`most`), and now (`left`). */
   letters?: { most: number; left: number };
@@ -70,10 +70,10 @@ export interface Incident {
   acts?: NotedActs;
 }
 
-/** An alert or condition that names its incident. `part`: the alert's own key, if merged into `<cause>:others`. */
+/** An alert or condition with the key of its incident. `part`: the original key, if it was merged into `<cause>:others`. */
 export type PlacedAlert<T extends Alert> = T & { part?: string };
 
-/** The key of the incident that collects the alerts of a cause with too many open incidents. */
+/** The key of the incident that collects the further alerts of a cause with many open incidents. */
 export const OTHERS = 'others';
 
 const CHATS_NAMED_MAX = 1_000;
@@ -86,7 +86,7 @@ export const QUIET_MS = 600_000;
 export const REOPEN_MS = 3600_000;
 /** How long an ended incident stays stored if operators acted on it or may still replay its messages. */
 const ACTIONABLE_MS = 24 * 3600_000;
-/** How long an incident with chats stays open after `lastMs`, because a check between two failing calls finds no trouble. */
+/** How long an incident with named chats stays open after `lastMs`: a check between two failing calls finds no trouble. */
 const SETTLED_MS = 10_000;
 /** How long a reopened incident stays open after its condition was last found, because the condition may recur once more. */
 export const BACK_SETTLED_MS = 300_000;
@@ -101,7 +101,7 @@ export function incidentOf({ cause, key }: Pick<Alert, 'cause' | 'key'>): string
 
 const OPENING_CHARS = 10;
 
-/** The id of one opening of an incident. If none is stored, as in version 0.3, it is computed. Pure. */
+/** The id of an incident's present opening: the stored one or, for an incident of version 0.3, a computed one. Pure. */
 export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' | 'opening'>): string {
   const digest = createHash('sha256')
     .update(`${incidentOf(incident)} ${incident.openedMs}`)
@@ -110,8 +110,8 @@ export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' 
 }
 
 /**
- * Caps the times of an incident at now, so that no time lies in the future after Redis' clock has stepped back. Does nothing
- * if all times are less than a minute ahead, because the clocks of two servers may differ by as much.
+ * Caps the times of an incident at `nowMs`, so that no time lies in the future after Redis' clock has stepped back. Does
+ * nothing if all times are at most a minute ahead, because the clocks of two servers may differ by that much.
  */
 export function capTimes(incident: Incident, nowMs: number): Incident {
   const { openedMs, lastMs, endedMs = 0 } = incident;
@@ -175,7 +175,7 @@ function withOccurrence({ occurrences, occurrencesMore }: Incident, whole: strin
   return hasRoom ? { occurrences: [...occurrences, line] } : { occurrencesMore: occurrencesMore + 1 };
 }
 
-/** Updates an incident by a condition that a check found; opens or reopens it if needed. Throws if `sinceMs` is unreadable. */
+/** Updates, opens or reopens the incident of a condition that a check found. Throws if `sinceMs` is not a finite number. */
 export function addSighting(before: Incident | undefined, condition: PlacedAlert<Condition>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
   const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
@@ -239,7 +239,7 @@ function openIncident(last: Incident | undefined, alert: Condition, openedMs: nu
   };
 }
 
-/** Whether an open incident must end. `isLasting`: whether a check found its condition; `undefined`: no check succeeded. */
+/** Whether an open incident must end. `isLasting`: whether a check found its condition; `undefined` if no check could tell. */
 export function isOver(
   { cause, lastMs, chatNames, reopenings, isOpen }: Incident,
   isLasting: boolean | undefined,
@@ -266,12 +266,12 @@ export function hasLetters(cause: Cause): boolean {
   return actsFor(cause).some((name) => name === 'replay' || name === 'deliver');
 }
 
-/** How long an ended incident may still be the cause of others, because it takes time to answer the waiting messages. */
+/** How long an ended incident may still cause other incidents, because it takes time to answer the messages that waited. */
 export const DRAIN_MS = 60_000;
 
 /**
  * The name of the root cause of an incident, at the end of the chain of `follows`; `undefined` if the incident has no cause.
- * Each incident in the chain is open or ended less than `DRAIN_MS` ago. Pure.
+ * Each cause in the chain is open or ended less than `DRAIN_MS` ago. Pure.
  */
 export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>, nowMs: number): string | undefined {
   let name: string | undefined;
@@ -290,8 +290,8 @@ export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>,
 }
 
 /**
- * Whether one incident can cause another. The cause must have the severity of its row, which a nearly full Redis, for
- * example, does not have. The consequence must not be graver than the cause.
+ * Whether one incident can cause another. The level of the cause must not have changed its severity: a nearly full Redis, for
+ * example, causes nothing yet. The consequence must not be graver than the cause.
  */
 function explains(cause: Incident, consequence: Incident): boolean {
   const { severity } = rowAt(cause);

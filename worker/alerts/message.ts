@@ -35,7 +35,7 @@ export function surroundingsOf(settings: Settings): Surroundings {
     runbook: settings.RUNBOOK_URL,
     console: settings.CONSOLE_URL,
     installation: settings.INSTALLATION_NAME,
-    // A worker may know neither list of people. It then shows the buttons, and a button works for operators only.
+    // A worker that knows neither list of people shows the buttons, because they work for operators only.
     hasOperators: operators === undefined ? allowed !== 'everyone' : operators.size > 0,
   };
 }
@@ -53,15 +53,15 @@ export interface AlertMessage {
 
 const OBSERVED_CHARS_MAX = 400;
 const ACTS_SHOWN = 2;
-/** The maximum length of all listed occurrences. Keeps a message below the limit of `sendMessage`: 4,096 UTF-16 units. */
+/** The maximum length of all listed occurrences together. Keeps a message below the 4,096 UTF-16 units of `sendMessage`. */
 const FOLDED_CHARS_MAX = 2_200;
 const CONSEQUENCES_CHARS_MAX = 400;
 const CHATS_SHOWN = 100;
 
 /**
- * The message about an incident in its present state. It has at most eight lines: title, affected messages and times,
- * observation, failed messages, operators' actions, consequences, advice. A folded block below them lists the occurrences
- * or, if none are stored, the chats, the first or the oldest waiting message, and the trace. Pure.
+ * The message about an incident in its present state, with at most eight lines: title, affected messages and times,
+ * observation, failed messages, operators' actions, consequences, advice. A folded block below these lines lists the
+ * occurrences or, if none are stored, the chats, the first affected or the oldest waiting message, and the trace. Pure.
  */
 export function messageOf(incident: Incident, around: Surroundings = {}, book: Book = new Map()): AlertMessage {
   const { title, severity, todo = '' } = rowAt(incident);
@@ -195,7 +195,7 @@ function adviceFor({ under = '' }: Incident, todo: string, book: Book): string {
   return cause === undefined ? todo : `Caused by: ${rowAt(cause).title}.`;
 }
 
-/** The folded block: the lines of the occurrences; without any, the chats, the first or the oldest message, and the trace. */
+/** The folded block: the lines of the occurrences; if there are none, the chats, the first or oldest message, and the trace. */
 function detailsOf(incident: Incident): string {
   const { chats, chatNames, entry, traceId, waiting } = incident;
   const lines = visibleOccurrences(incident);
@@ -212,7 +212,7 @@ function detailsOf(incident: Incident): string {
     .join('\n');
 }
 
-/** The lines of the occurrences that fit into the message, and a last line with the number of those that were not stored. */
+/** The lines of the occurrences that fit into the message and, if any were not stored, a last line with the number of these. */
 export function visibleOccurrences({ occurrences, occurrencesMore }: Incident): string[] {
   const lines = linesThatFit(occurrences);
   return occurrencesMore > 0 ? [...lines, ALERT_WORDS.more(occurrencesMore)] : lines;

@@ -11,13 +11,13 @@ import {
   visibleOccurrences,
 } from './message.ts';
 
-/** The progress of an incident: 1 open, 2 open with severity `page`, 3 ended. 0: the channel has not received it yet. */
+/** The progress of an incident in a channel: 0 not received yet, 1 open, 2 open with severity `page`, 3 ended. */
 export type Stage = 0 | 1 | 2 | 3;
 
 /** The delivery state of one opening of an incident. Each reopening has a delivery state of its own. */
 export interface Delivered {
   opening: string;
-  /** The newest stage that the chat has received. Without an alert chat, the webhook counts; without both, the log. */
+  /** The newest stage that the chat has received; without an alert chat, the webhook; without both, the log. */
   stage: Stage;
   /** The newest stage that the webhook has received. Without a webhook, each stage counts as received. */
   copied: Stage;
@@ -87,10 +87,10 @@ export function isDue(incident: Incident, { nowMs, settleMs }: Pick<Pace, 'nowMs
   return !canHaveCause || nowMs - (incident.enteredMs ?? incident.openedMs) >= settleMs;
 }
 
-/** Whether every channel has received the newest stage of an incident, or shows it only in its cause's message. Pure. */
+/** Whether each channel has an incident's newest stage, or mentions the incident only in the message about its cause. Pure. */
 export function isUpToDate(incident: Incident, { delivered }: { delivered: ReadonlyMap<string, Delivered> }): boolean {
   const { stage, copied } = deliveredOf(incident, delivered);
-  // A consequence without a message of its own needs none: the message about its cause mentions it.
+  // A consequence that never had a message of its own counts as up to date: the message about its cause mentions it.
   const isLine = (each: Stage) => incident.under !== undefined && each === 0;
   return [stage, copied].every((each) => isLine(each) || each >= stageOf(incident));
 }
@@ -155,7 +155,7 @@ function isEditable({ sentMs }: Delivered, { nowMs, editEveryMs = EDIT_EVERY_MS 
   return Math.abs(nowMs - sentMs) >= editEveryMs;
 }
 
-/** A digest of the fields whose changes justify an edit. Omits texts, because the durations in them change at each check. */
+/** A digest of the fields whose changes justify an edit. Omits alert texts, because their durations change at each check. */
 function digestOf(incident: Incident, book: Book): string {
   const { isOpen, level, messages, chats, letters, acts, under, occurrences, occurrencesMore, parts, waiting } =
     incident;

@@ -30,7 +30,7 @@ export async function noteAct(
     const before = storedBook.book.get(id);
     if (before === undefined || openingOf(before) !== openingOf(incident)) return;
     const previous = before.acts?.[name];
-    // If the same press of a button is handled again, the action keeps its first time.
+    // If the same button press is handled again, the action keeps its original time.
     const atMs = previous?.entry !== undefined && previous.entry === note.entry ? previous.atMs : note.atMs;
     const withNote = { ...before, acts: { ...before.acts, [name]: { ...note, atMs } } };
     const after = name === 'close' && before.isOpen ? endIncident(withNote, note.atMs) : withNote;

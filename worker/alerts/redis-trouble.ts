@@ -40,7 +40,7 @@ export function watchRedis(reporting: Reporting) {
   return watchFor(reporting, { name: 'redis-writes', textOf: redisTroubleText, ...ALERT_WORDS.redisWrites });
 }
 
-/** Creates the reporter for this process's watchdog, which cannot alert through the book of incidents while it fails. */
+/** Creates the reporter for this process's watchdog. A failing watchdog cannot alert through the book of incidents. */
 function watchWatchdog(reporting: Reporting) {
   return watchFor(reporting, { name: 'watcher', textOf: watchdogTroubleText, ...ALERT_WORDS.watchdog });
 }
@@ -55,9 +55,9 @@ interface Words {
 }
 
 /**
- * Creates a reporter that needs neither Redis nor the book of incidents. It notifies the operator when trouble has lasted
- * `afterMs` and, if it did so, again when the trouble ends. Each process reports for itself, because the processes cannot
- * agree without Redis.
+ * Creates a reporter that needs neither Redis nor the book of incidents. The reporter notifies the operator when trouble has
+ * lasted `afterMs` and, after such a notice, again when the trouble ends. Each process reports for itself, because the
+ * processes cannot agree without Redis.
  *
  * Contract: `worked` and `failed` return at once and never throw. Every call also retries the sends that failed.
  */
@@ -109,7 +109,7 @@ function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
   };
 }
 
-/** Creates a function that queues a message, if any, for every channel. Each channel sends its queue until a send fails. */
+/** Creates a function that queues a message, if any, for every channel, and sends each queue until a send fails. */
 function createOutbox(channels: readonly ((message: AlertMessage) => Promise<SendResult>)[]) {
   const routes = channels.map((channel) => ({ channel, unsent: [] as AlertMessage[], isSending: false }));
   const sendAll = async (route: (typeof routes)[number]): Promise<void> => {

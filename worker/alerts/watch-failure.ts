@@ -35,8 +35,8 @@ export function runEach<T>(
 }
 
 /**
- * Awaits several reads. If a read fails because of bad data or a bug, only its property of the result throws, when it is
- * used. Rejects with any other error, e.g. when Redis cannot be reached.
+ * Awaits several reads. If bad data or a bug makes a read fail, only that read's property of the result throws, and only when
+ * it is used. Rejects with any other error, e.g. when Redis cannot be reached.
  */
 export async function readParts<T extends object>(parts: { [Part in keyof T]: Promise<T[Part]> }): Promise<T> {
   const names = Object.keys(parts) as (keyof T)[];

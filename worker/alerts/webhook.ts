@@ -61,7 +61,7 @@ export async function postJson(url: string, body: unknown, stopping?: AbortSigna
   }
 }
 
-/** Whether a response is a web page, e.g. a login page with status 200. Ignores its content type: Slack labels `ok` as HTML. */
+/** Whether a response is a web page, e.g. a login page with status 200. Ignores the content type: Slack labels `ok` as HTML. */
 async function isWebPage(response: Response): Promise<boolean> {
   const reader = response.body?.getReader();
   const first = await reader?.read();

@@ -50,7 +50,7 @@ export interface Act<S extends Subject = Subject> {
   action: OperatorAction;
   /** A verb, for questions and buttons. */
   label: string;
-  /** Finds a subject by its name. Throws `UnknownNameError`. Absent if only the caller can supply the subject. */
+  /** Finds a subject by its name. Throws `UnknownNameError` unless there is exactly one. Absent if the caller supplies it. */
   find?(at: Place, name: string): Promise<S>;
   /** The warning in the question before the action; `undefined` if the action needs no question. */
   warningFor?(at: Place, subject: S): undefined | string | Promise<string | undefined>;
@@ -72,7 +72,7 @@ export async function runAct<S extends Subject>(at: Place, act: Act<S>, subject:
   return result;
 }
 
-/** Finds the subject of an action by its name. Throws `UnknownNameError`, whose message is for the operator. */
+/** Finds the subject of an action by its name. Throws `UnknownNameError` if `find` does, or if the action has no `find`. */
 export async function findFor(at: Place, act: Act, name: string): Promise<Subject> {
   if (act.find === undefined) throw new UnknownNameError(`"${act.label}" cannot be done here.`);
   return act.find(at, name);

@@ -12,7 +12,7 @@ import { forget, importRecords, reset } from './sessions.ts';
 
 export type IncidentSubject = Subject & { incident: Incident };
 
-/** Ends an incident. If its cause can have dead letters, closes all present letters: they stay stored, but are not open. */
+/** Ends an incident. If its cause can have dead letters, also closes all present letters, even those of other incidents. */
 const close: Act<IncidentSubject> = {
   action: 'close',
   label: 'Close',
@@ -52,7 +52,7 @@ export const ACTS = {
   forget,
 } satisfies Record<string, Act>;
 
-/** Finds a kind of action by its name. Throws `UnknownNameError`. */
+/** Finds a kind of action by its name. Throws `UnknownNameError` if there is none. */
 export function findAct(name: string): Act {
   if (!Object.hasOwn(ACTS, name)) throw new UnknownNameError('There is no such action.');
   return ACTS[name as keyof typeof ACTS];

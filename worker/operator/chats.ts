@@ -35,8 +35,8 @@ const WHILE_PAUSED =
   'Answers under way are completed. New messages are accepted and wait: nobody gets an answer until you resume.';
 
 /**
- * Ends the pause of one chat, or the pause of every chat; these two kinds are independent. Within seconds the reconciler
- * adds jobs for the waiting messages.
+ * Ends the pause of one chat, or the pause that holds for every chat; the two kinds of pause are independent. Within seconds
+ * the reconciler adds jobs for the waiting messages.
  */
 export const resume: Act<ChatSubject> = {
   action: 'resume',
@@ -57,7 +57,7 @@ export const resume: Act<ChatSubject> = {
 
 const CHATS_NAMED = 20;
 
-/** Ends all pauses, also of single chats, that began no later than a time: the name that `find` gets, in ms since the epoch. */
+/** Ends all pauses, also of single chats, that began up to a certain time. `find` gets this time in ms since the epoch. */
 export const resumeAll: Act<Subject & { count: number; chats: readonly Pause['chat'][] }> = {
   action: 'resume',
   label: 'Resume',

@@ -9,7 +9,7 @@ import { because } from '../report/words.ts';
 import type { Act, Place, Result } from './act.ts';
 import { findLetterSubject, type LetterSubject, type LettersSubject, selectLetters } from './subjects.ts';
 
-/** The results of a replay in words, to follow the name of the dead letter. */
+/** The results of a replay in words, which follow the name of the dead letter. */
 const REPLAY_TEXTS: Readonly<Record<Replayed[0], string>> = {
   replayed: 'is replayed after the other messages of its chat',
   unfinished: 'cannot be replayed yet: a part of the message is still being stored. Try again in a moment',
@@ -20,8 +20,8 @@ const REPLAY_TEXTS: Readonly<Record<Replayed[0], string>> = {
 const TIME_SPAN = /^(\d{1,15})\.\.(\d{1,15})$/;
 
 /**
- * Replays one dead letter, or the letters of all messages that failed in a time span. The name of a time span is like
- * `0..1700000000000` (in ms since the epoch).
+ * Replays one dead letter, or the letters of all messages that failed in a time span. The name of a time span has the form
+ * `<from>..<to>`, in ms since the epoch.
  */
 export const replay: Act<LetterSubject | LettersSubject> = {
   action: 'replay',
@@ -38,7 +38,7 @@ export const replay: Act<LetterSubject | LettersSubject> = {
   apply: (at, subject) => ('letter' in subject ? putBack(at, subject.letter, subject.title) : replayAll(at, subject)),
 };
 
-/** Like `replay`, for finished answers. Their delivery needs no call of the model, so there is no warning that calls fail. */
+/** Like `replay`, for finished answers. Their delivery needs no model call, so there is no warning that such calls fail. */
 export const deliver: typeof replay = {
   ...replay,
   label: 'Deliver',

@@ -18,7 +18,7 @@ export type LettersSubject = Subject & { count: number; letters: readonly DeadLe
 
 export const everyChat = { id: EVERY_CHAT, title: 'Every chat', chat: EVERY_CHAT } as const satisfies ChatSubject;
 
-/** Finds a chat by its key; `*` stands for every chat. Throws `UnknownNameError`. */
+/** The chat of a chat key, even if the chat has no data; `*` is every chat. Throws `UnknownNameError` for any other text. */
 export async function findChat(_: ReportSource, name: string): Promise<ChatSubject> {
   if (name === EVERY_CHAT) return everyChat;
   const chat = parseChatKey(name)?.chat;
@@ -40,7 +40,7 @@ export async function findMessage(at: ReportSource, text: string): Promise<Messa
   return { id: name.entry, title: `The message of chat ${report.chat}`, name, report };
 }
 
-/** Finds a dead letter by its name. Throws `UnknownNameError`. */
+/** Finds a dead letter by its name. Throws `UnknownNameError` if there is none, or more than one. */
 export async function findLetterSubject(at: ReportSource, name: string): Promise<LetterSubject> {
   if (!LETTER_NAME.test(name)) throw new UnknownNameError('There is no such dead letter.');
   const letter = await findLetter(at.redis, shardsOf(at), name);

@@ -42,10 +42,10 @@ export const ARGUMENTS = {
 
 export type Kind = keyof typeof ARGUMENTS;
 
-/** The kinds of a verb's arguments, in the order of the arguments. `?` marks an optional one. */
+/** The kinds of a verb's arguments, in the order of the arguments. `?` marks an optional argument. */
 export type Kinds = readonly (Kind | `${Kind}?`)[];
 
-/** An option: a flag without `as`, otherwise an option with a value. With `min`, the value must be a whole number. */
+/** An option. Without `as`, it is a flag; with `as`, it has a value. With `min`, the value must be a whole number. */
 export interface Option {
   as?: string;
   min?: number;
@@ -58,7 +58,7 @@ export function kindOf(kind: Kinds[number] | undefined): Kind {
   return (kind ?? 'file').replace('?', '') as Kind;
 }
 
-/** A text about the first invalid argument, empty if there are too few or too many; `undefined` if all are valid. Pure. */
+/** A text about the first invalid argument; empty if there are too few or too many, `undefined` if all are valid. Pure. */
 export function wordsProblem(kinds: Kinds, words: readonly string[]): string | undefined {
   const requiredCount = kinds.filter((kind) => !kind.endsWith('?')).length;
   if (words.length < requiredCount || words.length > kinds.length) return '';

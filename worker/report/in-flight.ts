@@ -9,10 +9,10 @@ import { sum } from '../watch/snapshot.ts';
 import { type ReportSource, shardsOf } from './report.ts';
 
 const DEEPEST_SHOWN = 5;
-/** The maximum number of running turns to read. The report's `jobs.active` counts all of them. */
+/** The maximum number of running turns in a report. The report's `jobs.active` counts all running turns. */
 const RUNNING_MAX = 50;
 
-/** Reads lanes, jobs, running turns, pauses and the oldest message, except `caller`, the message that requests the report. */
+/** Reads lanes, jobs, running turns, pauses and the oldest message, without the message `caller`, which requests the report. */
 export async function readInFlight(source: ReportSource, caller?: { entry: EntryId; lane: LaneKey }) {
   const { redis } = source;
   const all = await Promise.all(

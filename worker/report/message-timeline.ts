@@ -23,7 +23,7 @@ interface Trail {
   outcome: OutcomeRecord | undefined;
 }
 
-/** The steps of a message in the order of time, those without a time last. Pure. */
+/** The steps of a message in chronological order; steps without a time come last. Pure. */
 export function timelineOf({ acceptedMs, inbound, turn, events, predecessors, outcome }: Trail): Step[] {
   const replay = inbound?.replayOf === undefined ? '' : `; replayed after it had failed as ${inbound.replayOf}`;
   const steps: Step[] = [
@@ -80,10 +80,10 @@ function stepsWithoutTime({ crashes, toolRounds, parts }: TurnSummary): Step[] {
 }
 
 const SHOWN_MAX = 50;
-/** The maximum number of events to search in a shard. Events of model calls lie between the steps of recovery. */
+/** The maximum number of events to search in a shard: many events of model calls may lie between two steps of recovery. */
 const EVENTS_SEARCHED_MAX = 5_000;
 
-/** The report `recoveries`: the newest steps of recovery, the newest first. */
+/** The report `recoveries`: the newest steps of recovery, newest first. */
 export const showRecoveries: ReadReport = async (at) => {
   const isStep = ({ event }: StoredEvent) => !event.startsWith('model.');
   const all = await Promise.all(

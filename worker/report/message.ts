@@ -27,7 +27,7 @@ import { because, pausedWords, traceText, whereOf } from './words.ts';
 /** The timeline and the present place of one message. Times are ms since the epoch. */
 export type MessageReport = NonNullable<Awaited<ReturnType<typeof readMessage>>>;
 
-/** Reads the timeline and the place of a message; `undefined` if Redis holds nothing about it. */
+/** Reads the timeline and the place of a message; `undefined` if Redis holds neither the message nor its outcome. */
 export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys, entry }: MessageName) {
   const [inbound, storedTurn, ledger, events, letter] = await Promise.all([
     readInbound(redis, keys, entry),
@@ -40,7 +40,7 @@ export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys
   const turn = storedTurn && withConfirmedParts(storedTurn, outcome);
   const chat = inbound ? chatOf(inbound.lane) : outcome?.chat;
   if (chat === undefined) return undefined;
-  // Outcomes after the first attempt began did not delay the message, e.g. if it was a command that acts at once.
+  // Outcomes from after the beginning of the first attempt did not delay the message: a command, for example, may act at once.
   const untilMs = turn?.firstBegunMs ?? outcome?.settledAtMs ?? Number.POSITIVE_INFINITY;
   const predecessors = ledger.others.filter((each) => each.chat === chat && each.settledAtMs <= untilMs);
   const acceptedMs = msOf(entry);
@@ -56,7 +56,7 @@ export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys
   };
 }
 
-/** Counts the parts that Telegram confirmed, if the reply was delivered: the settle step does not mark the last part as sent. */
+/** Takes the number of sent parts from the outcome, if stored there: the settle step does not mark the last part as sent. */
 function withConfirmedParts(turn: TurnSummary, outcome: OutcomeRecord | undefined): TurnSummary {
   if (turn.parts === undefined || outcome?.delivery === undefined) return turn;
   return { ...turn, parts: { ...turn.parts, sent: outcome.delivery.confirmed } };

@@ -52,8 +52,8 @@ export function ordersSection(title: string, of: string, orders: readonly Order[
 }
 
 /**
- * The action that resumes every chat if all are paused, and otherwise pauses them. It pauses only by a button on a page of
- * the console, because such buttons ask for confirmation.
+ * The action that ends the pause of every chat or, without such a pause, begins one. A pause can begin only with a button on a
+ * page of the console, because such buttons ask for confirmation.
  */
 export function everyChatAction(pauses: readonly Pause[]): Action {
   const isPaused = pauses.some(({ chat }) => chat === EVERY_CHAT);

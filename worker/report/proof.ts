@@ -3,10 +3,10 @@ import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
 import { sum } from '../watch/snapshot.ts';
 import { type ReportSource, shardsOf } from './report.ts';
 
-/** The counts of all shards, which prove that no message was lost if the counts of each shard add up. */
+/** The sums of all shards' ledger counts. If the counts of each single shard add up, no message was lost. */
 export interface Proof extends Balance {
   isCounted: boolean;
-  /** The shards whose numbers do not add up. The totals may hide them, if one shard's surplus equals another's loss. */
+  /** The shards whose counts do not add up. The totals may hide such shards: one shard's surplus may equal another's loss. */
   failedShards: number[];
 }
 
@@ -23,7 +23,7 @@ export async function readProof(source: ReportSource): Promise<Proof> {
   };
 }
 
-/** A text about shards whose numbers do not add up; `undefined` if there are none. Pure. */
+/** Names the shards whose ledger counts do not add up; `undefined` if every shard's counts do. Pure. */
 export function imbalanceOf({ unaccounted, failedShards }: Proof): string | undefined {
   if (failedShards.length === 0) return undefined;
   const shards = `(shard ${failedShards.join(', ')})`;

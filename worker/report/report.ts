@@ -31,7 +31,7 @@ export type Piece =
 
 /**
  * A link to another report, or to a section of the runbook. The id of a session is `<chat>/<id>`. `dead` links to the dead
- * letters of a chat, or to all of them if `id` is empty.
+ * letters of a chat or, if `id` is empty, to all dead letters.
  */
 export interface Name {
   of: 'message' | 'chat' | 'dead' | 'session' | 'incident' | 'runbook';
@@ -120,7 +120,7 @@ export function compact<T>(...parts: readonly (T | false | undefined)[]): T[] {
   return parts.filter((part): part is T => part !== false && part !== undefined);
 }
 
-/** Finds the first `max` matching records, in the order of `records`; default: all. */
+/** Finds the first `max` matching records, by default all, in the order of `records`. */
 export async function findMatching<T>(records: AsyncIterable<T>, isMatch: (record: T) => boolean, max?: number) {
   const found: T[] = [];
   for await (const record of records) {

@@ -3,7 +3,7 @@ import type { ReadReport } from './report.ts';
 
 /** One report: its arguments, its help, its place on each surface, and its reader. */
 export interface ReportRule {
-  /** Kinds of arguments; `?` marks an optional one. */
+  /** Kinds of arguments; `?` marks an optional argument. */
   args?: Kinds;
   options?: Readonly<Record<string, Option>>;
   /** A line for the list of verbs and the beginning of the help. */
@@ -21,7 +21,7 @@ export interface ReportRule {
   chatCommand?: { word: string; option?: string };
   /** Whether a terminal shows users' text without `--content`. */
   showsContent?: true;
-  /** Loads the reader. Loading the modules of all reports would take most of the time of a command. */
+  /** Loads the reader on demand, because loading the modules of all reports would take most of a command's time. */
   read: () => Promise<ReadReport>;
 }
 

@@ -33,7 +33,7 @@ function noFigures() {
     delivery: {
       /** Telegram confirmed every part. */
       confirmed: 0,
-      /** Telegram confirmed neither a part nor its repeat. */
+      /** Telegram confirmed neither the first send of some part nor the repeated send. */
       unsure: 0,
       /** The record has no proof: an earlier version wrote it, or the message had no parts. */
       unknown: 0,

@@ -30,7 +30,7 @@ export function percent(part: number, whole = 1): string {
   return `${whole === 0 ? 0 : Math.round((part / whole) * 100)} %`;
 }
 
-/** Whether a part of the readiness report works, and its state in words. Pure. */
+/** Whether a part of the gateway works, by its readiness check, and the part's state in words. Pure. */
 export function stateOf({ ready, isDegraded, detail = '' }: Awaited<ReturnType<ReadinessPart['check']>>) {
   return { isWell: ready && isDegraded !== true, detail };
 }
@@ -43,7 +43,7 @@ export function pausedWords({ by, sinceMs, why }: Pause, nowMs: number): string 
   return `PAUSED by ${by} for ${inWords(nowMs - sinceMs)}${why === '' ? '' : `: ${why}`}`;
 }
 
-/** The word "Trace" and a trace id, which is a link if there is a URL template for traces. Pure. */
+/** The word "Trace" and a trace id. The id is a link if there is a URL template for traces. Pure. */
 export function traceText(template: string | undefined, traceId: string): Piece[] {
   const hasPage = template !== undefined && traceId !== '';
   return ['Trace ', hasPage ? { href: traceUrl(template, traceId), text: traceId } : traceId || 'none'];

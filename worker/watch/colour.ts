@@ -14,7 +14,7 @@ export interface Trouble {
   severity: Exclude<Severity, 'info'>;
   text: string;
   todo: string;
-  /** The cause of the trouble that led to this one, if any. A trouble with a cause does not affect the colour. */
+  /** The `cause` of the trouble that led to this one, if any. A trouble with `under` does not affect the colour. */
   under?: string;
 }
 
@@ -46,21 +46,21 @@ export interface FlowState {
 export interface ProcessState {
   workers: number;
   takesWrites: boolean;
-  /** A text about shards whose numbers do not add up; `undefined` if all do. */
+  /** Names the shards whose ledger counts do not add up; `undefined` if every shard's counts do. */
   imbalance: string | undefined;
   pauses: readonly Pause[];
   /** Whether a process has just started and may not have registered yet. */
   isStarting: boolean;
 }
 
-/** `mostFailed` looks at up to this many of the newest outcomes. At least `FAILED_MIN`, and over half, must be failures. */
+/** `mostFailed` looks at up to this many of the newest outcomes. Over half, and at least `FAILED_MIN`, must be failures. */
 const NEWEST = 10;
 const FAILED_MIN = 3;
 /** Outcomes of messages that the model answered. */
 const MODEL_ANSWERED: ReadonlySet<RecentOutcome['outcome']> = new Set(['answered', 'undeliverable']);
-/** A fact never ends, so it affects the colour only for this time after its last occurrence. */
+/** A fact does not end by itself, so it affects the colour only for this time after its last occurrence. */
 const FACT_MS = 24 * 3600_000;
-/** Causes whose end shows that the reason for earlier failures is gone. */
+/** Causes of incidents whose end shows that the reason for earlier failures is gone. */
 const FAILURE_CAUSES: ReadonlySet<string> = new Set(['provider', 'fixed-parts', 'telegram']);
 /** Causes that are normal at a start, until the first worker has registered and the first poll has succeeded. */
 const NORMAL_AT_START: ReadonlySet<string> = new Set(['worker', 'no-poll', 'no-delivery']);
@@ -71,8 +71,8 @@ const OUTSIDE_CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The present troubles, at most one for each cause. Troubles that no other one explains come first, and within both groups
- * those with severity `page`. Empty when all is well. Pure.
+ * The present troubles, at most one for each cause. Troubles that no other trouble explains come before explained ones, and
+ * within both groups those with severity `page` come first. Empty when all is well. Pure.
  */
 export function troublesOf(flow: FlowState, processes?: ProcessState): Trouble[] {
   const all = [
@@ -140,8 +140,8 @@ function troubleOf(of: { cause: string; level?: string | undefined }, severity: 
 }
 
 /**
- * The present severity of an incident: `info` once it has ended. An open fact has its severity for ten minutes after its
- * last occurrence, then at most `attention` until a day has passed, then `info`.
+ * The present severity of an incident: `info` once it has ended. An open fact keeps its severity for ten minutes after its last
+ * occurrence, then at most `attention` until a day has passed, then `info`.
  */
 function severityNow(incident: FlowState['incidents'][number], nowMs: number): Severity {
   const { cause, isOpen, lastMs } = incident;

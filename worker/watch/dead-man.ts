@@ -9,7 +9,7 @@ const TIMEOUT_MS = 10_000;
 /**
  * Creates the dead-man's switch. It pings an outside service, with a `GET`; the service raises an alarm when the pings stop.
  *
- * Contract: `ping` returns at once and never throws. It sends at most one request per interval, also after a failure. `stop`
+ * Contract: `ping` returns at once and never throws. It sends at most one request per interval, even after a failure. `stop`
  * ends a request in flight. The URL is never logged, because anyone who has it can keep the alarm silent.
  */
 export function createDeadMan(url: string, { deadManEveryMs: everyMs }: Limits, log: Logger) {
@@ -51,8 +51,8 @@ export function mayPing(watch: RuleInput, { conditions, failures }: CheckResult)
 }
 
 /**
- * Whether messages are received: a poll succeeded recently, or a recent check found the webhook healthy. Unlike the alert
- * `no-poll`, this has no grace period after a start.
+ * Whether messages are received: a poll succeeded recently, or a recent check found the webhook healthy. Unlike the condition
+ * `no-poll`, this check has no grace period after a start.
  */
 export function isReceiving({ now, limits }: RuleInput): boolean {
   return now.poll?.lastAnswerMs !== undefined && now.nowMs - now.poll.lastAnswerMs < limits.pollAgeMs;

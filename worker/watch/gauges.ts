@@ -71,7 +71,7 @@ export function startStateGauges({ settings, telemetry, log }: ProcessEnv, redis
   };
 }
 
-/** Creates a reader of the state of the installation, which rejects when Redis cannot be reached. */
+/** Creates a reader of the state of the installation. The reader rejects when Redis cannot be reached. */
 export function createStateReader(redis: RedisClient, shards: number): () => Promise<InstallationState> {
   const book = createBookStore(redis);
   // With 0 ms, every message without an outcome counts as overdue.

@@ -8,9 +8,9 @@ import { deliveredOf } from '../alerts/next-sending.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /**
- * Creates a function that deletes the oldest dead letters of each shard with more than `lettersMax`, and logs each letter
- * without the user's text. It deletes nothing until the operator has been notified that a shard is full, or while no alert can
- * be sent.
+ * Creates a function that deletes the oldest dead letters of each shard with more than `lettersMax` letters, and logs each
+ * deleted letter without the user's text. The function deletes nothing until the operator has been notified that a shard is
+ * full, or while no alert can be sent.
  *
  * Contract: several processes may call the function at the same time. It rejects when Redis cannot be reached.
  */

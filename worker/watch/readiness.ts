@@ -23,9 +23,9 @@ export interface WatchdogView {
 type Check = Awaited<ReturnType<ReadinessPart['check']>>;
 
 /**
- * The parts of `/readyz`: the dependencies of the gateway and its watchdog, with their states in words, and the colour of
- * the installation. Red is not ready, yellow is degraded. With `staysReady` red is only degraded, because a load balancer in
- * front of a webhook delivers only to ready processes, and without deliveries red would never end.
+ * The parts of `/readyz`: the dependencies of the gateway and its watchdog, with their states in words, and the colour of the
+ * installation. Red is not ready, yellow is degraded. With `staysReady`, red is only degraded: a load balancer in front of a
+ * webhook delivers only to ready processes, and without deliveries red would never end.
  */
 export function readinessOf(view: WatchdogView, { staysReady }: { staysReady: boolean }): readonly ReadinessPart[] {
   const { snapshot, troubles } = view;
@@ -78,8 +78,8 @@ function installationCheck(
 }
 
 /**
- * The state of Redis, or the time since which it takes no writes. If only some shards refuse writes, the process stays
- * ready, because it still serves the other shards.
+ * The state of Redis. If Redis takes no writes, says since when. If only some shards refuse writes, the process stays ready,
+ * because it still serves the other shards.
  */
 export function redisCheck(
   now: Snapshot | undefined,

@@ -37,7 +37,7 @@ export interface RuleLimits {
   unansweredMs: number;
   /** The longest permitted time since the last successful poll; much longer than the 50 seconds of a poll without updates. */
   pollAgeMs: number;
-  /** An endpoint with two failed calls is down after failing for this long, or at once for trouble in `AT_ONCE`. */
+  /** After two failed calls, an endpoint counts as down: for trouble in `AT_ONCE` at once, otherwise after this time. */
   providerDownMs: number;
   /** Telegram counts as away after this time without an answer. Trouble that ends earlier causes no alert. */
   telegramDownMs: number;
@@ -117,7 +117,7 @@ function unanswered({ now }: RuleInput): Condition[] {
   return [unansweredAlert({ ...oldest, ageMs, messages, chats, waiting: waitingIn(now) })];
 }
 
-/** The condition that messages have waited too long in paused chats: no outage, but an operator must not forget them. */
+/** The condition that messages have waited too long in paused chats: no outage, but an operator must not forget the pauses. */
 function resting({ now }: RuleInput): Condition[] {
   const all = now.shards.flatMap((shard) => shard.resting ?? []);
   const messages = sum(all, (each) => each.messages);
@@ -141,7 +141,7 @@ function idle({ now, before }: RuleInput): Condition[] {
     const earlier = shards.find((other) => other.shard === shard);
     return isIdle(earlier) && earlier?.nextJob === nextJob;
   };
-  // If the incident is open, another process has already found two such checks in a row.
+  // If the incident is open, some watchdog has already found this in two checks in a row.
   const isKnown = now.open.has('idle');
   const stuck = now.shards.filter((shard) => isIdle(shard) && (isKnown || wasIdle(shard, before?.shards)));
   if (stuck.length === 0) return [];

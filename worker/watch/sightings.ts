@@ -25,8 +25,8 @@ const STEP_MS_MIN = 2_000;
 const STEPS_MAX = 8;
 
 /**
- * Creates a function that begins a check. Using a clock that never steps, it remembers the forward steps of Redis' clock,
- * and when this process first read each time in the future.
+ * Creates a function that begins a check. With a clock that never steps, the function finds and remembers the forward steps of
+ * Redis' clock. For each time in the future, it also remembers when this process first read that time.
  */
 export function createSightings(steadyMs = () => performance.now()): (nowMs: number) => Look {
   let previousFutureTimes: ReadonlyMap<string, number> = new Map();

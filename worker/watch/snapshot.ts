@@ -157,7 +157,7 @@ async function readShard(
   };
 }
 
-/** How many outcomes to read of each shard: usually, ten or more of them are failures or answers of the model. */
+/** How many outcomes to read per shard, so that usually ten or more of them are failures or answers of the model. */
 const READ_MAX = 40;
 
 /** Reads the newest outcomes of all shards, newest first. Rejects when Redis cannot be reached. */

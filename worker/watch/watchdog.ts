@@ -21,7 +21,7 @@ import type { WatchdogView } from './readiness.ts';
 import { checkRules, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
-/** The shortest time between the starts of two checks, in durations of the first: with many lanes, a check takes seconds. */
+/** The shortest time between the starts of two checks, as a multiple of the first check's duration, which may be seconds. */
 const CHECK_PAUSE_FACTOR = 10;
 const LEAVE_MS = 1_000;
 
@@ -36,15 +36,14 @@ interface Findings {
 }
 
 /**
- * Starts the service that maintains the book of incidents: it enters alerts as they arrive, and regularly checks the state
- * for troubles such as overdue messages, idle workers, missing polls, a failing endpoint or a full Redis. Redis holds one
- * book for the whole installation, so several watchdogs may run side by side, and each can end an incident that another
- * opened. A failed check is logged and repeated. If Redis takes no writes for long, the watchdog notifies the operator
- * without the book.
+ * Starts the service that maintains the book of incidents: it enters alerts as they arrive, and regularly checks the state for
+ * troubles such as overdue messages, idle workers, missing polls, a failing endpoint or a full Redis. Redis holds one book for
+ * the whole installation, so several watchdogs may run side by side, and each can end an incident that another opened. A failed
+ * check is logged and repeated. If Redis takes no writes for long, the watchdog notifies the operator without the book.
  *
  * The watchdog pings the dead-man's switch only if all checks work, every shard takes writes, messages are received, and no
- * condition holds except pauses and those with severity `info`. A single overdue message stops the pings, because for a bot
- * with one user it is an outage.
+ * condition holds except pauses and conditions with severity `info`. A single overdue message stops the pings, because for a
+ * bot with one user such a message is an outage.
  */
 export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Channels): Service & WatchdogView {
   const { settings, log, limits } = env;
@@ -83,7 +82,7 @@ export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Cha
     refusedWrites: () => findings.refusedWrites,
     troubles,
     async stop() {
-      // Stop the loop before the process leaves the list: a later heartbeat would look like a crash.
+      // Stop the loop first: after the process has left the list, a heartbeat would make its end look like a crash.
       const leaving = loop
         .stop()
         .then(() => workerList.leave())
@@ -108,8 +107,8 @@ function ruleLimitsOf({ settings, limits: { pollAgeMs, providerDownMs, telegramD
 }
 
 /**
- * The least time by which this process's clock is ahead of Redis' clock, from its times before and after a request to Redis.
- * Negative if the clock is behind; 0 if the two clocks may agree.
+ * The smallest possible lead of this process's clock over Redis' clock, from this process's times before and after a request to
+ * Redis. Negative if the clock is behind; 0 if the two clocks may agree.
  */
 export function clockAheadMs(requestMs: number, redisMs: number, responseMs: number): number {
   return redisMs < requestMs ? requestMs - redisMs : Math.min(0, responseMs - redisMs);
@@ -136,7 +135,7 @@ function reportTrouble(error: unknown, { redis, watch }: WatchdogView['troubles'
   } else redis.failed(error);
 }
 
-/** Creates the function that enters queued alerts into the book and, if due, checks the state. Returns whether it checked. */
+/** Creates a function that enters queued alerts and, if a check is due, checks the state. It returns whether it checked. */
 function createCheck(
   env: ProcessEnv,
   redis: RedisClient,

@@ -1,7 +1,7 @@
 import { type LimitUsage, percentOf, spentInWords } from '../../../shared/state/spending/limit.ts';
 import type { Condition, Rules } from './words.ts';
 
-/** Causes about the budget of all chats. */
+/** Causes about the budgets for all chats. */
 export const BUDGET = {
   budget: {
     severity: 'info',
@@ -27,7 +27,7 @@ const BUDGET_LEVELS = [
   { from: 50, words: 'half used up' },
 ];
 
-/** The conditions for a budget of all chats that is half, nearly or fully used up; none for any other budget. */
+/** The conditions for a budget of all chats: none below half of the budget, two if the budget is used up, otherwise one. */
 export function budgetConditions(spent: LimitUsage): Condition[] {
   const { limit, isUsedUp, againMs } = spent;
   const percent = percentOf(spent);

@@ -64,7 +64,7 @@ export const ENDPOINT = {
   },
 } satisfies Rules;
 
-/** The condition that calls of the model endpoint fail; its level is the kind of failure. */
+/** The condition that calls to the model endpoint fail; its level is the kind of failure. */
 export function providerAlert(
   failing: { why: ProviderTrouble; status: string; failures: number; sinceMs: number },
   lastsMs: number,
@@ -103,7 +103,7 @@ export function retirementCondition(model: string, settings: readonly string[], 
   return { ...about, text: `${subject} will be retired on ${day}. After that, calls to it fail.` };
 }
 
-/** The alert that the endpoint no longer offers a model that a chat had chosen, so such chats continue with `newModel`. */
+/** The alert that the endpoint no longer offers a model that chats had chosen; these chats continue with `newModel`. */
 export function modelGoneAlert(turn: Turn, goneModel: string, newModel: string): Alert {
   return {
     cause: 'model-gone',

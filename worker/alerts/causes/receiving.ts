@@ -51,7 +51,7 @@ export const RECEIVING = {
   },
 } satisfies Rules;
 
-/** The condition that nothing is received: no poll has succeeded, or no check has found a healthy webhook. */
+/** The condition that nothing is received: for `ageMs`, no poll has succeeded, or no check has found a healthy webhook. */
 export function notReceivingAlert(as: Receiver, ageMs: number, lastFailure: string | undefined): Condition {
   const isWebhook = as === 'webhook';
   const what = isWebhook ? 'The webhook has received nothing' : 'No poll has succeeded';

@@ -60,7 +60,7 @@ const MEMORY_SHARE = 0.8;
 /** Above this share of `maxmemory`, Redis counts as full: within minutes, users may get no more answers. */
 const FULL_SHARE = 0.95;
 
-/** The condition of a Redis that is full, is nearly full, or evicts data since a person or a failover changed its policy. Pure. */
+/** The condition of a Redis that is nearly full or full, or whose policy is to delete data once it is full. Pure. */
 export function memoryConditions({ evicts, usedBytes, maxBytes }: RedisState): Condition[] {
   if (evicts !== undefined) return [{ cause: 'memory', text: evictionInWords(evicts), level: 'evicting' }];
   if (maxBytes === 0 || usedBytes <= maxBytes * MEMORY_SHARE) return [];
@@ -88,7 +88,7 @@ export function blobStoreAlert(why: string, process: string): Alert {
   };
 }
 
-/** The alert that a process uses another blob store than the rest of the installation. */
+/** The alert that a process does not use the same blob store as the rest of the installation. */
 export function otherBlobStoreAlert(process: string): Alert {
   return {
     cause: 'blob-store',

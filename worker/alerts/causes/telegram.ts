@@ -87,7 +87,7 @@ export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', waitMs: n
   };
 }
 
-/** The condition that Telegram does not answer. `waiting`: all waiting messages; `answers`: those with a finished answer. */
+/** The condition that Telegram does not answer. `waiting` counts all waiting messages, `answers` only finished answers. */
 export function telegramAlert(away: {
   sinceMs: number;
   lastsMs: number;
@@ -108,7 +108,7 @@ export function telegramAlert(away: {
   };
 }
 
-/** The alert that Telegram confirmed neither the first send of a part nor its repeat. */
+/** The alert that Telegram confirmed neither the first send of a part nor the repeated send. */
 export function unsureAlert(turn: Turn): Alert {
   return {
     cause: 'unsure',

@@ -59,7 +59,7 @@ export function omittedToolsAlert(server: string, tools: readonly { tool: string
 
 /**
  * The alert that a tool server is down, was cut off for exceeding a limit, or is up again. The server's own error text may
- * contain anything, so only the log quotes it; `exceededLimit` is a text of Spillway.
+ * contain anything, so only the log quotes it; `exceededLimit` is Spillway's own text.
  */
 export function toolServerAlert(server: string, isUp: boolean, exceededLimit: string | undefined): Alert {
   const name = JSON.stringify(clip(server, SERVER_CHARS_MAX));

@@ -119,7 +119,7 @@ export function undecodableAlert(entry: EntryId): Alert {
   };
 }
 
-/** The level at which a shard has its maximum number of dead letters, so that each new letter removes the oldest. */
+/** The level at which some shard has its maximum number of dead letters. From then on, new letters displace the oldest. */
 export const LETTERS_FULL = 'full';
 
 /** The operator is warned when the dead letters of a shard reach this share of its limit. */
@@ -140,7 +140,7 @@ export function deadLettersAlert(pile: { letters: number; fullest: number; max: 
   return { cause: 'dead-letters', level, text: `${text} ${fill}`, messages: letters };
 }
 
-/** The condition that messages have waited too long for an outcome. `chat`, `entry` and `traceId` belong to the oldest. */
+/** The condition that messages have waited too long for an outcome. `chat`, `entry` and `traceId`: of the oldest one. */
 export function unansweredAlert(backlog: {
   chat: ChatKey;
   entry: EntryId;

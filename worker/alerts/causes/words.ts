@@ -37,7 +37,7 @@ export const ALERT_WORDS = {
   },
 };
 
-/** The name of an action that a button under an incident offers. */
+/** The name of an action that a button in a message about an incident offers. */
 export type ActName = keyof (typeof ALERT_WORDS)['acts'];
 
 /** The behaviour of incidents of one cause, and their texts. */
@@ -48,13 +48,13 @@ export interface CauseRow {
   /** Advice to the operator; absent if the alert's text already has it. */
   todo?: string;
   /**
-   * The event that ends an incident. `watch`: a check no longer finds the condition. `alert`: an alert reports the end.
-   * `quiet`: no occurrence for a while. `fact`: none; the incident is removed silently a week after its last occurrence.
+   * The event that ends an incident, unless an operator closes it. `watch`: a check no longer finds the condition. `alert`: an
+   * alert reports the end. `quiet`: no occurrence for a while. `fact`: none; removed a week after the last occurrence.
    */
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
   /** Text of the end, after "Resolved:"; absent for a fact. */
   end?: string;
-  /** Causes that may explain such an incident, which gets no message of its own while one of them has an open incident. */
+  /** Causes that may explain incidents of this cause. An explained incident gets no message of its own. */
   follows?: readonly Cause[];
   /**
    * Actions on the buttons, the likeliest first; at most six, so that a phone shows them all. Default: none for
@@ -63,7 +63,7 @@ export interface CauseRow {
   acts?: readonly ActName[];
   /** Whether the message lists each occurrence, e.g. because an operator should look at each of them. */
   namesEach?: true;
-  /** Overrides for each level of the trouble. */
+  /** Overrides by the level of the trouble; a level without an entry changes nothing. */
   levels?: Readonly<Record<string, Partial<Pick<CauseRow, 'severity' | 'title' | 'todo' | 'follows'>>>>;
 }
 
