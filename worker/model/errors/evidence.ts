@@ -115,7 +115,7 @@ function pathIn(plain: string): Evidence['path'] {
   return { message: Number(found[1]), ...(found[2] !== undefined && { block: Number(found[2]) }) };
 }
 
-/** A limit in a text: "rate limit of 30,000 input tokens per minute", "tokens per min (TPM): Limit 30000". */
+/** A rate limit in a text: "rate limit of 30,000 input tokens per minute", "tokens per min (TPM): Limit 30000". */
 function rateText(plain: string): number | undefined {
   const [, first, second] =
     /(?<![\w.,])(\d[\d,]{2,12}) (?:input |prompt )?tokens per min|tokens per min[^.\d]{0,24}limit:? (\d[\d,]{2,12})/.exec(
