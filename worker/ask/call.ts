@@ -142,7 +142,7 @@ function turnTimesMs(records: readonly LogRecord[]): number[] {
     .filter((ms) => !Number.isNaN(ms));
 }
 
-/** The result of the only call, or of the decisive call if the fallback model was called, too. */
+/** The result of the call to the model, or of the call to the fallback model if only that call gave a usable answer. */
 type SendResult = ModelResult & {
   byFallback: boolean;
   silences: number;
