@@ -50,7 +50,7 @@ export function windowTokensOf(model: string): number {
   return LONG_MARK.test(model) ? LONG_WINDOW_TOKENS : familyOf(model).windowTokens;
 }
 
-/** The factor between our estimates and the tokens of a model, for a chat that has no calibration yet. */
+/** The factor that turns our estimates into the tokens of a model, for a chat that has no calibration yet. */
 export function tokenizerFactor(model: string): number {
   return familyOf(model).tokenizerFactor;
 }

@@ -26,7 +26,7 @@ export interface FixedParts {
   serverTools: readonly object[];
 }
 
-/** Records that change the view of earlier records. */
+/** The types of records that change how requests show earlier records. */
 const SHAPING: ReadonlySet<LogRecord['t']> = new Set(['compaction', 'seed', 'scrub', 'trim']);
 const MESSAGE_TOKENS = 4;
 const REQUEST_TOKENS = 8;
@@ -181,7 +181,7 @@ type RoomSettings = Pick<Settings, 'MAX_OUTPUT_TOKENS' | 'COMPACT_AT'>;
 
 type Budget = Pick<Settings, 'CONTEXT_BUDGET_TOKENS'>;
 
-/** The factor between our estimates and a model's tokens: the chat's own or, without one, the model's default. */
+/** The factor that turns our estimates into a model's tokens: the chat's own or, without one, the model's default. */
 export function calibrationFor(model: string, chatFactor: number | undefined): number {
   return chatFactor ?? tokenizerFactor(model);
 }

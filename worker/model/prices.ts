@@ -111,7 +111,7 @@ export async function loadPrices(file: string | undefined): Promise<Prices> {
   return readPrices(json);
 }
 
-/** Prices of Opus 5.5 as multiples of plain input. With other Claude models, reads cost 0.025 to 0.1, hardly a difference. */
+/** Prices of Opus 5.5 as multiples of plain input. With other Claude models, reads cost 0.025 to 0.1, which hardly matters. */
 const READ = 0.05;
 const WRITE: Readonly<Record<CacheLifetime, number>> = { '5m': 1.25, '1h': 2 };
 const LASTS_MS: Readonly<Record<CacheLifetime, number>> = { '5m': 5 * 60_000, '1h': 60 * 60_000 };

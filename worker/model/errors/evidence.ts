@@ -60,7 +60,7 @@ function firstDefined<T>(parts: readonly unknown[], read: (part: unknown) => T |
 
 /** The keys under which the SDK, fetch, AWS, axios and the AI SDK wrap an error; "0" is the first of a list. */
 const WRAPPERS = 'error body response data detail details cause errors responseBody $metadata 0'.split(' ');
-/** The maximum number of nested errors that are read. */
+/** The maximum number of errors to read, the outermost error included. */
 const MAX_PARTS = 16;
 
 /** The error and the errors that it wraps, outermost first. */
