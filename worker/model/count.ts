@@ -160,7 +160,7 @@ export function calibrate(
 
 /**
  * The index of the newest answer, and the size of the conversation with that answer. `undefined` without an answer, if a later
- * record changed the request (`SHAPING`), if another model wrote the answer, or if it has no usage, e.g. because it was cut.
+ * record changed the request (`SHAPING`), if another model wrote the answer, or if its usage is missing, as after a cut.
  * Skips an answer whose usage may be the sum of several passes.
  */
 function anchorOf(records: readonly LogRecord[], model: string): { at: number; tokens: number } | undefined {

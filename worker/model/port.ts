@@ -40,7 +40,7 @@ export interface ModelRequest {
   wordsOnly?: boolean;
   /** How deeply the model thinks; absent: the model's default. */
   effort?: Effort;
-  /** True if the conversation continues, so that caching the prefix pays. If false, the tools are not sent. */
+  /** Whether to cache the prefix, e.g. of a conversation that continues. If false, the tools are not sent. */
   caches: boolean;
   /** The lifetime of the cached prefix; 5 minutes if absent. A change of the lifetime rewrites the prefix. */
   cacheLifetime?: CacheLifetime;

@@ -37,7 +37,7 @@ function shape(keys: string, tests: Readonly<Record<string, Test>> = {}): Shape 
   };
 }
 
-/** Whether an object has all required keys of its shape, no unknown keys and no bad values. Undefined values count as absent. */
+/** Whether an object has all required keys of its shape, no unknown keys and no bad values. `undefined` counts as absent. */
 function hasShape(object: Fields, { requiredKeys, tests }: Shape): boolean {
   for (const key in object) if (object[key] !== undefined && tests.get(key)?.(object[key]) !== true) return false;
   return requiredKeys.every((key) => object[key] !== undefined);
