@@ -10,7 +10,7 @@ import { removeTurn } from './fresh-session.ts';
 import { isAnsweredWithError } from './policy.ts';
 import type { Fail } from './state.ts';
 
-/** The notice that a message is given up, by the kind of the last failure. For all other kinds the message's size decides. */
+/** The notice that a message is given up, by the kind of the last failure. For kinds not listed, the message's size decides. */
 const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 'endlessThought'>>> = {
   media: 'notTaken',
   poison: 'notTaken',

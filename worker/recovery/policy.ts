@@ -106,7 +106,7 @@ function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait |
 
 /**
  * The length of the next wait: as long as the endpoint asks for, or longer unless `isExact`. If the endpoint asks for none, the
- * wait grows with each try, but does not go past `WAITING_NOTICE_MS`, when the notice is due, or past `OUTAGE_PATIENCE_MS`.
+ * wait grows with each try, but must not skip over `WAITING_NOTICE_MS`, when the notice is due, or exceed the patience.
  */
 function outageDelayMs(
   waitedMs: number,
