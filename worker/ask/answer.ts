@@ -76,7 +76,7 @@ export function recordOf(turn: Turn, { answer, byFallback }: AnswerResult): Assi
     entry: turn.entry,
     content: storable(blocks),
     model,
-    // Readers of the log recognise calls by the stop reason `tool_use`, but some endpoints state a different one for calls.
+    // Other code recognises calls in the log by the stop reason `tool_use`, but some endpoints state another reason for calls.
     stopReason: hasCalls(whole) ? 'tool_use' : answer.stopReason,
     usage,
     ...(turn.isOfGuest && { isForGuest: true }),
@@ -138,8 +138,8 @@ function acceptedTokens({ answer: { usage, content }, byFallback }: AnswerResult
 }
 
 /**
- * Records an answer that calls tools, or at whose end the model paused. Such a round is progress, so it resets the attempts
- * and the limit on recoveries. Returns the session with the answer.
+ * Records an answer that calls tools, or at whose end the model paused. A recorded round is progress, so the counts of
+ * attempts and of recoveries start again. Returns the session with the answer.
  */
 export async function recordRound(
   turn: Turn<Env>,
@@ -168,7 +168,7 @@ export function turnAfterRound<T extends Turn>(turn: T, rounds: number): T {
   return turn.withoutOutage().with({ rounds, attempts: 1, silences: 0, recoveriesBefore, stage });
 }
 
-/** The stage after a successful call. `compacted` ends, so that the session can be compacted again; other stages stay. */
+/** The stage after a round. `compacted` becomes `none`, so that the session can be compacted again; other stages stay. */
 function stageAfterRound({ stage }: Turn): Turn['stage'] {
   return stage === 'compacted' ? 'none' : stage;
 }

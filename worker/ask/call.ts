@@ -36,7 +36,7 @@ export type CallResult = { sizes: RequestSizes } & (
 const TURN_TIMES = 20;
 
 /**
- * Calls the model: builds the request from the session, counts its tokens, and sends it unless it is too long or too large.
+ * Calls the model: builds the request from the session, and sends the request unless it is too large (`countedTooLarge`).
  * The fallback model may get a second call (`sendOrFallBack`). With `wordsOnly` the model must answer in text, without
  * tools. Contract: throws `FencedError`, or what `onText`, Redis and the blob store throw.
  */
@@ -142,7 +142,7 @@ function turnTimesMs(records: readonly LogRecord[]): number[] {
     .filter((ms) => !Number.isNaN(ms));
 }
 
-/** The result of the only call, or of the decisive call if the fallback model was called, too. */
+/** The result of the call to the model, or of the call to the fallback model if only that call gave a usable answer. */
 type SendResult = ModelResult & {
   byFallback: boolean;
   silences: number;
@@ -151,10 +151,10 @@ type SendResult = ModelResult & {
 };
 
 /**
- * Sends a request. If the model declines or the failure is transient, sends the request to the fallback model, too; but not
- * if none is set, if the attempt was aborted, or if the request does not fit that model. The second request has no thinking,
- * since each model rejects the thinking of other models. If the fallback model fails or declines, too, returns the first
- * result. `silences` counts the calls that fell silent after their first words.
+ * Sends a request. If the model declines or the failure is transient, sends the request to the fallback model, too; but not if
+ * the settings name no other model, the attempt was aborted, or the request does not fit that model. The second request has no
+ * thinking, since each model rejects the thinking of other models. If the fallback model fails or declines, too, returns the
+ * first result. `silences` counts the calls that fell silent after their first words.
  * Contract: throws only what `onText`, Redis and the blob store throw.
  */
 async function sendOrFallBack(
@@ -185,7 +185,7 @@ async function sendOrFallBack(
   };
 }
 
-/** Whether another model may answer, because this model declined or failed for a transient reason. */
+/** Whether another model might answer: this model declined, or the call failed for a transient reason. */
 function mayHelpToFallBack(result: ModelResult): boolean {
   return result.ok ? result.answer.stopReason === 'refusal' : result.failure.kind === 'transient';
 }

@@ -20,7 +20,7 @@ import { omitOldPictures } from './old-pictures.ts';
 import { openSession, pendingRecord } from './pending.ts';
 import { isUnfinished, type Speech } from './words.ts';
 
-/** A message for the model to answer, and the receivers of the answer while the model writes it. */
+/** A message for the model to answer, with the partial answer and the callbacks for progress. */
 export interface Question {
   message: InboundMessage;
   content: UserRecord['content'];
@@ -111,7 +111,7 @@ async function reactTo(
   return recover({ ...call, ...sizes, turn, failure, countTokens, hasWords, tried: [] }, time);
 }
 
-/** The tokens of the newest message with its files, or of the newest batch of tool results, as a request shows them. */
+/** The size of the newest message with its files, or of the newest batch of tool results, in tokens of a request. */
 function newestTokens({ window }: LoadedSession, calibration: number): number {
   const newest = asShown(window.records).findLast((record) => record.t === 'user');
   return newest?.t === 'user' ? countContent(newest.content, calibration) : 0;

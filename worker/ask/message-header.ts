@@ -11,10 +11,10 @@ const CODE_CHARS = 6;
 const LATE_MS = 5 * 60_000;
 
 /**
- * The gateway's lines before a message: earlier messages of the chat that were not for the bot; then the message's time, its
- * author if several people share the chat, and its origin if it was forwarded; then a quotation of the message that it
- * answers. The log stores the lines, so they are the same in all later requests. `by` is for a message that a feature added,
- * such as a reminder, whose header has only the time and the feature's text; or for a summons, to name its author. Pure.
+ * The gateway's lines before a message: earlier messages of the chat that were not for the bot; then a line with the time, the
+ * author if several people share the chat, and the origin of a forwarded message; then, for an answer, a quotation of the
+ * message answered. The log stores the lines, so they are the same in all later requests. `by` is for a summons, to name its
+ * author, or for a message that a feature added, e.g. a reminder: only the time and the feature's text come before it. Pure.
  */
 export function headerOf(
   message: InboundMessage,

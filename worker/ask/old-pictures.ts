@@ -11,10 +11,10 @@ import { asShown, scrubOf } from '../session/overlay.ts';
 import type { LogRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
-/** A block with pictures in a message or in tool results. The replacement has the block's texts and labels of its files. */
+/** A block with pictures in a message or a tool result. The replacement has the block's texts, and labels instead of files. */
 type PictureBlock = Part & { pictures: number };
 
-/** The share of the limit that the remaining pictures may fill. New pictures fill the rest before the next omission. */
+/** An omission leaves at most this share of the limit filled, so that many new pictures fit before the next omission. */
 const REST_SHARE = 0.8;
 
 /**

@@ -42,8 +42,8 @@ export async function openSession(turn: Turn<Env>, pending: UserRecord, limitTok
 const PUT_BACK = '[This message failed, and stands again below. What was done for it before that follows.]';
 
 /**
- * Hides the first copy of a replayed message, since the replay is now at the end of the conversation. The tool calls that
- * were made for the first copy stay visible, so that the model does not repeat them. Returns the session unchanged if the
+ * Hides the earlier copy of a replayed message, since the replay is now at the end of the conversation. The tool calls that
+ * were made for that copy stay visible, so that the model does not repeat them. Returns the session unchanged if the
  * message is not a replay, or if the window has no copy that is still to be hidden. Contract: as `openSession`.
  */
 async function hideEarlierTry(turn: Turn, loadedSession: LoadedSession): Promise<LoadedSession> {

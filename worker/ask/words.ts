@@ -10,7 +10,7 @@ import { type AssistantRecord, newStamp, textOf } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
 /**
- * The model's text for a message before its answer is complete. The turn stores the text before a person sees any of it, so
+ * The model's text for a message before the answer is complete. The turn stores the text before a person sees any of it, so
  * that the text outlives the process and can be delivered if no answer comes.
  */
 export interface PartialAnswer {
@@ -95,7 +95,7 @@ export function changesToStore(turn: Turn, answer: PartialAnswer): Change[] {
 
 /**
  * The changes that record a partial answer's `newText` as an answer in the chat's own session; none if that text is blank.
- * The record has no calls and no thinking, since incomplete ones would make the endpoint refuse every later request.
+ * The record has no calls and no thinking, since an incomplete block would make the endpoint refuse every later request.
  */
 export function changesToRecord({ keys, entry, session, trial }: Turn, { newText }: PartialAnswer): Change[] {
   const text = newText.toWellFormed().trim();
@@ -104,7 +104,7 @@ export function changesToRecord({ keys, entry, session, trial }: Turn, { newText
   return append(keys, trial?.of ?? session, [{ ...record, stopReason: null }]);
 }
 
-/** The answer's text; if that is blank, the model's last text before its tools; if that is missing, `nothingToAdd`. */
+/** The answer's text; if blank, the last text of the model's earlier answers to this message; without any, `nothingToAdd`. */
 export function answerWords(turn: Turn, loadedSession: LoadedSession, { text }: ModelAnswer): string {
   return (text.trim() === '' ? earlierWords(loadedSession, turn) : text) || turn.texts.nothingToAdd;
 }
@@ -128,8 +128,8 @@ export function answerText(
 }
 
 /**
- * The notice that a budget is used up, or nearly so. If nearly, the notice states an amount for a chat's budget, and for a
- * person's budget in a private chat; a percentage for the total budget, and for a person's budget in a group. Pure.
+ * The notice that a budget is used up, or nearly so. A notice of the latter kind states an amount only if its readers are those
+ * who share the budget: for a chat's, and for a person's in a private chat. Other notices state a percentage. Pure.
  */
 export function budgetNotice(
   turn: Pick<Turn, 'texts' | 'choice' | 'message'>,

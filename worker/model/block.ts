@@ -22,7 +22,7 @@ export function sizeInWords(bytes: number): string {
   return bytes < MB ? `${Math.ceil(bytes / KB)} KB` : `${(bytes / MB).toFixed(1)} MB`;
 }
 
-/** Whether a block is the result of a provider's tool, which is part of the model's answer. */
+/** Whether a block is the result of a provider's tool. Such a result is part of the model's answer. */
 export function isServerResult({ type }: Block): boolean {
   return type !== 'tool_result' && type.endsWith('_tool_result');
 }
@@ -32,7 +32,7 @@ export function isServerSide(block: Block): boolean {
   return isServerResult(block) || (block.type !== 'tool_use' && block.type.endsWith('tool_use'));
 }
 
-/** Whether no key or text in a value has half a surrogate pair. False for a value that is nested too deeply to be read. */
+/** Whether no key or text in a value has a lone surrogate. False for a value that is nested too deeply to be read. */
 export function isWellFormed(value: unknown): boolean {
   try {
     return everyText(value);
@@ -49,7 +49,7 @@ function everyText(value: unknown): boolean {
   return true;
 }
 
-/** Replaces each half of a surrogate pair in a JSON value, keys included. Returns the same object if it has no such half. */
+/** Replaces each lone surrogate in a JSON value, keys included. Returns the same object if nothing is to be replaced. */
 export function wellFormed<Value>(value: Value): Value {
   if (isWellFormed(value)) return value;
   return JSON.parse(JSON.stringify(value), (_, each) => {
@@ -59,7 +59,7 @@ export function wellFormed<Value>(value: Value): Value {
   });
 }
 
-/** Omitting the largest parts should bring a history down to this size, so that the chat can go on for a while. */
+/** The size to which the omission of the largest parts should reduce a history, so that the chat can go on for a while. */
 export const TRIMMED_HISTORY_BYTES_MAX = 24 * MB;
 /** The maximum size of a history in a request. The API refuses bodies over 32 MB; 4 MB are reserved for prompt and tools. */
 export const HISTORY_BYTES_MAX = 28 * MB;

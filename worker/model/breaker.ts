@@ -120,7 +120,7 @@ function updateCircuit(
   circuit.pausedUntilMs = nowMs + Math.round(pauseMs * (0.8 + 0.2 * random()));
 }
 
-/** The failure of a call that was not made. A random 0.5 to 1.5 extra seconds keep chats from retrying all at once. */
+/** The failure of a call that was not made. A random extra 0.5 to 1.5 seconds keeps chats from retrying all at once. */
 function notCalled({ pausedUntilMs }: Circuit, nowMs: number, random: () => number): ModelResult {
   const retryAfterMs = Math.max(0, pausedUntilMs - nowMs) + Math.round(500 + 1_000 * random());
   return { ok: false, failure: { kind: 'transient', reason: 'paused', retryAfterMs } };

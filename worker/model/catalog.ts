@@ -6,7 +6,7 @@ import { type Lifecycle, STAGES } from '../../shared/state/provider/provider.ts'
 interface Family {
   names: RegExp;
   windowTokens: number;
-  /** How many tokens the family's tokenizer makes for each token that the older tokenizers make of the same text. */
+  /** The number of tokens that the family's tokenizer makes of a text, divided by the number that the older tokenizers make. */
   tokenizerFactor: number;
   /** Whether the model refuses its own thinking after a change of an earlier part of the conversation. */
   bindsThinking: boolean;
@@ -15,7 +15,7 @@ interface Family {
 const OLD = { windowTokens: 200_000, tokenizerFactor: 1, bindsThinking: false };
 const LONG_WINDOW_TOKENS = 1_000_000;
 const LONG = { ...OLD, windowTokens: LONG_WINDOW_TOKENS };
-/** Since Opus 4.7 the tokenizer has made up to 35% more tokens of the same text. */
+/** From Opus 4.7 on, the tokenizer makes more tokens of the same text: 35% more at worst. */
 const DENSE = { ...LONG, tokenizerFactor: 1.35 };
 
 /** The first match wins. An unknown Claude counts as a new model. */
@@ -50,12 +50,12 @@ export function windowTokensOf(model: string): number {
   return LONG_MARK.test(model) ? LONG_WINDOW_TOKENS : familyOf(model).windowTokens;
 }
 
-/** The factor between our estimates and the tokens of a model, for a chat that has no calibration yet. */
+/** The factor that turns our estimates into the tokens of a model, for a chat that has no calibration yet. */
 export function tokenizerFactor(model: string): number {
   return familyOf(model).tokenizerFactor;
 }
 
-/** Whether the model binds its thinking to the text before it. If so, a change of that text requires omitting the thinking. */
+/** Whether a model binds its thinking to the text before the thinking. If so, a change of that text must omit the thinking. */
 export function bindsThinking(model: string): boolean {
   return familyOf(model).bindsThinking;
 }

@@ -26,7 +26,7 @@ export interface FixedParts {
   serverTools: readonly object[];
 }
 
-/** Records that change the view of earlier records. */
+/** The types of records that change how requests show earlier records. */
 const SHAPING: ReadonlySet<LogRecord['t']> = new Set(['compaction', 'seed', 'scrub', 'trim']);
 const MESSAGE_TOKENS = 4;
 const REQUEST_TOKENS = 8;
@@ -36,12 +36,12 @@ const CALIBRATION_MIN = 0.5;
 const CALIBRATION_MAX = 2.5;
 /** The maximum number of tokens that a provider adds for its own tools. */
 const PROVIDER_TOKENS_MAX = 20_000;
-/** A stated size is plausible if it differs from our own count by less than this factor. */
+/** The largest plausible factor between a stated size and our own count; tokens for the provider's tools come on top. */
 const PLAUSIBLE_FACTOR = 3;
 /** A request whose estimated part is smaller than this is mostly overhead, and does not change the calibration. */
 const CALIBRATION_TOKENS_MIN = 200;
 
-/** The minimum part of a window that stays free of input, even if the output limit is smaller. */
+/** The part of a window that stays free of input if the output limit is smaller; less in a small window (`USABLE_MIN`). */
 const RESERVE_TOKENS = 16_000;
 /** Input may fill at least this share of the window; otherwise a large output limit could leave no room for any request. */
 const USABLE_MIN = 0.5;
@@ -142,8 +142,8 @@ function sizeOf(messages: readonly { content?: unknown }[]): { tokens: number; m
 }
 
 /**
- * The calibration after a request: the mean of the previous value, if any, and the observed one, which is bounded. Returns
- * the previous value if the estimated part is too small or the request's real size is unknown.
+ * The calibration after a request: the mean of the previous value, if any, and the observed value, within bounds. Returns
+ * the previous value if the estimated part is too small, or the request's real size is unknown or implausible.
  */
 export function calibrate(
   previous: number | undefined,
@@ -159,8 +159,8 @@ export function calibrate(
 }
 
 /**
- * The index of the newest answer, and the size of the conversation with that answer. `undefined` if a later compaction, scrub
- * or trim changed the request, if another model wrote the answer, or if the answer has no usage because it was cut or failed.
+ * The index of the newest answer, and the size of the conversation with that answer. `undefined` without an answer, if a later
+ * record changed the request (`SHAPING`), if another model wrote the answer, or if its usage is missing, as after a cut.
  * Skips an answer whose usage may be the sum of several passes.
  */
 function anchorOf(records: readonly LogRecord[], model: string): { at: number; tokens: number } | undefined {
@@ -181,7 +181,7 @@ type RoomSettings = Pick<Settings, 'MAX_OUTPUT_TOKENS' | 'COMPACT_AT'>;
 
 type Budget = Pick<Settings, 'CONTEXT_BUDGET_TOKENS'>;
 
-/** The factor between our estimates and a model's tokens: the chat's own or, without one, the model's default. */
+/** The factor that turns our estimates into a model's tokens: the chat's own or, without one, the model's default. */
 export function calibrationFor(model: string, chatFactor: number | undefined): number {
   return chatFactor ?? tokenizerFactor(model);
 }
@@ -198,7 +198,7 @@ export interface Room {
   outputTokens: number;
   /** The maximum size of the turns that a compaction keeps verbatim. Only the newest turn may be larger. */
   verbatimTokens: number;
-  /** The maximum size of the session after a compaction, not counting the newest question and its answer. */
+  /** The maximum size of the session after a compaction, without the newest question, answer and batch of tool results. */
   retainedTokens: number;
 }
 

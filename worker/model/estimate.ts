@@ -8,7 +8,7 @@ const UNKNOWN_IMAGE_TOKENS = 3_300;
 /** How many characters of a picture's base64 are searched for its size, which may follow a preview picture. */
 const IMAGE_HEADER_CHARS = 16 * 1024;
 const PER_BLOCK_TOKENS = 4;
-/** For encrypted thinking in base64, where an average token of four characters takes about five. */
+/** For encrypted thinking in base64: an average token has four characters, which take about five in base64. */
 const TOKENS_PER_SEAL_CHAR = 0.19;
 const BASE64_CHARS_PER_PDF_PAGE = 60_000;
 /**

@@ -40,7 +40,7 @@ export interface ModelRequest {
   wordsOnly?: boolean;
   /** How deeply the model thinks; absent: the model's default. */
   effort?: Effort;
-  /** Whether to cache the prefix, because the conversation continues. If not, the tools are not sent. */
+  /** Whether to cache the prefix, e.g. of a conversation that continues. If false, the tools are not sent. */
   caches: boolean;
   /** The lifetime of the cached prefix; 5 minutes if absent. A change of the lifetime rewrites the prefix. */
   cacheLifetime?: CacheLifetime;
@@ -62,9 +62,9 @@ export interface ModelAnswer {
 }
 
 /**
- * A call without an answer. `billedUsage`: the stated or estimated input and the output so far, if the provider may bill them
- * because the server may have accepted the call before it was cut, fell silent or was aborted. `partialText`: the text that
- * had arrived; absent if it is only white space.
+ * A call without an answer. `billedUsage`: the input and the output so far, stated or estimated; absent unless the server may
+ * have accepted the call, so that the provider may bill it. `partialText`: the text that had arrived; absent if that is only
+ * white space.
  */
 export interface FailedCall {
   ok: false;
@@ -77,8 +77,8 @@ export interface FailedCall {
 export type ModelResult = ({ ok: true; answer: ModelAnswer } | FailedCall) & { firstChunkMs?: number };
 
 /**
- * Called with all the text so far, each time that a part of the answer arrives and, during hidden thinking, where nothing else
- * arrives, for each ping. The text is empty or unchanged while the model thinks or writes a tool call.
+ * Called with all the text so far, each time that a part of the answer arrives. Each ping counts as a part during hidden
+ * thinking, when only pings arrive. The text is empty or unchanged while the model thinks or writes a tool call.
  */
 export type OnText = (text: string) => void;
 

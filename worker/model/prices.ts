@@ -89,8 +89,8 @@ const LIST = z.record(
 );
 
 /**
- * Reads a price list from JSON. For each model it states the five rates, with an optional fee for searches and optional rates
- * for long prompts, or else the price per minute of sound. Throws an error that lists every problem at once.
+ * Reads a price list from JSON. The list has for each model the five rates, with an optional fee for searches and optional
+ * rates for long prompts, or else the price per minute of sound. Throws an error that lists every problem at once.
  */
 export function readPrices(json: string): Prices {
   const value = jsonValue(json);
@@ -111,7 +111,7 @@ export async function loadPrices(file: string | undefined): Promise<Prices> {
   return readPrices(json);
 }
 
-/** Prices of Opus 5.5 as multiples of plain input. With other Claude models, reads cost 0.025 to 0.1, to little effect. */
+/** Prices of Opus 5.5 as multiples of plain input. With other Claude models, reads cost 0.025 to 0.1, which hardly matters. */
 const READ = 0.05;
 const WRITE: Readonly<Record<CacheLifetime, number>> = { '5m': 1.25, '1h': 2 };
 const LASTS_MS: Readonly<Record<CacheLifetime, number>> = { '5m': 5 * 60_000, '1h': 60 * 60_000 };
@@ -131,7 +131,7 @@ const GAPS_MAX = 6;
  * | 5 minutes to an hour   | 1.31        | 0.15        |
  * | more than an hour      | 1.31        | 2.1         |
  *
- * So an hour is cheaper if the share of middle gaps exceeds the sum of 0.68 times the share of longer gaps and 0.03 times the
+ * So `1h` is cheaper if the share of middle gaps exceeds the sum of 0.68 times the share of longer gaps and 0.03 times the
  * share of shorter gaps. The newest gaps serve as the forecast. The lifetime changes only after the cached prefix has expired,
  * so that a change never rewrites a cached prefix. Pure, total.
  */

@@ -64,15 +64,15 @@ function passesOf(iterations: StatedUsage['iterations'], content: readonly Block
   };
 }
 
-/** Whether a block is the result of a successful search. A failed one has an error instead of a list, and no fee. */
+/** Whether a block is the result of a successful search. A failed search returns an error instead of a list, and is free. */
 function isSearchResult({ type, content }: Block): boolean {
   return type === 'web_search_tool_result' && Array.isArray(content);
 }
 
 /**
  * The sizes of a conversation after an answer, in tokens: of the request, of the input of the last pass, and of the
- * conversation with the answer. Undefined if the usage is, or may be, a sum of several passes because of a provider's tool
- * in the answer `content`. Pure.
+ * conversation with the answer. Undefined if the usage may be a sum of several passes, because of a provider's tool in the
+ * answer `content`, or if the endpoint's figures were missing or implausible (`unstated`). Pure.
  */
 export function conversationSize(
   { inputTokens, outputTokens, passes }: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>,

@@ -24,7 +24,7 @@ export async function wait(
   return { kind: 'later', delayMs, reason: why.reason, isUncounted, isLongWait: isLong };
 }
 
-/** Delays the message, after which the same request is sent once more. The delay does not count as an attempt. */
+/** Delays the message, so that the next attempt repeats the same request. The delay does not count as an attempt. */
 export async function repeatCall(call: FailedCall, delayMs: number): Promise<Verdict> {
   const { turn, failure } = call;
   await turn.write('', changesToNote(call, `repeat ${failure.kind}`));

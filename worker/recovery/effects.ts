@@ -25,7 +25,7 @@ export interface Call {
   modelOutputTokens: number | undefined;
   /** The size of the newest message with its files, or of the newest batch of tool results. */
   roundTokens: number;
-  /** The factor between our estimates and the model's tokens. */
+  /** The factor that turns our estimates into the model's tokens. */
   calibration: number;
 }
 

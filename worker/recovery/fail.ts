@@ -10,7 +10,7 @@ import { removeTurn } from './fresh-session.ts';
 import { isAnsweredWithError } from './policy.ts';
 import type { Fail } from './state.ts';
 
-/** The notice that a message is given up, for some kinds of its last failure. For other kinds the message's size decides. */
+/** The notice that a message is given up, by the kind of the last failure. For kinds not listed, the message's size decides. */
 const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 'endlessThought'>>> = {
   media: 'notTaken',
   poison: 'notTaken',
@@ -76,7 +76,7 @@ function giveUp({ turn, failure, loadedSession }: FailedCall): Ending {
   );
 }
 
-/** Counts the message as refused. The second refused message in a row may be replayed in a fresh session without quotations. */
+/** Counts the message as refused. If the next message is refused, too, a fresh session without quotations may answer it. */
 function countRefusal({ keys, trial, session }: Turn, ending: Ending): Ending {
   return { ...ending, changes: [...ending.changes, sessionState(keys, trial?.of ?? session).countRefusal()] };
 }

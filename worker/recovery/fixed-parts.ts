@@ -83,7 +83,7 @@ export async function takesFixedParts(
   return isAbortedByOther ? env.fixedParts(env.model, parts, failure, signal) : answer;
 }
 
-/** The API names one bad tool at a time. One step excludes at most this many: more would mean that a tool server is broken. */
+/** The API names one bad tool at a time. One step excludes at most this many tools: more would mean a broken server. */
 const TOOLS_MAX = 20;
 
 /**

@@ -126,7 +126,7 @@ function changesToBeginTrial({ turn, failure }: FailedCall, { from, to, entries 
 
 const REMOVED = '[A message that the model did not take was left out, with all that was said and done about it.]';
 
-/** The changes and events that end a trial with an answer and close the previous session. The chat's move is not included. */
+/** The changes and events that end a trial with an answer and close the previous session. The conclusion moves the chat. */
 export function winTrial(turn: Turn): { changes: Change[]; events: TurnEvent[] } {
   const { keys, trial, session } = turn;
   if (trial === undefined) return { changes: [], events: [] };

@@ -20,9 +20,9 @@ export interface VerbatimPart {
 const SHORTENED_CHARS = [8_000, 4_000, 2_000, 1_000, 500, 200];
 
 /**
- * Chooses the part to keep verbatim. The newest turn always belongs to the part. So does the newest answered exchange, which
- * is that turn or the turn before it, if its long texts and results can be shortened so that the exchange fits `tokensMax`;
- * and then as many earlier turns as still fit. Pure except for the shortenings' stamps.
+ * Chooses the part to keep verbatim. The newest turn always belongs to the part. The newest answered exchange is that turn or
+ * the turn before. If this exchange fits `tokensMax`, perhaps with shortened texts and results, it belongs to the part, too,
+ * with as many earlier turns as still fit. Pure except for the shortenings' stamps.
  */
 export function chooseVerbatimPart(records: readonly LogRecord[], tokensMax: number): VerbatimPart {
   const newest = newestTurn(records);

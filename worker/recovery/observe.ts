@@ -68,8 +68,8 @@ const RATE_TRIES_MIN = 3;
 
 /**
  * The failure to decide on. A request that is larger than the rate limit never passes, however long we wait. So after one
- * wait that the endpoint stated, or after `RATE_TRIES_MIN` waits otherwise, the failure of such a request becomes a `token`
- * failure with the rate limit as its limit. Any other failure stays the same. Pure.
+ * wait if the endpoint states a wait, or after `RATE_TRIES_MIN` waits otherwise, the failure of such a request becomes a
+ * `token` failure with the rate limit as its limit. Any other failure stays the same. Pure.
  */
 export function effectiveFailure(call: Pick<FailedCall, 'failure' | 'sentTokens' | 'turn'>): Failure {
   const { failure, sentTokens, turn } = call;

@@ -127,7 +127,7 @@ function weigh(block: Block): number {
   return weight;
 }
 
-/** The size of a block in a request, which contains a stored file as base64. */
+/** The size of a block in a request. A stored file counts as base64, the form in which requests contain the file. */
 function bytesSent(block: Block): number {
   const { bytes } = sourceOf(block);
   if (typeof bytes === 'number') return Math.ceil((bytes * 4) / 3);

@@ -78,7 +78,7 @@ const FAILS = {
 
 /**
  * Rule 1: waits within the limits, then fails the message. If the endpoint answered with an error of its own, the error may be
- * a refusal, so the second refused message in a row may be replayed in a fresh session instead.
+ * a refusal. So if the message before was refused, too, tries this one in a fresh session instead (`failOrReplay`).
  */
 function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (state.silences >= SILENCES_MAX) return FAILS.silence;
@@ -87,7 +87,7 @@ function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): S
   return isAnsweredWithError(failure) && !state.hasWords ? failOrReplay(state, FAILS.endpoint) : FAILS.endpoint;
 }
 
-/** The next wait; `undefined` if the time for an outage, or the attempts after any other transient failure, are used up. */
+/** The next wait; `undefined` if the time or tries for an outage, or the attempts after another failure, are used up. */
 function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait | undefined {
   const { waitedMs, tries } = state.outage;
   const { retryAfterMs: askedMs, status, reason } = failure;
@@ -105,8 +105,8 @@ function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait |
 }
 
 /**
- * The length of the next wait: as long as the endpoint asks for, or longer unless `isExact`. If the endpoint asks for none,
- * the wait grows with each try, but ends at the latest when the notice is due or when the patience is over.
+ * The length of the next wait: as long as the endpoint asks for, or longer unless `isExact`. If the endpoint asks for none, the
+ * wait grows with each try, but must not skip over `WAITING_NOTICE_MS`, when the notice is due, or exceed the patience.
  */
 function outageDelayMs(
   waitedMs: number,
@@ -228,7 +228,7 @@ function decideTooLong(state: RecoveryState, failure: Failure, limits: Limits): 
 const AS_IT_IS: Step = { do: 'send as it is' };
 const QUOTELESS: Step = { do: 'fresh session', quotes: false, isTrial: true };
 
-/** Rule 3: trim the newest round if a useful part of it fits beside the rest, or if even the round alone does not fit. */
+/** Rule 3: trim the newest round if enough of it fits beside the rest, it alone is too large, or the session is fresh. */
 function chooseTrim({ sizes, tried, stage, isOmitting }: RecoveryState): Step | undefined {
   const { request, fixed, round, room } = sizes;
   if (isOmitting || countOf(tried, 'trim') >= TRIMS_MAX) return undefined;
@@ -255,7 +255,7 @@ function decideFailedSummary(
   if (reason !== 'away') return undefined;
   const { fixedParts } = state.evidence;
   const wait = waitFor(state, failure, limits);
-  // Another try would exceed the time that a person waits for a summary.
+  // Whether another try would exceed the time that a person waits for a summary.
   const isLate = (wait?.waitedMs ?? Number.POSITIVE_INFINITY) + tookMs >= limits.SUMMARY_TIME_MS;
   if (isLate && fixedParts === undefined) return ASK_FIXED_PARTS;
   if (fixedParts?.kind !== 'taken') return wait ?? { ...FAILS.endpoint, why: failure };
@@ -284,7 +284,7 @@ function decideRefusal(state: RecoveryState, { kind, reason }: Failure): Step {
   return isOnTrial || !hasHistory ? FAILS.message : { do: 'fresh session', quotes: refusedInRow === 0, isTrial: true };
 }
 
-/** Rule 8: replays the second refused message in a row, once, in a fresh session that quotes nothing; otherwise fails. */
+/** Rule 8: if the message before was refused, too, tries this one once in a fresh session without quotations; else fails it. */
 function failOrReplay(state: RecoveryState, fail: Fail = FAILS.message): Step {
   const { refusedInRow, failedCalls, isOnTrial, tried, evidence } = state;
   if (refusedInRow === 0 || failedCalls >= FAILED_CALLS_MAX) return fail;

@@ -14,7 +14,7 @@ import { decide, isOfSize, isOwnFinding } from './policy.ts';
 import type { RecoveryState, Step } from './state.ts';
 import { trimRound } from './trim.ts';
 
-/** Whether to record the failure in the audit trail before this step. Not for a repeat, a count, a wait or a budget. */
+/** Whether to record the failure in the audit trail before this step. False for a repeat, a count, a wait or a spent budget. */
 function needsReport(step: Step): boolean {
   if (step.do === 'ask') return step.what === 'fixed parts';
   return step.do !== 'repeat' && step.do !== 'wait' && step.do !== 'refuse';

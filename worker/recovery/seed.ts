@@ -11,7 +11,7 @@ export interface SeedSource {
   records: readonly LogRecord[];
   /** The number of all records of the old session, without the pending message. */
   total: number;
-  /** The entry of the pending message. The seed does not quote that message, since it follows the seed verbatim. */
+  /** The entry of the pending message. The seed does not quote that message, since the whole message follows the seed. */
   pending: string;
   /** The channel of the pending message. */
   channel: string;
@@ -54,7 +54,7 @@ const BECAUSE = {
   refused: 'was not taken by the model any more and was set aside',
 } as const;
 
-/** The list of finished tool calls gets this share of the budget, or this minimum, as the model may repeat unlisted calls. */
+/** The share of the budget for the list of finished tool calls, and its minimum: the model may repeat calls it does not see. */
 const FINISHED_SHARE = 0.5;
 const FINISHED_TOKENS_MIN = 400;
 /** The lengths to which the arguments of finished calls may be cut; the first that fits is used. Outcomes may be longer. */

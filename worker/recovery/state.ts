@@ -29,7 +29,7 @@ export interface RecoveryState {
   hasHistory: boolean;
   /** Whether the newest round is a batch of tool results. */
   isMidTurn: boolean;
-  /** The message's waits for the endpoint so far. After the first wait, `waitedMs` includes the time of this attempt. */
+  /** The message's waits for the endpoint so far. After the first wait, `waitedMs` includes this attempt so far. */
   outage: { waitedMs: number; tries: number };
   /** The number of this attempt, from 1, since the request last changed. */
   attempts: number;
@@ -63,7 +63,7 @@ export interface Sizes {
 export interface Evidence {
   /** The endpoint's own count of the request, in tokens; `unknown` if the endpoint gives none. */
   count?: number | 'unknown';
-  /** Whether the endpoint accepts the fixed parts alone; `unclear` if the call failed for a transient reason or a budget. */
+  /** Whether the endpoint accepts the fixed parts alone; `unclear` after a transient failure or a used-up budget. */
   fixedParts?: FixedPartsAnswer;
   /** Why the conversation could not be compacted. */
   compaction?: Uncompacted;
@@ -146,7 +146,7 @@ export interface Wait {
   isLong: boolean;
 }
 
-/** Ends the message as failed; `trouble` is the broken component. */
+/** Ends the message as failed; `trouble` names the cause. */
 export interface Fail {
   do: 'fail';
   trouble: 'endpoint' | 'silence' | 'account' | 'fixed parts' | 'message';

@@ -23,7 +23,7 @@ export interface Summariser {
   storedPart: SummaryPart | undefined;
   /** The end of the time for the whole summary, according to `performance.now()`. */
   untilMs: number;
-  /** Whether calls are repeated after transient failures until `untilMs`. */
+  /** Whether failed calls are repeated: once after a refusal, and after transient failures until `untilMs`. */
   retriesTransient: boolean;
   /** Makes a call. Contract: as `Model.send`; throws `FencedError` if another attempt owns the turn, or what Redis throws. */
   send: Model['send'];
@@ -180,7 +180,7 @@ function firstParagraphs(text: string, tokensMax: number): string {
  * Asks for one part of a summary until a model answers. After a failure of the first model, asks the other model at once, if
  * there is one; then pauses and begins with the first again, but only if `retriesTransient`. Gives up after two refusals, if
  * no call can be made, or when the time is over; then returns the longest text that arrived and the last failure. A call that
- * the end of the time aborted counts as a failure only if there was no earlier one.
+ * ran out of time counts as a failure only if there was no earlier failure.
  */
 async function ask(
   { name, otherName, settings, retriesTransient, send }: Summariser,

@@ -36,7 +36,7 @@ export async function trimRound(call: FailedCall, tokens: number): Promise<Verdi
   const round = records.findLast((record) => record.t === 'user');
   const visibleRound = asShown(records).findLast((record) => record.t === 'user');
   if (round?.t !== 'user' || visibleRound?.t !== 'user') return undefined;
-  // `trim` uses plain estimates, without the factor between our estimates and the model's tokens.
+  // `trim` uses plain estimates, without the factor that turns them into the model's tokens.
   const estimatedPerToken = estimateContent(visibleRound.content) / Math.max(1, roundTokens);
   // A round that was trimmed before is trimmed again from its original.
   const excesses = trim(round, (tokens * estimatedPerToken) / countFactor(call));
@@ -75,7 +75,7 @@ async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Pro
   return { part, notice: texts.shortenedText(documentNameIn(text), percent) };
 }
 
-/** Replaces a document with the text of its leading pages, which costs less than the pages; with a note if there is no text. */
+/** Replaces a document with the text of its leading pages, since text costs less than pages; without text, with a note. */
 async function trimDocument(
   {
     turn: {

@@ -21,7 +21,7 @@ export interface ClaudeOptions extends ClientOptions {
   statedWindow?: StatedWindow | undefined;
   /** The longest time without a byte from the endpoint, including the wait for the headers. */
   idleMs: number;
-  /** The longest time without a byte for a summary, unless `idleMs` is shorter. Default: 30 seconds. */
+  /** The same limit in a call for a summary, unless `idleMs` is shorter. Default: 30 seconds. */
   summaryIdleMs?: number;
   reach: ReachFailpoint;
   /** Called for each request that is not sent because it breaks a rule of the API. */
@@ -37,9 +37,9 @@ export interface Claude extends Model {
 
 /**
  * Calls the Messages API through the official SDK: streamed, without the SDK's retries, which would sleep for minutes inside
- * a job, and with a limit on silence, since the SDK waits for ever on a silent stream. Undici aborts after five minutes of
- * silence, so a longer `idleMs` has no effect. If the endpoint refuses an optional feature or the amount of output, `send`
- * makes a second call without the feature, or with the limit that the endpoint states.
+ * a job, and with a limit on silence, since the SDK has none for a stream. Node's `fetch` aborts after five minutes of silence,
+ * so a longer `idleMs` has no effect. If the endpoint refuses an optional feature or the amount of output, `send` makes another
+ * call without the feature, or with the limit that the endpoint states.
  */
 export function createClaude(options: ClaudeOptions): Claude {
   let clientPromise: Promise<Anthropic> | undefined;

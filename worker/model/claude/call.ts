@@ -225,7 +225,7 @@ class Draft {
 
 /**
  * Classifies a body that is a page or plain JSON instead of a stream, from an endpoint that reports errors with status 200, or
- * from the wrong server. Reads the text only if the body has the shape of an error: other JSON may quote people and models.
+ * from the wrong server. Ignores the text unless the body looks like an error: other JSON may quote people who talk of errors.
  */
 function classifyForeign(body: string): Failure {
   const fields = jsonFields(body) ?? {};

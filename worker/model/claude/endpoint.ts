@@ -26,7 +26,7 @@ export async function openClient({ apiKey, baseURL, isTraced = false }: ClientOp
 
 /**
  * Filters the SDK's own spans. The SDK sets gen_ai attributes on all its spans, but viewers show every span with such
- * attributes as a part of a conversation. So only spans with an operation keep them, not the calls for a window or a count.
+ * attributes as a part of a conversation. So only spans that name an operation (not e.g. a count) keep the attributes.
  */
 const SDK_SPANS: TracerProvider = {
   getTracer(...about) {
@@ -39,7 +39,7 @@ const SDK_SPANS: TracerProvider = {
 
 const FINISH_REASONS = 'gen_ai.response.finish_reasons';
 
-/** Makes a span copy the SDK's own stop reason to the conventional finish reason, which is `error` until then. */
+/** Extends a span: once the SDK sets its own stop reason, that reason replaces `error` as the finish reason. */
 function withFinishReason(span: Span): Span {
   const set = span.setAttribute.bind(span);
   span.setAttribute = (name, value) => {
@@ -124,9 +124,9 @@ const ANSWER_CACHE_MS = 24 * 3600_000;
 const FAILURE_CACHE_MS = 60_000;
 
 /**
- * Caches the limits of models. If `ask` rejects, the last known limits hold for another minute. If a window is neither known
- * nor stated, our list of models provides it; `statedWindow` replaces the window of one model. A smaller window than before
- * would force compactions, so the endpoint is then asked a second time, and the larger of the two windows counts.
+ * Caches the limits of models. If `ask` rejects, the last known limits hold for another minute. If the endpoint states no
+ * window, our list of models provides one; `statedWindow` replaces the window of one model. A smaller window than before would
+ * force compactions, so this asks the endpoint a second time, and the larger of the two windows counts.
  */
 export function rememberLimits(ask: AskLimits, statedWindow: StatedWindow | undefined, now: () => number = Date.now) {
   const cache = new Map<string, { limits: ModelLimits; untilMs: number }>();

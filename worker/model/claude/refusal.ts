@@ -36,7 +36,7 @@ const NOT_A_LIMIT = /context|input|prompt|per (?:second|minute|hour|day|week|mon
 const OUTPUT_TOKENS_MIN = 256;
 
 /**
- * The output limit of a model, from an error with status 400 or 422 that says that more output was requested; `undefined` for
+ * The output limit of a model, if an error with status 400 or 422 states it because a request asked for more; `undefined` for
  * any other error. Pure; never throws, whatever the error is.
  */
 export function statedOutputLimit(error: unknown): number | undefined {
@@ -59,9 +59,9 @@ const NAME_CHARACTER = /[\w-]/;
 const QUOTES = ['"', "'", '`', '‘', '’', '“', '”', '\\'];
 
 /**
- * The tool whose definition an error of a model's API is about; `undefined` unless the error states the tool's index in the
- * request, or contains exactly one name of `toolNames`, the request's tools in order. A name that is an ordinary word counts
- * only in quotes. Pure; bounded in time, and never throws, whatever the error is.
+ * The tool whose definition an error of a model's API is about: the tool whose index the error states, or else the only name of
+ * `toolNames` (the request's tools, in order) in the error. `undefined` without such a tool, and for an error about messages or
+ * calls. A name that is an ordinary word counts only in quotes. Pure; bounded in time, and never throws, whatever the error is.
  */
 export function namedTool(error: unknown, toolNames: readonly string[]): string | undefined {
   const text = textOf(error).replace(LINK, ' ');

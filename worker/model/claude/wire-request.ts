@@ -3,7 +3,7 @@ import { type Block, textBlock } from '../block.ts';
 import type { CacheLifetime, ModelRequest } from '../port.ts';
 import { BREAKPOINTS_MAX, type WireRequest } from '../rules/validate.ts';
 
-/** Marks the end of a prefix for the provider's cache. A request may have at most four. */
+/** Marks the end of a prefix for the provider's cache. A request may have at most four breakpoints. */
 type Breakpoint = { cache_control: { type: 'ephemeral'; ttl?: CacheLifetime } };
 
 /** The types of blocks that accept a breakpoint. Thinking does not; whether other blocks of an answer do is unknown. */

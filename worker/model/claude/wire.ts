@@ -7,7 +7,7 @@ const FOREIGN_CHARS_MAX = 8_192;
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Watches the bytes of one call below the SDK, since the SDK hides pings, waits for ever on a silent stream, and treats any
+ * Watches the bytes of one call below the SDK, since the SDK hides pings, has no limit on silence, and treats any
  * body with status 200 as a stream of events. Every byte is a sign of life, whether of a ping, a comment or an event.
  */
 export class Wire {

@@ -21,7 +21,7 @@ export interface AnswerUsage {
 /**
  * Classifies a failed model call by the table of wordings. Accepts anything: an error of the SDK, the body of an SSE
  * `error` event, a plain string, null. Total: never throws, and always returns a kind. An error that matches no row is
- * `transient`/`unknown`, so it is retried a few times. `requestBytes` is the size of the request's body, if known.
+ * `transient`/`unknown`, so the call is retried a few times. `requestBytes` is the size of the request's body, if known.
  *
  * Contract: do not pass the text of a chat or of an answer, which may quote an error.
  */

@@ -60,7 +60,7 @@ function firstDefined<T>(parts: readonly unknown[], read: (part: unknown) => T |
 
 /** The keys under which the SDK, fetch, AWS, axios and the AI SDK wrap an error; "0" is the first of a list. */
 const WRAPPERS = 'error body response data detail details cause errors responseBody $metadata 0'.split(' ');
-/** The maximum number of nested errors that are read. */
+/** The maximum number of errors to read, the outermost error included. */
 const MAX_PARTS = 16;
 
 /** The error and the errors that it wraps, outermost first. */
@@ -115,7 +115,7 @@ function pathIn(plain: string): Evidence['path'] {
   return { message: Number(found[1]), ...(found[2] !== undefined && { block: Number(found[2]) }) };
 }
 
-/** A limit in a text: "rate limit of 30,000 input tokens per minute", "tokens per min (TPM): Limit 30000". */
+/** A rate limit in a text: "rate limit of 30,000 input tokens per minute", "tokens per min (TPM): Limit 30000". */
 function rateText(plain: string): number | undefined {
   const [, first, second] =
     /(?<![\w.,])(\d[\d,]{2,12}) (?:input |prompt )?tokens per min|tokens per min[^.\d]{0,24}limit:? (\d[\d,]{2,12})/.exec(

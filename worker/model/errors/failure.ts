@@ -11,7 +11,7 @@ export type FailureKind =
   | 'output'
   /** The model declined. */
   | 'refusal'
-  /** A 4xx without a known cause: the history, the message, the fixed parts or the endpoint may be the cause. */
+  /** A 4xx whose cause is uncertain: the history, the message, the fixed parts or the endpoint. */
   | 'unknown'
   | 'transient'
   /** The model cannot be used here, but another model may be usable. */

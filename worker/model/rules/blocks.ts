@@ -37,7 +37,7 @@ function shape(keys: string, tests: Readonly<Record<string, Test>> = {}): Shape 
   };
 }
 
-/** Whether an object has all required keys of its shape, and no others. Undefined values count as absent, as in JSON. */
+/** Whether an object has all required keys of its shape, no unknown keys and no bad values. `undefined` counts as absent. */
 function hasShape(object: Fields, { requiredKeys, tests }: Shape): boolean {
   for (const key in object) if (object[key] !== undefined && tests.get(key)?.(object[key]) !== true) return false;
   return requiredKeys.every((key) => object[key] !== undefined);
@@ -202,7 +202,7 @@ const NAME_CHARS_MAX = 56;
 
 /**
  * The blocks of an answer in the form that a later request may contain, at the same indexes. `undefined` replaces a block
- * that must be omitted: blank text, a second call with the same id, and thinking that is invalid or ends the answer. If
+ * that must be omitted: blank text, a call with the id of an earlier one, and thinking that is invalid or ends the answer. If
  * thinking follows an omitted block, or is itself omitted before other blocks, all thinking is omitted. A valid block stays
  * the same object. Pure; accepts any blocks.
  */

@@ -16,7 +16,7 @@ type OpenCalls = Map<unknown, string>;
 /**
  * Checks `user-last`, `tool-pairs`, `result-has-call`, `one-result`, `call-id-unique`, `results-first`, `name-legal` for
  * ids, and `server-pairs`: a call to a provider's tool has its result in the same answer or, if only results of our own
- * tools stand between the two, in the next answer. The last answer may still lack results of the provider.
+ * tools stand between the two answers, in the next answer. The last answer may still lack results of the provider.
  */
 export function* pairViolations(turns: readonly Turn[]): Generator<Violation> {
   const callIds = new Set<unknown>();

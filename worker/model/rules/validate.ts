@@ -31,7 +31,7 @@ export const RULES = {
   'messages-present': 1, // There are messages, 100,000 at most
   'user-first': 2, // Roles are user and assistant, and the user begins
   'roles-alternate': 3, // No two messages of the same role in a row
-  'user-last': 4, // The user has the last word, unless a server tool paused
+  'user-last': 4, // The last message is the user's, unless a provider's tool paused the turn
   'message-not-empty': 5, // Each message has content
   'text-not-blank': 6, // No text is empty or only white space
   'tool-pairs': 7, // Each call has its result in the next message
@@ -44,9 +44,9 @@ export const RULES = {
   'breakpoints-few': 14, // Four cache breakpoints at most
   'thinking-leads': 15, // Thinking never ends a message
   'thinking-sealed': 16, // Thinking has its signature, or its encrypted data
-  'unicode-whole': 17, // No key or text contains half a surrogate pair
+  'unicode-whole': 17, // No key or text contains a lone surrogate
   'output-tokens': 21, // max_tokens is whole, and in the model's range
-  'media-readable': 22, // A picture is of the stated kind, which the API knows, and at most 5 MB in base64
+  'media-readable': 22, // A picture is of its stated kind, one that the API knows, and at most 5 MB in base64; a file is a PDF
   'image-size': 23, // At most 8000 px a side, or 2000 px if over 20 images; 100 images (600 in a long window)
   'pdf-pages': 24, // A PDF has 100 pages at most (600 in a long window), and no password
   'known-shape': 25, // Only keys and types that the API knows
