@@ -19,8 +19,8 @@ import { albumFrom, type Content, contentAt, isFormatted, type PartSlot, ringing
  * Telegram answers, with a note that this may be a repeat. If Telegram refuses the format of a part, sends it in a simpler
  * format; a timeout never changes the format. If a part cannot be delivered now, or at all, returns the failure and stops.
  *
- * Only the beginning of an answer makes a sound. The reply to a button press makes none, and neither does the reply to a
- * message that a user cancelled.
+ * Only one part makes a sound: the beginning of the answer or, without an answer, the first part. No part of the reply to a
+ * button press, or to a message that a user cancelled, makes a sound.
  *
  * Contract: throws `FencedError`, or what Redis throws. If `isNew`, the conclusion was stored together with the mark of its
  * first part.
