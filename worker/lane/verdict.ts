@@ -72,7 +72,7 @@ export type AttemptResult =
 export interface DeliveryTime {
   /** Whether this attempt stored the conclusion, so that no part can have been sent before. */
   isNew: boolean;
-  /** Whether more steps follow before the message is settled. If not, the last part is not marked: settling suffices. */
+  /** Whether more steps follow before the message is settled. If not, the last part gets no mark `sent`: settling suffices. */
   isFollowed: boolean;
   /** Aborted when the process ends or has lost the job. Sends that still wait for the rate limit are then not made. */
   stopSignal: AbortSignal;
