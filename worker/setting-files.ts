@@ -64,7 +64,7 @@ export function unpricedModels(settings: Settings, prices: Prices): string[] {
   ];
 }
 
-/** The problem that limits in dollars cannot bound the cost of a model without a known price; undefined if none. Pure. */
+/** The problem, if any, that limits in dollars cannot bound the cost of a model, because its price is unknown. Pure. */
 export function priceProblem(settings: Settings, { prices, chats }: Pick<SettingFiles, 'prices' | 'chats'>) {
   const isGuest = mayHaveGuests(settings);
   const limits = [{}, ...chats.values()].flatMap((chat) => limitsOf(settings, chat, { isGuest }));

@@ -18,7 +18,7 @@ const COUNT_EVERY_MS = 2_000;
  */
 export function openTelegram(root: Root, limits: Limits, redis: RedisClient) {
   const { settings, redisAddress, log } = root;
-  // The breaker closes this connection when it stops. From then on, this process paces groups without the other processes.
+  // When the breaker stops, it closes this connection. From then on, this process paces groups without the other processes.
   const impatient = connectRedis(redisAddress, 'impatient');
   const breaker = startTelegramBreaker(root.telegram, telegramState(impatient, log, limits), limits, log);
   const client = holdBack(root.telegram, breaker);
