@@ -83,7 +83,7 @@ function inStatusLine(line: ReturnType<StatusLines['begin']>): Progress {
 
 /** Telegram shows "typing…" for 5 seconds. */
 const REPEAT_MS = 4_500;
-/** How long a reply waits at most for a call in flight. If the call came later, "typing…" would show below the reply. */
+/** The longest wait of a reply for a call in flight. If the reply overtook the call, "typing…" would show below the reply. */
 const LAST_MS_MAX = 1_000;
 
 /** Shows "typing…" in a chat until the returned function runs. That function waits for a call in flight. Ignores failures. */

@@ -74,7 +74,7 @@ export const MESSAGE_CHARS_MAX = 4_096;
 
 /**
  * Splits a plain text into parts that fit Telegram's limit, in order. Each cut is at a line break; failing that, at the end of
- * a sentence, at a space, or between two graphemes. Only white space at the ends of parts is lost. No part is blank. Total.
+ * a sentence, at a space, or between two graphemes. Loses only white space at the ends of parts. No part is blank. Pure, total.
  */
 export function splitReply(text: string): string[] {
   return entityParts([paragraph(plain(text.toWellFormed().trim()))]).map(textOf);

@@ -35,7 +35,7 @@ interface Reading {
 }
 
 /**
- * Reads the Markdown of a model. Never throws, takes long, or loses any text except definitions that links use.
+ * Reads the Markdown of a model. Never throws, never takes long, and loses no text except definitions that links use.
  * Text that nests too deeply, has too many marks, or makes the parser fail, becomes paragraphs as it was written.
  */
 export function parse(markdown: string): readonly Block[] {
