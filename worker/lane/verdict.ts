@@ -56,7 +56,7 @@ export interface Later {
   isLongWait?: boolean;
 }
 
-/** The result of an attempt: its message is settled, tried again, or waits for a person. The turn's caller moves the job. */
+/** The result of an attempt: its message is settled, tried again, or waits for a person. The processor moves the job. */
 export type AttemptResult =
   | {
       kind: 'settle';
