@@ -31,7 +31,7 @@ export interface Feature {
   readonly selfEntered?: Readonly<Record<string, SelfEntered>>;
   /** Answers messages from chats that the bot is not part of. */
   readonly elsewhere?: Elsewhere;
-  /** A text at the end of the system prompt. Only one feature may have one, since a session stores a single such text. */
+  /** A text at the end of the system prompt. Only one feature may have such a text, since a session stores only one. */
   readonly fixedText?: FixedText;
   /** The feature's tools for the model. */
   tools?(shard: ShardEnv): Toolbox;
@@ -53,7 +53,7 @@ export interface Feature {
   beforeConclude?(turn: Turn<Env>, conclusion: Conclusion, ending: Ending): Promise<Conclusion>;
   /** The changes that the model made while it answered these messages, for the undo buttons. */
   listUndoableChanges?(turn: Turn<Env>, entries: readonly EntryId[]): Promise<readonly UndoableChanges[]>;
-  /** Called when a group moves to another shard. Returns notices about the data that the group loses, and changes to delete it. */
+  /** When a group moves to another shard: notices about the data that the group loses, and changes that delete the data. */
   dropOnShardMove?(turn: Turn<Env>): Promise<{ texts: readonly string[]; changes: readonly Change[] }>;
   /** The changes that erase the feature's data of a chat. */
   changesToErase?(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<readonly Change[]>;

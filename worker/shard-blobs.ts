@@ -38,7 +38,7 @@ export function openBlobs(
   return { blobs: reportedBlobs(own, reportTrouble), keeper };
 }
 
-/** Returns a function that queues at most one alert in `TROUBLE_EVERY_MS`. Ignores failures of Redis, which have an alert. */
+/** Returns a function that queues at most one alert in `TROUBLE_EVERY_MS`. Ignores a failing Redis, which has its own alert. */
 function createTroubleAlert(queue: (alert: Alert) => Promise<void>): (trouble: BlobTrouble) => void {
   const process = processName();
   let alertMs = Number.NEGATIVE_INFINITY;

@@ -13,8 +13,8 @@ import type { Limits } from './limits.ts';
 const COUNT_EVERY_MS = 2_000;
 
 /**
- * Opens the Telegram client for answers, which sends nothing while Telegram does not answer and, with `TELEGRAM_PACING`, stays
- * within Telegram's rate limits.
+ * Opens the Telegram client for answers. The client sends nothing while Telegram does not answer and, with `TELEGRAM_PACING`,
+ * stays within Telegram's rate limits.
  */
 export function openTelegram(root: Root, limits: Limits, redis: RedisClient) {
   const { settings, redisAddress, log } = root;
