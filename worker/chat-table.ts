@@ -118,7 +118,7 @@ function chatSchema({ models, servers }: KnownNames) {
     .partial();
 }
 
-/** The problems of an issue with their paths. Each unknown field is a problem of its own, with a similar known name, if any. */
+/** The problems of an issue, each with its path. Each unknown field is one problem, with a similar known name, if any. */
 function faultsOf(
   issue: z.core.$ZodIssue,
   fieldNames: readonly string[],

@@ -23,7 +23,7 @@ export interface Env extends ShardEnv {
   /** The budget that bounds the cost of calls; undefined if no limit is set. */
   budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
   sessions: Sessions;
-  /** Shows progress in a chat while its turn runs. */
+  /** Shows the progress of a running turn in its chat. */
   progress: ProgressViews;
   /** The files that tools want to send with the reply. */
   files: NotedFiles;
@@ -38,7 +38,7 @@ export interface Env extends ShardEnv {
   usageBook: UsageBook;
   deadLetters: DeadLetters;
   chatArchive: ChatArchive;
-  /** `wake` runs the head of a lane now, e.g. after a person has answered its question. */
+  /** `wake` runs the head of a lane now, e.g. after a person has answered the head's question. */
   chatState: ChatState & { wake(head: Head): Promise<void> };
   /** Whether the bot gets every message of a group; `undefined` if Telegram does not say. Contract: never rejects. */
   seesGroups(): Promise<boolean | undefined>;

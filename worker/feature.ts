@@ -20,8 +20,8 @@ import type { Toolbox } from './tools/toolbox.ts';
 /**
  * A capability of Spillway besides answering messages. Each feature has its own folder under `worker/features/`. The turns and
  * services of the worker call features only through this interface, in the order of the list `FEATURES`. Hooks return changes,
- * which the worker stores in its own fenced writes. Contract: each hook may run again after a crash, and rejects only while
- * Redis is unreachable.
+ * which the worker stores in its own fenced writes. Contract: each hook may run again after a crash. A hook of a turn rejects
+ * only with `FencedError`, or while Redis is unreachable.
  */
 export interface Feature {
   readonly name: string;
@@ -31,13 +31,13 @@ export interface Feature {
   readonly selfEntered?: Readonly<Record<string, SelfEntered>>;
   /** Answers messages from chats that the bot is not part of. */
   readonly elsewhere?: Elsewhere;
-  /** A text at the end of the system prompt. Only one feature may have one, since a session stores a single such text. */
+  /** A text at the end of the system prompt. Only one feature may have such a text, since a session stores only one. */
   readonly fixedText?: FixedText;
   /** The feature's tools for the model. */
   tools?(shard: ShardEnv): Toolbox;
   /** The tools of MCP servers, for all shards of a process. Only one feature may have them. */
   outerTools?(root: Root, files: SettingFiles, limits: Limits): Promise<(Toolbox & Service) | undefined>;
-  /** Starts a background service in each shard. */
+  /** Starts a background service of one shard. */
   start?(shard: ShardEnv): Service;
   /** Serves pages on the HTTP port of the process; `undefined` if the settings do not ask for them. */
   serve?(root: Root): Promise<(Service & { routes: readonly Route[] }) | undefined>;
@@ -49,11 +49,11 @@ export interface Feature {
   ): Promise<Transcripts | Verdict | undefined>;
   /** Lines about the feature for `/help`. */
   help?(turn: Turn<Env>): readonly string[];
-  /** Returns the conclusion with the additions of the feature, before it is stored. */
+  /** Returns the conclusion to store: the given one, with the additions of the feature. */
   beforeConclude?(turn: Turn<Env>, conclusion: Conclusion, ending: Ending): Promise<Conclusion>;
   /** The changes that the model made while it answered these messages, for the undo buttons. */
   listUndoableChanges?(turn: Turn<Env>, entries: readonly EntryId[]): Promise<readonly UndoableChanges[]>;
-  /** Called when a group moves to another shard. Returns notices about data that the group loses, and changes to delete it. */
+  /** When a group moves to another shard: notices about the data that the group loses, and changes that delete the data. */
   dropOnShardMove?(turn: Turn<Env>): Promise<{ texts: readonly string[]; changes: readonly Change[] }>;
   /** The changes that erase the feature's data of a chat. */
   changesToErase?(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<readonly Change[]>;
@@ -123,7 +123,7 @@ export interface SelfEntered {
   chatGone(turn: Turn<Env>): Promise<Change[]>;
 }
 
-/** Facts for the header of a message that are not in the message itself. */
+/** Facts that the header of a message contains but the message itself does not. */
 export interface HeaderFacts {
   /** The time zone of dates and times in the header. */
   timeZone: string;

@@ -52,7 +52,7 @@ export interface Limits extends BreakerLimits {
   alertSettleMs: number;
   /** The shortest time between two edits of an alert's message; `EDIT_EVERY_MS` if absent. */
   alertEditEveryMs?: number;
-  /** The lease of the process that sends alerts, longer than an edit and a reply. If it lapses, another process takes over. */
+  /** The lease of the process that sends alerts: an edit and a reply take less. If the lease lapses, another process sends. */
   alertTakeOverMs: number;
   alertmanagerEveryMs: number;
   /** How often the state of the installation is checked. */

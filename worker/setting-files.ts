@@ -64,7 +64,7 @@ export function unpricedModels(settings: Settings, prices: Prices): string[] {
   ];
 }
 
-/** The problem that limits in dollars cannot bound the cost of a model without a known price; undefined if none. Pure. */
+/** The problem, if any, that limits in dollars cannot bound the cost of a model, because its price is unknown. Pure. */
 export function priceProblem(settings: Settings, { prices, chats }: Pick<SettingFiles, 'prices' | 'chats'>) {
   const isGuest = mayHaveGuests(settings);
   const limits = [{}, ...chats.values()].flatMap((chat) => limitsOf(settings, chat, { isGuest }));
@@ -137,7 +137,7 @@ export function fixedTokens(settings: Settings, { system, tools }: Fixed): numbe
 
 /**
  * The problem, in a sentence, if the parts of every request leave no room for a first message; undefined if there is room.
- * `windowTokens` is the window that the model states; CONTEXT_WINDOW_TOKENS takes precedence over it. Pure.
+ * `windowTokens` is the window that the model states; CONTEXT_WINDOW_TOKENS takes precedence. Pure.
  */
 export function roomProblem(settings: Settings, fixed: Fixed, windowTokens?: number): string | undefined {
   const { CONTEXT_BUDGET_TOKENS: budget, CONTEXT_WINDOW_TOKENS: stated, MAX_OUTPUT_TOKENS: output } = settings;

@@ -38,7 +38,7 @@ export function openBlobs(
   return { blobs: reportedBlobs(own, reportTrouble), keeper };
 }
 
-/** Returns a function that queues an alert, at most one in `TROUBLE_EVERY_MS`. Ignores a failure: Redis has its own alert. */
+/** Returns a function that queues at most one alert in `TROUBLE_EVERY_MS`. Ignores a failing Redis, which has its own alert. */
 function createTroubleAlert(queue: (alert: Alert) => Promise<void>): (trouble: BlobTrouble) => void {
   const process = processName();
   let alertMs = Number.NEGATIVE_INFINITY;

@@ -25,7 +25,7 @@ export interface ProcessEnv extends Root {
   settings: TurnSettings;
   /** The settings of single chats. */
   chats: ChatTable;
-  /** The model client. It records calls, and refuses them while the circuit breaker is open. `createEnv` adds the budget. */
+  /** The model client, which records calls, and refuses them while the circuit breaker is open. `createEnv` adds the budget. */
   model: Model;
   /** The tools of MCP servers. `createEnv` adds the gateway's own tools. */
   tools: Toolbox & Exclusions;

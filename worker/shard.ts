@@ -59,7 +59,7 @@ const ERASURES_EVERY_MS = 5_000;
 /** All erasures within this time share one rewrite of the files of Redis. */
 const REWRITE_EVERY_MS = 60_000;
 
-/** Removes erased text from the files of a private Redis. Repeats this until it succeeds, also after a crash. */
+/** Removes erased text from the files of a private Redis. Retries failures, also after a restart of this process. */
 function startErasedTextCleaner({ settings, log, redis, keys }: ShardEnv): Service {
   const isPrivate = redisAddressOf(settings) === undefined;
   return runLoop({

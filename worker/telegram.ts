@@ -13,12 +13,12 @@ import type { Limits } from './limits.ts';
 const COUNT_EVERY_MS = 2_000;
 
 /**
- * Opens the Telegram client for answers, which sends nothing while Telegram does not answer and, with `TELEGRAM_PACING`, stays
- * within Telegram's rate limits.
+ * Opens the Telegram client for answers. The client sends nothing while Telegram does not answer and, with `TELEGRAM_PACING`,
+ * stays within Telegram's rate limits.
  */
 export function openTelegram(root: Root, limits: Limits, redis: RedisClient) {
   const { settings, redisAddress, log } = root;
-  // The breaker closes this connection when it stops. From then on, this process paces groups without the other processes.
+  // When the breaker stops, it closes this connection. From then on, this process paces groups without the other processes.
   const impatient = connectRedis(redisAddress, 'impatient');
   const breaker = startTelegramBreaker(root.telegram, telegramState(impatient, log, limits), limits, log);
   const client = holdBack(root.telegram, breaker);

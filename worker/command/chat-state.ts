@@ -68,7 +68,7 @@ export function createChatState(redis: RedisClient, keys: Keys) {
         tokens: tokensOf(newest.map(decodeRecord), compactedMs, compacted?.tokens ?? 0),
       };
     },
-    /** The state of a pending message's questions, if the message is of this chat or of the group that the chat was before. */
+    /** The state of a pending message's questions, if the message is of this chat, or of the group that became this chat. */
     async findParking(entry: EntryId, chat: ChatKey): Promise<{ parking: Parking; head: Head } | undefined> {
       const fields = await readEntry(redis, keys, entry);
       const lane = fields?.get('chat') as LaneKey | undefined;

@@ -5,7 +5,7 @@ import { readTimeZone, timeZoneOf } from '../lane/turn-settings.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { inMinutes } from './words.ts';
 
-/** `/busy queue|merge|interrupt`: sets how the chat treats messages that arrive during an answer; without a word, shows it. */
+/** `/busy queue|merge|interrupt`: sets how to treat messages that arrive during an answer; without a word, shows the choice. */
 export const busy: CommandHandler = ({ turn, argument }) => {
   const { busy: text, busyButtons } = turn.texts;
   const buttons = [BUSY_WAYS.map((way) => ({ text: busyButtons[way], command: `/busy ${way}` }))];

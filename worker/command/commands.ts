@@ -38,7 +38,7 @@ export const COMMANDS: Readonly<Record<Exclude<CommandName, FeatureCommand>, Com
   whoami,
 };
 
-/** Carries out a command that its sender may give. Contract: as `CommandHandler`. */
+/** Carries out a command that its sender may give. Contract: that of `CommandHandler`. */
 export async function carryOut(command: BotCommand, context: Omit<CommandContext, 'argument'>): Promise<Verdict> {
   return context.turn.env.commands[command.name]({ ...context, argument: command.argument });
 }

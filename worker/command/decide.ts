@@ -26,10 +26,10 @@ interface Press {
 }
 
 /**
- * `/decide <entry> <question> <choice>`: the command of a button under a question. The first press decides and wakes the turn
- * that waits; the reply to a later press says that the question is over. A press of "Always" for one of several tools decides
- * only the calls of that tool; the question stays open for the calls of the others. Stores the effect before the reply, so that
- * an attempt after a crash repeats only the reply and the waking of the turn.
+ * `/decide <entry> <question> <choice>`: the command of a button under a question. A press decides the question and wakes the
+ * turn that waits; the reply to any later press says that the question is over. A press of "Always" for one of several tools
+ * decides only the calls of that tool; the question stays open for the calls of the other tools. Stores the effect before the
+ * reply, so that an attempt after a crash repeats only the reply and the waking of the turn.
  */
 export const decide: CommandHandler = async ({ turn, argument }) => {
   const { approval } = turn.texts;
@@ -97,7 +97,7 @@ function pressOn(word: string, parked: ParkedQuestion, turn: Turn): Press | unde
   return text === undefined ? undefined : { decision: { how: 'chosen', by: who, text } };
 }
 
-/** The effect of the button "Always" for the tool at this place in the question: it decides only the calls of that tool. */
+/** The effect of the button "Always" for the tool at index `at`: a grant, and a decision on the calls of that tool only. */
 function grantOn(at: number, parked: ParkedQuestion, by: ToolGrant['by'], { nowMs }: Turn): Press | undefined {
   const tool = toolsShown(parked)[at];
   const definition = parked.calls.find((call) => call.tool === tool)?.definition;

@@ -2,8 +2,8 @@ import { CONFIRMED } from '../../shared/telegram/commands.ts';
 import { type CommandHandler, replied } from './command.ts';
 
 /**
- * `/forget`: asks for confirmation, with a button. The command of that button erases all data of the chat; its admission has
- * already cancelled the running and the waiting messages. One step stores the last erasures and the reply that reports them.
+ * `/forget`: asks for confirmation, with a button. The button's command erases all data of the chat. The admission of that
+ * command has already cancelled earlier messages. One step stores the last erasures and the reply that reports them.
  */
 export const forget: CommandHandler = async ({ turn, argument }) => {
   const { chatArchive } = turn.env;

@@ -6,7 +6,7 @@ export const NEW_CONVERSATION_STARTED = 'begun anew';
 
 /**
  * `/new`: starts an empty session. The command's admission has already cancelled earlier messages, as with `/stop`. A text
- * after the command is the first message of the session; a notice before its answer says that the conversation is new.
+ * after the command is the first message of the session; a notice before the answer says that the conversation is new.
  */
 export const newConversation: CommandHandler = async ({ turn, argument }) => {
   const { keys, chat, session, texts, notices } = turn;

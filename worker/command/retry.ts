@@ -1,7 +1,7 @@
 import { type CommandHandler, replied } from './command.ts';
 
 /**
- * `/retry`: replays the newest failed message of the chat, or the one that a button names, at the end of the chat's lane.
+ * `/retry`: replays a failed message at the end of the chat's lane: the one that a button names, or else the newest one.
  * Stores the choice first, so that an attempt after a crash replays the same message; a second replay changes nothing.
  */
 export const retry: CommandHandler = async ({ turn, argument }) => {

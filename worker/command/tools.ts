@@ -10,8 +10,8 @@ const ASK = /^ask (.{1,100})$/;
 const NAME_CHARS_MAX = 64 - '/tools ask '.length;
 
 /**
- * `/tools`: lists the tools granted to the chat, each with the person who granted it, the end of the grant and a button that
- * revokes the grant, and the tools that still ask. The button's command is `/tools ask <tool>`; it cuts a long name.
+ * `/tools`: lists the tools that still ask, and the tools granted to the chat: each with the person who granted it, the end of
+ * the grant, and a button that revokes the grant. The button's command is `/tools ask <tool>`, with a long name cut short.
  */
 export const tools: CommandHandler = ({ turn, argument }) => {
   const { texts } = turn;

@@ -93,7 +93,7 @@ async function heal(flow: LaneFlow): Promise<void> {
 
 /** Added to the remaining time of another reservation (`takePass`), because its owner may renew it at the same moment. */
 const ASK_AGAIN_MS = 20;
-/** The reconciler adds a job only if a head has had none for this time. Usually other code adds the job sooner. */
+/** The reconciler adds a job only if a head has had none for at least this time. Usually, other code adds the job sooner. */
 const GRACE_MS = 250;
 /** The maximum number of entries that one line of the log lists. */
 const NAMED_MAX = 20;

@@ -17,11 +17,11 @@ interface JobView {
   next(): Promise<EntryId | undefined>;
   /** The messages whose jobs run, at most `limit` of them. */
   active(limit: number): Promise<EntryId[]>;
-  /** The state of a message's job, and the end of the job's last delay; `undefined` if the job has none of these states. */
+  /** The state of a message's job, and the end of the job's last delay; `undefined` if there is no job in these states. */
   find(entry: EntryId): Promise<{ state: keyof JobCounts; untilMs: number } | undefined>;
 }
 
-/** BullMQ's queues, by connection and key prefix. A queue adds listeners to its connection, so each one is created once. */
+/** BullMQ's queues, by connection and key prefix. A queue adds listeners to its connection, so each queue is created once. */
 const queues = new WeakMap<RedisClient, Map<string, Queue<TurnJob>>>();
 
 /** Binds the view of a shard's jobs to a connection. */

@@ -77,7 +77,7 @@ const DAY_SECONDS = 24 * 3600;
 
 /**
  * Binds the lanes of one shard to a connection. A lane with `messagesMax` messages refuses further ones, and the chat's next
- * reply says how many. A session expires after `idleDays` without a message, or never if `idleDays` is 0.
+ * reply says how many were refused. A session expires after `idleDays` without a message, or never if `idleDays` is 0.
  */
 export function createLane(
   redis: RedisClient,
@@ -142,7 +142,7 @@ const RETRY_MS = 1_000;
 
 /**
  * The attempts of this process that ended because Redis refused a write. Such an attempt counts neither as an attempt nor as a
- * crash; this process corrects the counts as soon as Redis permits. After a refusal, no attempt begins until a test write
+ * crash: this process corrects the counts once Redis takes writes. After a refusal, no attempt begins until a test write
  * succeeds, because otherwise the gateway would pay for an answer that Redis does not store.
  */
 function createRefusedAttempts(

@@ -33,7 +33,7 @@ const DELAYS_READ_MAX = 1_000;
 const ADDED_AT_ONCE = 500;
 /** The number of jobs that are read at once. Redis sends this many ids in a fraction of a millisecond. */
 const PAGE = 1_000;
-/** For more heads than this, the ids of all jobs are read first, as each lookup calls `getState`, which scans whole lists. */
+/** For more heads than this, the ids of all jobs are read first, because a lookup calls `getState`, which scans whole lists. */
 const SINGLE_LOOKUPS_MAX = 4;
 
 /**
@@ -54,16 +54,16 @@ export interface TurnQueue {
   /** Ends the delays of all jobs. Returns how many jobs were delayed. */
   promoteAll(): Promise<number>;
   /**
-   * Ends delays that are over according to `nowMs`, the time of Redis, since BullMQ uses processes' clocks. Also ends delays
-   * that begin in the future, because the clock of Redis stepped back, and BullMQ's own retry delays. Returns their number.
+   * Ends delays that are over by `nowMs`, the time of Redis, because BullMQ uses processes' clocks. Also ends BullMQ's own
+   * retry delays, and delays that begin in the future because the clock of Redis stepped back. Returns how many delays ended.
    */
   endDelays(nowMs: number): Promise<number>;
-  /** Delays a running job, from `nowMs` or the time of this process, whichever is later. Throw `DelayedError` afterwards. */
+  /** Delays a running job by `delayMs` from the later of `nowMs` and this process's time. Throw `DelayedError` afterwards. */
   postpone(job: Job<TurnJob>, token: string | undefined, nowMs: number, delayMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens the queue of a shard. `openWorker` runs its jobs. */
+/** Opens the queue of a shard. The worker that `openWorker` creates runs the jobs. */
 export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
   const queue = new Queue<TurnJob>(TURNS_QUEUE, {
     connection: redis,
@@ -144,7 +144,7 @@ async function readJobIds(queue: Queue<TurnJob>): Promise<Set<string>> {
   }
 }
 
-/** Looks up a job. Removes a job that is in no list and that no worker runs, since BullMQ would not add its id again. */
+/** Looks up a job. Removes a job that is in no list and that no worker runs, since BullMQ adds no other job with that id. */
 async function lookFor(queue: Queue<TurnJob>, id: string): Promise<'there' | 'gone' | 'removed'> {
   const job = await queue.getJob(id);
   if (!job) return 'gone';

@@ -73,7 +73,7 @@ class Pool {
     this.#half = Math.ceil(count / 2);
   }
 
-  /** Waits at most `timeoutMs` for a slot. Returns whether it was granted. Calls `onGrant` in the same step as the grant. */
+  /** Waits at most `timeoutMs` for a slot; returns whether it was granted. Calls `onGrant` in the same step as the grant. */
   async take(share: object, person: number | undefined, timeoutMs: number, onGrant: () => void): Promise<boolean> {
     if (person !== undefined) {
       if (person !== this.#last) this.#otherMs = this.#lastMs;

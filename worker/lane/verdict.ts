@@ -56,7 +56,7 @@ export interface Later {
   isLongWait?: boolean;
 }
 
-/** The result of an attempt: its message is settled, tried again, or waits for a person. The turn's caller moves the job. */
+/** The result of an attempt: its message is settled, tried again, or waits for a person. The processor moves the job. */
 export type AttemptResult =
   | {
       kind: 'settle';
@@ -72,7 +72,7 @@ export type AttemptResult =
 export interface DeliveryTime {
   /** Whether this attempt stored the conclusion, so that no part can have been sent before. */
   isNew: boolean;
-  /** Whether more steps follow before the message is settled. If not, the last part is not marked: settling suffices. */
+  /** Whether more steps follow before the message is settled. If not, the last part gets no mark `sent`: settling suffices. */
   isFollowed: boolean;
   /** Aborted when the process ends or has lost the job. Sends that still wait for the rate limit are then not made. */
   stopSignal: AbortSignal;

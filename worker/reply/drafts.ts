@@ -4,7 +4,7 @@ import type { Destination } from '../../shared/telegram/messages.ts';
 import { METHOD_MISSING, MISSING_MS } from '../../shared/telegram/method.ts';
 import { preview } from './plan.ts';
 
-/** The preview of one answer while the model writes it. */
+/** The preview of an answer that the model is still writing. */
 export interface Draft {
   /** Takes the whole text of the answer so far. Contract: returns at once and never throws. */
   write(text: string): void;
@@ -35,8 +35,8 @@ interface DraftPace {
 }
 
 /**
- * After this many 404 answers in a row, the server counts as unable to show drafts. A single 404 may come from a proxy that
- * restarts, so it is enough only if its text says that the method is missing.
+ * After this many 404 answers in a row, the server counts as unable to show drafts. One 404 may come from a proxy that is
+ * restarting, so one suffices only if the text of the answer says that the method is missing.
  */
 const MISSING_MAX = 2;
 
@@ -44,10 +44,10 @@ const NOTHING: Draft = { write() {}, end: async () => {} };
 
 /**
  * Shows answers while the model writes them, as Telegram's drafts: previews that vanish by themselves. A draft is not part
- * of the reply: if its process dies, or freezes and resumes, the delivered messages stay as they are. Edits of the reply's own
+ * of the reply: if the process dies, or freezes and resumes, the delivered messages stay as they are. Edits of the reply's own
  * message could not guarantee this.
  *
- * If the server turns out not to support drafts, sends none for a day. Any other failure ends only the draft of that answer.
+ * If the server turns out not to support drafts, sends none for a day. Any other failure ends only the current draft.
  */
 export function createDrafts(telegram: Pick<Telegram, 'sendDraft'>, pace: DraftPace): Drafts {
   let missing = 0;

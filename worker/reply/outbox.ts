@@ -16,11 +16,11 @@ import { albumFrom, type Content, contentAt, isFormatted, type PartSlot, ringing
  * later edits; consecutive pictures form an album. Stores the mark `sending` before each send, and `sent` after it. After the
  * last part, the outcome takes the place of the mark `sent`, unless more steps follow. Sends a part only when the previous one
  * is confirmed or counts as unsure. If the result of a send is unknown, a later attempt repeats the part once, as soon as
- * Telegram answers, with a note that this may be a repeat. If Telegram refuses the format of a part, sends it in a simpler
- * format; a timeout never changes the format. If a part cannot be delivered now, or at all, returns the failure and stops.
+ * Telegram answers, with a note that this may be a repeat. If Telegram refuses the format of a part, sends the part in
+ * a simpler one; a timeout never changes the format. If a part cannot be delivered now, or ever, returns the failure and stops.
  *
- * Only the beginning of an answer makes a sound. The reply to a button press makes none, and neither does the reply to a
- * message that a user cancelled.
+ * Only one part makes a sound: the beginning of the answer or, without an answer, the first part. No part of the reply to a
+ * button press, or to a message that a user cancelled, makes a sound.
  *
  * Contract: throws `FencedError`, or what Redis throws. If `isNew`, the conclusion was stored together with the mark of its
  * first part.

@@ -131,7 +131,7 @@ export function fileKind(name: string, bytes: Buffer): FileKind {
   return PHOTO_NAME.test(name) && isWithin && isOpaqueStill(bytes) ? 'photo' : 'document';
 }
 
-/** The message about an incident to which the reply points, if an operator pressed a button under that message. */
+/** The alert message that the reply points to, if an operator pressed a button under that message. */
 function incidentMessage({ message }: Turn): number | undefined {
   return message.ok && message.value.from.isOperator ? message.value.pressed : undefined;
 }

@@ -33,7 +33,7 @@ export interface FileContent {
   sha256?: string;
 }
 
-/** The part to send: its index, how many parts go into the same message (several in an album), and how the message arrives. */
+/** The part to send: its index, how many parts are sent with one call (several for an album), and the options of the send. */
 export interface PartSlot {
   index: number;
   count: number;
@@ -42,7 +42,7 @@ export interface PartSlot {
   stopSignal?: AbortSignal;
 }
 
-/** The parts of a reply: plain notices, the model's answer laid out for Telegram, a file with a long answer, attached files. */
+/** The parts of a reply: plain notices, the model's answer laid out for Telegram, a copy of a long answer, attached files. */
 export function planReply(
   notices: readonly string[],
   answer: string,
@@ -119,9 +119,9 @@ export function isFormatted({ layout }: Conclusion, index: number): boolean {
 }
 
 /**
- * Replaces a part whose format Telegram refuses: an album with single files, a file with a notice, any other part with parts of
- * a simpler format. Stores the new conclusion, so that the next attempt finds the same parts. This may change the indices of
- * later parts, none of which has a mark yet.
+ * Replaces a part that Telegram refuses: single files replace an album, a notice replaces a file, and parts in a simpler format
+ * replace any other part. Stores the new conclusion, so that the next attempt finds the same parts. This may change the indices
+ * of later parts, none of which has a mark yet.
  */
 export async function simplify(
   turn: Turn,

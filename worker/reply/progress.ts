@@ -7,11 +7,11 @@ import type { Limits } from '../limits.ts';
 import { createDrafts, type Drafts, type KeepShown } from './drafts.ts';
 import { createStatusLines, type StatusLines } from './status-line.ts';
 
-/** Shows the people in a chat the progress of one turn, until its answer. */
+/** Shows the people in a chat the progress of one turn, until the reply. */
 export interface Progress {
   /** Takes the whole text of the answer so far. Contract: returns at once and never throws. */
   write(text: string): void;
-  /** Takes words for an activity such as a tool call; empty after the activity. Contract: returns at once, never throws. */
+  /** Takes words for an activity, such as a tool call, or '' when it is over. Contract: returns at once and never throws. */
   doing(words: string): void;
   /** Ends the view. Resolves when its last call has ended. Contract: never rejects. */
   end(): Promise<void>;
@@ -86,7 +86,7 @@ const REPEAT_MS = 4_500;
 /** The longest wait of a reply for a call in flight. If the reply overtook the call, "typing…" would show below the reply. */
 const LAST_MS_MAX = 1_000;
 
-/** Shows "typing…" in a chat until the returned function is called, which waits for a call in flight. Ignores failures. */
+/** Shows "typing…" in a chat until the returned function runs. That function waits for a call in flight. Ignores failures. */
 export function showTyping(telegram: Pick<Telegram, 'sendTyping'>, to: Destination): () => Promise<void> {
   let last: Promise<unknown> | undefined;
   const show = () => {

@@ -15,7 +15,7 @@ interface ShownQuestion {
 
 /** The maximum length of all calls together. Bot API, `sendMessage`: 4,096; the rest is for the title and the notes. */
 const CALLS_CHARS_MAX = 3_600;
-/** The maximum for one call. Five calls at most, with tools and arguments in bold, need 80 entities; Telegram allows 100. */
+/** The maximum for one call. A question has at most five calls, so at most 80 bold names; Telegram allows 100 entities. */
 const ARGUMENTS_MAX = 15;
 /** How many characters of a value the message shows if the full value is in the file. */
 const BEGINNING_CHARS = 160;
@@ -39,7 +39,7 @@ export function questionIn({ entry, texts, message }: Turn, asking: Asking, park
   };
 }
 
-/** If there are several calls, each tool has its own "Always" button, which names the tool and decides only its calls. */
+/** If there are several calls, each tool has an "Always" button, which names the tool and decides only that tool's calls. */
 function approvalButtons(
   { approval }: Texts,
   parked: ParkedQuestion,
@@ -78,7 +78,7 @@ function choiceButtons(
 /** A piece of the message's text. Names are bold; values never are. */
 type Piece = string | { bold: string };
 
-/** The text of the calls, with as many arguments as one message can show, and whether it shows all of them in full. */
+/** The text of the calls, with as many arguments as one message can show. `isWhole`: the text shows all arguments in full. */
 function approvalText(texts: Texts, calls: readonly AskedCall[]) {
   const parts = calls.map((call) => callPieces(texts, call, Math.floor(CALLS_CHARS_MAX / calls.length)));
   const entities: MessageEntity[] = [];

@@ -64,7 +64,7 @@ function titleOf(title: unknown, host: string): string {
   return line === '' ? host : line;
 }
 
-/** The title and the address of a page in a result of the tool `web_fetch`; empty for any other block. */
+/** The title and the address of the page in a result of the tool `web_fetch`; empty if the block does not have both. */
 function fetchedPage({ type, content }: Block): [string, string][] {
   if (type !== 'web_fetch_tool_result' || !isObject(content) || !isObject(content.content)) return [];
   const { url } = content;

@@ -15,7 +15,7 @@ export interface Formatted {
 export interface Canvas {
   text: string;
   entities: MessageEntity[];
-  /** The indentation and marker with which the first line of a list item begins; undefined once that line is drawn. */
+  /** The indentation and marker that begin the next line, if that is the first line of a list item; otherwise undefined. */
   lead: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export const ENTITIES_MAX = 100;
 /** The maximum size of all entities of a message as JSON. Telegram refuses about 9,500 bytes of entities. */
 export const ENTITY_BYTES_MAX = 9_000;
 
-/** Types by importance: if there are too many entities, the last types are dropped. Links are first to save their URLs. */
+/** Types by importance: of too many entities, the least important ones are dropped. Links come first, to save their URLs. */
 const IMPORTANCE: readonly EntityType[] = [
   'text_link',
   'spoiler',
@@ -40,7 +40,7 @@ export function newCanvas(): Canvas {
   return { text: '', entities: [], lead: undefined };
 }
 
-/** Adds an entity for the text that `draw` writes, but not for inline code, on which Telegram accepts no other entity. */
+/** Adds an entity for the text that `draw` writes, except its inline code: Telegram accepts no other entity on code. */
 export function mark(canvas: Canvas, entity: Mark, draw: () => void): void {
   let offset = canvas.text.length;
   const from = canvas.entities.length;
@@ -70,7 +70,7 @@ function startOf(text: string, entities: readonly MessageEntity[]): number {
   return code === undefined ? start : Math.max(code.offset, text.lastIndexOf('\n', start) + 1);
 }
 
-/** The range of an entity without white space at its ends, which code blocks and quotes keep: it may be indentation. */
+/** The range of an entity without white space at either end. Code blocks and quotes keep that space: it may be indentation. */
 function markedRange(text: string, entity: MessageEntity, start: number, end: number): [number, number] {
   const from = Math.max(entity.offset, start);
   const to = Math.min(entity.offset + entity.length, end);
@@ -95,7 +95,7 @@ function mostImportant(entities: readonly MessageEntity[]): MessageEntity[] {
   return result;
 }
 
-/** Sorts by offset, then from long to short. Of equally long entities, quotes come first: no entity can enclose a quote. */
+/** Sorts by offset, then from long to short. In the same range, a quote comes first, since no entity can enclose a quote. */
 function inOrder(a: MessageEntity, b: MessageEntity): number {
   return a.offset - b.offset || b.length - a.length || Number(isQuote(b)) - Number(isQuote(a));
 }

@@ -68,8 +68,8 @@ function dropBlank(block: Prose): Block[] {
 }
 
 /**
- * The best index, up to `most`, at which to cut a text: after a line break, failing that after a sentence, failing that after a
- * space, but only in the second half of the range. Failing all three, at the last grapheme boundary.
+ * The best index, up to `most`, at which to cut a text: after a line break; failing that, after a sentence; failing that, after
+ * a space; each only in the second half of the range. Failing all three, where `headOf` ends.
  */
 function cutAt(text: string, most: number): number {
   const half = Math.floor(most / 2);

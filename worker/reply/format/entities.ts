@@ -29,7 +29,7 @@ export function withEntities(blocks: readonly Block[]): Formatted {
   return finishCanvas(drawCanvas(blocks, TOP));
 }
 
-/** The text of blocks without entities. It equals the text of `withEntities`. */
+/** The text that `withEntities` draws, without the entities. */
 export function plainText(blocks: readonly Block[]): string {
   return finishCanvas(drawCanvas(blocks, TOP)).text;
 }

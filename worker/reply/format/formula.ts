@@ -15,7 +15,7 @@ const ENVIRONMENT = /^\\begin\{([a-z]{1,20}\*?)\}(?:[^\n]|\n(?![ \t]*\n)){0,4000
 /** The longest display formula that may stand within a paragraph. */
 const INLINE_CHARS_MAX = 400;
 const AFTER_LINE = /^[ \t]*(?:\n|$)/;
-/** A character that suggests a formula. `\[1\]`, `\[x\]` and `\(see below\)` have none and look like text in brackets. */
+/** A character that suggests a formula. Without one, `\[1\]`, `\[x\]` and `\(see below\)` look like text in brackets. */
 const SIGN = /[\\^_=+<>≤≥≈]/;
 const WORDS = /\p{L}{3,}\s+\p{L}{3,}/u;
 
@@ -29,7 +29,7 @@ export function formulaBlock(src: string): Formula | undefined {
   return after === undefined ? undefined : { ...display, raw: raw + after };
 }
 
-/** Reads a formula at the beginning of `src`, which follows the character `before` in a paragraph; undefined if none. */
+/** Reads a formula at the beginning of `src`; undefined if there is none. `before` is the character before `src`, if any. */
 export function formulaInline(src: string, before: string): Formula | undefined {
   if (src.startsWith('\\')) return bracketFormula(src, before);
   // The rules are strict, so that "$395k … $483k" and "$HOME and $PATH" are not formulas.

@@ -8,11 +8,11 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
  * underscore does not match, since an unclosed underscore is more often a part of a name.
  */
 const TOKENS = /\\.|(`+)[^`]+?\1(?!`)|(`+|\*{1,3}|~~|\|\|)/gu;
-/** A link or an image at the end of a text, whose URL is still being written. */
+/** Matches, at the end of a text, a link or an image with an incomplete URL. */
 const HALF_LINK = /!?\[([^[\]\n]{0,500})\]\([^()\s]{0,2000}$/;
 
 /**
- * Makes the text so far fit for a preview: closes marks that the model has not closed yet (bold, italics, strikethrough,
+ * Prepares an incomplete text for a preview: closes marks that the model has not closed yet (bold, italics, strikethrough,
  * spoilers, inline code), shows a link with an incomplete URL as its text, and removes an open mark that no text follows yet. A
  * code block stays open, but loses an incomplete closing fence. Pure, total.
  */

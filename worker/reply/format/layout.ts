@@ -29,7 +29,7 @@ export function stepDown({ path, blocks }: Part): Part[] {
   return path === 'entities' ? [{ path: 'plain', blocks }] : [];
 }
 
-/** The plain text of a part, which a conclusion also stores, for logs and for older versions that know only texts. */
+/** The plain text of a part. A conclusion stores this text, too, e.g. for older versions, which know only texts. */
 export function textOf({ blocks }: Part): string {
   return plainText(blocks);
 }
@@ -74,7 +74,7 @@ export const MESSAGE_CHARS_MAX = 4_096;
 
 /**
  * Splits a plain text into parts that fit Telegram's limit, in order. Each cut is at a line break; failing that, at the end of
- * a sentence, at a space, or between two graphemes. Only white space at a cut is lost. No part is blank. Pure, total.
+ * a sentence, at a space, or between two graphemes. Loses only white space at the ends of parts. No part is blank. Pure, total.
  */
 export function splitReply(text: string): string[] {
   return entityParts([paragraph(plain(text.toWellFormed().trim()))]).map(textOf);

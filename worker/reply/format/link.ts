@@ -16,7 +16,7 @@ export function linkUrl(href: string): string | undefined {
   return /[^.]\.[^.]|:/.test(hostname) ? url : undefined;
 }
 
-/** The destination of a link that stays text, in brackets. Empty if the text is the destination, or for a place on the page. */
+/** The destination, in brackets, of a link that stays text; empty if missing, equal to the text, or a place on the page. */
 export function destinationOf(href: string, text: string): string {
   const place = decodeReferences(href)
     .trim()

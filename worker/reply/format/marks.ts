@@ -4,7 +4,7 @@
  * text, in any script, and `2*3*4` as emphasis.
  */
 const PAIR = /(?<!\*)(\*{1,3})(?![\s*])([^*]*?[^\s*])\1(?!\*)|(?<!~)(~~)(?![\s~])([^~]*?[^\s~])~~(?!~)/gu;
-/** The depth down to which this file decides about nested pairs. CommonMark's rule decides about deeper pairs. */
+/** How many levels of nested pairs this file decides about. CommonMark's rule decides about any further levels. */
 const PASSES_MAX = 4;
 /** ASCII letters, digits and brackets: the neighbours of an operator. Other scripts put spaces around operators. */
 const OPERAND_END = /[\w)\]]$/;
@@ -15,7 +15,7 @@ const OPERATOR = /(?<=[\w)\]])\*{1,3}(?=[\w([])|(?<=\/)\*{1,3}|\*{1,3}(?=\/)/g;
 const OPENING_LAST = /[\p{Ps}\p{Pi}]$|(?:^|[\s=,\p{Ps}])["']$/u;
 /** The end of an operand or of an operator in code, such as the `=` in `=*pointer`. */
 const CODE_END = /[\w)\]=+\-/<>&|^@,\\$#]$/;
-/** A word. In the parser's mask, code and links are letters in square brackets. */
+/** A word. Square brackets count as letters, because the parser's mask shows code and links as letters in brackets. */
 const WORD = /^[[\]\p{L}\p{N}._'’-]+$/u;
 const WORDS = /^[[\]\p{L}\p{N}\s._'’:,-]+$/u;
 const PUNCTUATION_FIRST = /^(?![*~_])[\p{P}\p{S}]/u;
@@ -101,7 +101,7 @@ function areLetters(pair: string): boolean {
   return /^[A-Za-z\]][A-Za-z]$/.test(pair);
 }
 
-/** Makes the parser take a pair as marks: masks punctuation at both ends of the marked text, and before it if necessary. */
+/** Makes the parser take a pair as marks: masks punctuation at both ends of `inside`, and may put `BORDER` before the pair. */
 function letBeginAndEnd(units: string[], at: number, { run, before, inside }: Pair): void {
   const start = at + run.length;
   const first = PUNCTUATION_FIRST.exec(inside)?.[0] ?? '';

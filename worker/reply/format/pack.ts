@@ -30,7 +30,7 @@ export function pack(blocks: readonly Block[], ruler: Ruler): (readonly Block[])
   return messages;
 }
 
-/** Takes the first blocks that fit into the room, and a part of the next block if a cut is worth it. */
+/** Takes blocks from the beginning as long as they fit into the room, and a part of the next block if a cut is worth it. */
 function take(blocks: readonly Block[], room: Room): Cut {
   const { ruler, place } = room;
   const head: Block[] = [];
@@ -55,14 +55,14 @@ function take(blocks: readonly Block[], room: Room): Cut {
   return { head, rest: [] };
 }
 
-/** Moves a heading from the end of a message to the next message, unless it is the only block. */
+/** Moves a heading from the end of a message to the next message, unless the message has no other block. */
 function moveLastHeading(head: readonly Block[], rest: readonly Block[]): Cut {
   const last = head.at(-1);
   if (last?.type !== 'heading' || head.length < 2) return { head, rest };
   return { head: head.slice(0, -1), rest: [last, ...rest] };
 }
 
-/** Whether to cut a block: only if half the message is empty, and the block contains blocks or exceeds a whole message. */
+/** Whether to cut a block: if at least half the message is empty, and the block contains blocks or exceeds a whole message. */
 function isWorthACut(block: Block, { ruler, space, place }: Room): boolean {
   if (ruler.limit.some((limit, index) => (space[index] ?? 0) * 2 < limit)) return false;
   const hasSeams = block.type === 'list' || block.type === 'quote' || block.type === 'details';
@@ -95,7 +95,7 @@ function cutQuote(quote: Quote, room: Room): Cut {
   return cutInside(quote, take(quote.blocks, roomInside(room, { place: inQuote(room.place) })));
 }
 
-/** Cuts a details block; the rest repeats the summary. In an empty message, too long a summary becomes a paragraph. */
+/** Cuts a details block; the rest repeats the summary. In an empty message, a summary that is too long becomes a paragraph. */
 function cutDetails(details: Details, room: Room): Cut {
   const { ruler, place, isEmpty } = room;
   const title = paragraph({ type: 'bold', inlines: details.summary });

@@ -35,7 +35,7 @@ interface Reading {
 }
 
 /**
- * Reads the Markdown of a model. Total: no text makes it throw, take long, or lose text, except definitions that links use.
+ * Reads the Markdown of a model. Never throws, never takes long, and loses no text except definitions that links use.
  * Text that nests too deeply, has too many marks, or makes the parser fail, becomes paragraphs as it was written.
  */
 export function parse(markdown: string): readonly Block[] {
@@ -144,7 +144,7 @@ function codeOf({ lang, text }: Tokens.Code): Block[] {
   return [{ type: 'code', text: code, ...(isInfo && name !== '' && { language: name }) }];
 }
 
-/** Expands tabs, which Telegram would show as one space. */
+/** Expands tabs. Telegram would show each tab as one space. */
 function withoutTabs(code: string): string {
   if (!code.includes('\t')) return code;
   return code

@@ -5,7 +5,7 @@ const PIECE_CHARS_MAX = 64 * 1024;
 /** How deeply quotes and lists may nest. The parser calls itself for each level, so deeper nesting could exhaust the stack. */
 const NESTING_MAX = 60;
 const INDENT_MAX = 4 * NESTING_MAX;
-/** The maximum number of characters that could begin a mark, in one paragraph. */
+/** The maximum number of characters in one paragraph that could begin a mark. */
 const MARKS_MAX = 4_000;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)$/;

@@ -30,7 +30,7 @@ export function fitsRich(blocks: readonly Block[]): boolean {
   );
 }
 
-/** Whether blocks of this depth and width can be rich messages once they are split. A split reduces neither. */
+/** Whether blocks of this depth and width can be rich messages once they are split. A split reduces neither depth nor width. */
 export function hasRichShape({ depth, columns }: Pick<RichSize, 'depth' | 'columns'>): boolean {
   return depth <= RICH_MAX.depth && columns <= RICH_MAX.columns;
 }

@@ -12,7 +12,7 @@ export type Size = readonly number[];
 export interface Ruler {
   /** The largest size of a message. */
   readonly limit: Size;
-  /** An upper bound of the size that a list, an item, a quote or a fence adds to its content. */
+  /** An upper bound on the size that a list, an item, a quote or a fence adds to its content. */
   readonly frame: Size;
   readonly sizeOf: (blocks: readonly Block[], place: Indent) => Size;
   /** Fixes the widths of the columns, if the table is drawn as text, so that pieces of the table look alike. */

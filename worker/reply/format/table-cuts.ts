@@ -17,7 +17,7 @@ export function cutTable(original: Table, { ruler, space, place, isEmpty }: Room
   const rest = table.rows.slice(count);
   if (count > 0) return { head: [{ ...table, rows: table.rows.slice(0, count) }], rest: withRows(table, rest) };
   if (!isEmpty) return { head: [], rest: [original] };
-  // Either the row fits into no message, or the header leaves no room for rows.
+  // Either the first row fits into no message, or the header leaves no room for rows.
   const isHeaderLong = !isWithin(
     bare,
     ruler.limit.map((limit) => limit / 2),

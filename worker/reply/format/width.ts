@@ -9,7 +9,7 @@ const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
 const WIDE =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]/u;
 
-/** Estimates how many columns a text takes in a monospaced font; CJK and emoji take two. */
+/** Estimates how many columns a text takes in a monospaced font. A CJK character or an emoji takes two. */
 export function widthOf(text: string): number {
   if (NARROW.test(text)) return text.length;
   let width = 0;
