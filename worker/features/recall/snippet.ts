@@ -39,7 +39,7 @@ function densestStart(line: string, terms: ReadonlySet<string>, length: number):
   return best.at;
 }
 
-/** A grapheme of more UTF-16 units than this is malicious. `boundaryAt` cuts it, but never inside a surrogate pair. */
+/** A grapheme of more UTF-16 units than this counts as malicious. `boundaryAt` cuts it, but never inside a surrogate pair. */
 const GRAPHEME_CHARS_MAX = 64;
 
 /** The start of the grapheme at a position, in UTF-16 units; for a position outside, the text's nearer end. Pure. */

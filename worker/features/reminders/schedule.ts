@@ -90,7 +90,7 @@ function leastGap(minutes: readonly number[], hours: readonly number[]): number 
 /** The maximum number of times of day that a text lists. */
 const LISTED_MAX = 6;
 
-/** The facts about a repeat that texts for people state; undefined for an invalid cron expression. Pure. */
+/** The facts about a repeat, for messages to people; undefined for an invalid cron expression. Pure. */
 export function rhythmOf(repeat: Repeat): Rhythm | undefined {
   if ('everyMinutes' in repeat) return repeat;
   try {
