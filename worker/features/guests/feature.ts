@@ -30,7 +30,7 @@ export const guestsFeature: Feature = {
     },
     envOf(env) {
       const settings = { ...env.settings, TELEGRAM_RICH: 'off' as const };
-      // No budget lines: strangers must not read how much money a person has spent.
+      // Show no budget lines: strangers must not read how much money a person has spent.
       return { ...env, settings, budget: undefined, progress: NO_PROGRESS, tools: forSummons(env.tools) };
     },
     begin(turn) {

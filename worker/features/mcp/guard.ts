@@ -12,7 +12,7 @@ const BYTES_PER_MESSAGE = 64 * 1024;
 const MESSAGES_PER_STREAM = 20;
 /** The maximum number of the gateway's answers that a server may leave unread. Servers request little, so answers are few. */
 const ANSWERS_MAX = 32;
-/** The maximum number of lines or events of one connection that are not messages. The SDK does not report their length. */
+/** The maximum number of lines or events on one connection that are not messages. The SDK hides their length, so count them. */
 const NO_MESSAGES_MAX = 20;
 
 /** The bounds of one connection. The first bound that the server breaks ends the connection in both directions. */

@@ -18,7 +18,7 @@ export function snippet(text: string, terms: ReadonlySet<string>, maxChars: numb
   return `${opening}${graphemePrefix(rest, maxChars - opening.length - 1)}…`;
 }
 
-/** The position of the first term in the `length` characters with the largest number of different terms; 0 without terms. */
+/** The position of the first term in the stretch of `length` characters which has the most different terms; 0 without terms. */
 function densestStart(line: string, terms: ReadonlySet<string>, length: number): number {
   const places: { term: string; at: number }[] = [];
   eachWord(line, (term, at) => {
