@@ -45,7 +45,7 @@ export type Archive = ReturnType<typeof createArchive>;
 
 /**
  * The archives of one shard's sessions. Records that have left a session's window move from the session's log to compressed
- * segments. An archive expires `retentionSeconds` after its last segment was added, or after the release of its closed session.
+ * segments. An archive expires `retentionSeconds` after its newest segment, or after the later release of its closed session.
  *
  * Contract: the calls need no fencing token, because none of them changes a view or a seed. Each call is idempotent, also with
  * several archivists at once, and rejects while Redis or the blob store is unavailable.
@@ -139,8 +139,8 @@ export async function archiveSession(archive: Archive, session: SessionId, signa
 }
 
 /**
- * Reads the lines of one segment by its index in the archive. If the segment is damaged or its blob is missing, reports that
- * and returns no lines. Returns `undefined` after the end of the archive.
+ * Reads the lines of one segment by its index in the archive. If the segment is damaged or its blob is missing, reports the
+ * segment and returns no lines. Returns `undefined` beyond the end of the archive.
  */
 export async function readSegment(
   { redis, keys, blobs }: SessionSource,

@@ -11,8 +11,8 @@ export function systemOf(turn: Turn<Env>): string {
 }
 
 /**
- * Returns the turn with its session's fixed text, if a feature provides one. If the session has none yet, stores the text, so
- * that it stays the same in every request until the session is compacted. Contract: throws `FencedError`, or what Redis throws.
+ * The turn with its session's fixed text, if a feature provides one. If the session has none, stores the text, so that requests
+ * repeat the text until a compaction or `/memory` renews it. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function withFixedText(turn: Turn<Env>, windowTokens: number): Promise<Turn<Env>> {
   const { fixedText } = turn.env;

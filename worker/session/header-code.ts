@@ -4,12 +4,12 @@ import type { LogRecord, UserRecord } from './record.ts';
 const CODE = /^\[(#[\w-]{6}) /;
 const REPEATED = /\[#[\w-]{6} /g;
 
-/** The code in the lines that the gateway added to a user's record; `undefined` if it added none. Pure. */
+/** The code in the lines that the gateway added to a user's record; `undefined` without such lines. Pure. */
 export function codeOf(record: LogRecord): string | undefined {
   return record.t === 'user' ? CODE.exec(record.header ?? '')?.[1] : undefined;
 }
 
-/** The header's line about the author. The name contains no quotation mark, and quoted lines begin with `>`. */
+/** The header's line about the author. No other line matches: a name has no quotation mark, and quoted lines begin with `>`. */
 const WRITER = /^\[#[\w-]{6} [^"\n]*"[^"\n]*" \(id (-?\d{1,20})\) writes/m;
 
 /** A person's name with the id from their message's header, if any, since people choose their names freely. Pure. */
@@ -30,7 +30,7 @@ export function withoutCode<R extends LogRecord>(record: R): R {
   return { ...record, content: withTexts(record.content, (text) => text.replace(REPEATED, '[')) };
 }
 
-/** Replaces the opening of the gateway's lines. A block that begins with the code is one, since no user can guess the code. */
+/** Replaces the opening of the gateway's lines. A block with the code is such a line, since no user can guess the code. */
 function withOpening(record: UserRecord, opening: string): UserRecord {
   const code = codeOf(record);
   if (code === undefined) return record;

@@ -47,8 +47,8 @@ export function placeOf(cached: CachedWindow | undefined): CachedEnd {
 }
 
 /**
- * Builds the window from the new records of a load and the cached records that are still in the log. The result equals a full
- * load. `undefined` if the cached records do not reach back far enough, or if another attempt has taken over the turn. Pure.
+ * Builds the same window as a full load, from the new records of a load and the cached records that are still in the log.
+ * `undefined` if the cached records do not reach back far enough, or if another attempt has taken over the turn. Pure.
  */
 export function readWindow(
   cached: CachedWindow | undefined,
@@ -120,7 +120,7 @@ function sum(sizes: readonly number[]): number {
 
 /** Windows with fewer records are not cached, because decoding them is cheap. */
 const RECORDS_MIN = 16;
-/** The estimated memory of a record's and a window's objects, in addition to their text. */
+/** The estimated bytes of memory that the objects of a record, or of a window, take in addition to their text. */
 const RECORD_BYTES = 700;
 const WINDOW_BYTES = 1_000;
 

@@ -37,7 +37,7 @@ export function asShown(records: readonly LogRecord[]): readonly LogRecord[] {
 }
 
 /**
- * Applies the scrubs. Of two scrubs with the same target, the newer one counts. The scrub of a turn empties its other records.
+ * Applies the scrubs. Of scrubs with the same target, the newest counts. A turn's scrub also empties the turn's other records.
  */
 export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] {
   const scrubs = records.filter((record): record is ScrubRecord => record.t === 'scrub');

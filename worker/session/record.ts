@@ -17,7 +17,7 @@ export interface UserRecord extends Base {
   readonly content: Content;
   /** The entry of this message; absent for imports and tool results. */
   readonly entry?: string;
-  /** The chat in which the message was written, in words. */
+  /** A description of the chat in which the message was written. */
   readonly channel?: string;
   /** The author's name, if several people share the chat. */
   readonly from?: string;
@@ -93,7 +93,7 @@ export type LogRecord =
   | ScrubRecord
   | TrimRecord
   | TornRecord;
-/** Represents an unreadable line of the log in memory, so that the other records keep their indexes. Never shown. */
+/** Replaces an unreadable line of the log, so that the other records keep their indexes. Only in memory; never shown. */
 interface TornRecord {
   readonly v: 1;
   readonly t: 'torn';
@@ -180,7 +180,7 @@ export function isEntry(record: LogRecord): boolean {
   return record.t === 'user' || record.t === 'assistant';
 }
 
-/** Whether a turn starts with this record: a message by a person, as opposed to tool results. */
+/** Whether a turn starts with this record: a message, as opposed to tool results. */
 export function startsTurn(record: LogRecord): boolean {
   if (record.t !== 'user') return false;
   return typeof record.content === 'string' || !record.content.some((block) => block.type === 'tool_result');

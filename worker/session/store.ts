@@ -22,8 +22,8 @@ interface Tail {
 /**
  * The session logs of one shard. A cache of windows (`windows`) lets each load read only new records.
  *
- * Contract: the time of a load grows with the window, not with the session. Each method rejects when Redis cannot be reached;
- * `open` and `load` throw `FencedError` if another attempt has taken over the turn.
+ * Contract: a load takes time in proportion to the window, not to the session. Each method rejects when Redis cannot be
+ * reached; `open` and `load` throw `FencedError` if another attempt has taken over the turn.
  */
 export type Sessions = ReturnType<typeof createSessions>;
 
@@ -57,7 +57,7 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
     load: (turn: Turn, bytesMax: number) => load(turn, '', bytesMax),
     /**
      * Reads the newest records of the session and then of its parents, about `bytesMax` bytes in total. Does not read archived
-     * records, which makes no difference up to `SEED_READ_BYTES_MAX`.
+     * records: up to `SEED_READ_BYTES_MAX`, none are archived.
      */
     async tail(session: SessionId, bytesMax: number): Promise<Tail> {
       const { entries } = await readHeader(redis, keys, session);

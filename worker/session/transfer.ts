@@ -50,8 +50,8 @@ function parseLine(text: string, lineNumber: number, now: string): LogRecord {
 }
 
 /**
- * Reads all lines of a file as records; skips blank lines. Throws `BadLineError` for the first malformed line, and for a record
- * that would break a rule of the API in a later request. All lines are checked before any record is written.
+ * Reads all lines of a file as records; skips blank lines. Throws `BadLineError` for a file without records, the first
+ * malformed line, or a record that would later break a rule of the API. All lines are checked before any record is written.
  */
 export async function parseLines(lines: AsyncIterable<string> | Iterable<string>): Promise<LogRecord[]> {
   const now = new Date().toISOString();
@@ -76,7 +76,7 @@ export async function parseLines(lines: AsyncIterable<string> | Iterable<string>
   return result;
 }
 
-/** Replaces ids of tool calls that the API would reject or that are not unique, in the calls and in their results. */
+/** Replaces ids that the API would reject or that are not unique, in the tool calls and in their results. */
 function withOwnIds(records: readonly LogRecord[]): LogRecord[] {
   const allIds = new Set<unknown>();
   let ids = new Map<unknown, string>();

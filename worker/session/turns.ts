@@ -20,7 +20,7 @@ const INTERRUPTED = 'No result: the call was interrupted.';
 export class Turns {
   readonly #turns: Turn[] = [];
 
-  /** Adds the blocks of a record, to the last turn if that has the same role. Adds error results for calls without a result. */
+  /** Adds a record's blocks to the last turn if the roles are equal, else as a new turn. Adds error results for open calls. */
   add(role: Turn['role'], blocks: readonly BlockWithOrigin[]): void {
     if (blocks.length === 0) return;
     this.#omitOpenCalls(role, blocks);
@@ -30,8 +30,8 @@ export class Turns {
   }
 
   /**
-   * Omits calls of the provider's tools that have no result, with the thinking of their answer. Such a call may still get its
-   * result from the next record of the same answer or, if only results of other tools lie in between, from the next answer.
+   * Omits calls without a result to the provider's tools, and the thinking of the same answer. Keeps such a call while it may
+   * still get its result: from the next record of the same answer or, after only results of other tools, from the next answer.
    */
   #omitOpenCalls(role: Turn['role'], blocks: readonly BlockWithOrigin[]): void {
     const at = this.#turns.findLastIndex((turn) => turn.role === 'assistant');

@@ -91,7 +91,7 @@ function openingOf({ head, omitted }: Window, skipCount: number): BlockWithOrigi
   return opening.map((text) => ({ block: textBlock(text) }));
 }
 
-/** The summary between two unguessable lines, so that no text inside seems to end it; in older records, between fixed lines. */
+/** The summary between two unguessable lines, so that no text inside can seem to end it; for older records, fixed lines. */
 function framedSummary({ summary, boundary, unseen = 0, files = [] }: CompactionRecord): string {
   const fileNote =
     files.length > 0
@@ -128,7 +128,7 @@ function readBlocks(record: UserRecord | AssistantRecord): readonly BlockWithOri
   return withOrigins.length === 0 ? [] : [...headerOf(record), ...withOrigins];
 }
 
-/** Repairs a block of an earlier version: omits a blank text, and makes the result of a failed call text without pictures. */
+/** Repairs a block of an earlier version: omits a blank text, and reduces the result of a failed call to its text. */
 function repairBlock(block: Block): Block | undefined {
   if (block.type === 'text') return isBlank(String(block.text)) ? undefined : block;
   if (block.type !== 'tool_result' || block.is_error !== true || !Array.isArray(block.content)) return block;

@@ -31,7 +31,7 @@ export interface AskedCall {
 interface AskingPolicy {
   specs: readonly ToolSpec[];
   grants: readonly ToolGrant[];
-  /** Whether grants apply. For calls on behalf of guests they do not. */
+  /** Whether grants apply. False for calls on behalf of guests. */
   mayGrant: boolean;
   nowMs: number;
 }
@@ -85,8 +85,8 @@ function firstQuestionOf({ calls, round, parking, policy }: DecidableRound): Ask
 }
 
 /**
- * The result of a call without making it: a person's answer, or an error because nobody has allowed the call. Undefined if the
- * call is to be made. A stored decision is final; the policy applies only to calls without a decision. Pure.
+ * The result of a call that is not to be made: a person's answer, or an error because nobody has allowed the call. Undefined if
+ * the call is to be made. A stored decision is final; the policy applies only to calls without a decision. Pure.
  */
 export function resultWithoutCall(
   call: ToolUse,

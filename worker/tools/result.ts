@@ -55,7 +55,7 @@ async function cut({ currentChat, env: { settings, media } }: Turn<Env>, text: s
 
 /**
  * The blocks for one picture or recording. A usable picture is followed by the reference with which `send_file` sends it. Text
- * replaces audio, unusable pictures, pictures in an error (an error may contain none), and everything after the first 8.
+ * replaces audio, unusable pictures, pictures in an error (an error may contain none), and every piece after the first 8.
  */
 async function mediaBlocks(
   { currentChat, env: { media } }: Turn<Env>,

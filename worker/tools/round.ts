@@ -43,8 +43,8 @@ export function hasOnlyUnreadableCalls({ window }: LoadedSession, { entry }: Tur
 const OWN: ReadonlySet<unknown> = new Set(['memory', 'reminders', 'send_file', 'ask_user']);
 
 /**
- * Whether a tool result may have shown the model text of strangers while it answered this message. True also if some of the
- * answers to this message are outside the window. Pure.
+ * Whether a tool result may have shown the model text of strangers while the model answered this message. True also if some of
+ * the answers to this message are outside the window. Pure.
  */
 function hasReadOthers({ window }: LoadedSession, { entry, rounds }: Turn): boolean {
   const answers = window.records.flatMap((record) =>
@@ -80,9 +80,9 @@ function roundOf(tools: Toolbox, turn: Turn, calls: readonly ToolUse[], round: n
  * calls again; any other call without a result gets an error that says that its outcome is unknown. Calls `onTools` with the
  * names of the tools, and with an empty list once all calls have ended; calls `onResult` after each call.
  *
- * Contract: throws `FencedError`, or an error of Redis, of the blob store or of a decoder that cannot be started. Returns
- * `undefined` if a grant has changed since the attempt began, without making a call; and on abort, after the results of
- * finished calls are stored.
+ * Contract: throws `FencedError`, or an error of Redis, of the blob store or of a decoder that cannot be started. If a grant
+ * has changed since the attempt began, makes no call and returns `undefined`. On abort, stores the results of finished calls
+ * and returns `undefined`.
  */
 export async function finishRound(
   turn: Turn<Env>,
@@ -129,7 +129,7 @@ export async function finishRound(
 /** The round of calls that `finishRound` handles. `isBegun`: an earlier attempt may have made some of the calls. */
 type CurrentRound = { calls: readonly ToolUse[]; round: number; isBegun: boolean; hasReadOthers: boolean };
 
-/** The result of one call: stored by an earlier attempt, decided without a call, or made now. Undefined if aborted. */
+/** The result of one call: stored by an earlier attempt, decided without a call, or new. Undefined if aborted. */
 async function resultOf(
   turn: Turn<Env>,
   call: ToolUse,

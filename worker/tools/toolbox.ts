@@ -7,7 +7,7 @@ export interface ToolSpec {
   /** Unique among the tools of a request; letters, digits, `_` and `-`, at most 64. */
   name: string;
   description: string;
-  /** The JSON Schema of the input, which is an object. */
+  /** The JSON Schema of the input. Every input is an object. */
   inputSchema: Readonly<Record<string, unknown>>;
   /** Whether a call whose outcome is unknown may be made again, because the tool only reads or is idempotent. */
   repeatable: boolean;
@@ -15,7 +15,7 @@ export interface ToolSpec {
   onlyReads?: boolean;
   /** When a call needs a person's approval: until somebody has granted the tool to the chat, or always. Absent: never. */
   asks?: 'until granted' | 'always' | undefined;
-  /** For the tool of an MCP server: the hash of its definition there. A grant holds for one definition only. */
+  /** For the tool of an MCP server: the hash of the server's definition of the tool. A grant holds for one definition only. */
   definition?: string;
   /** Whether the tool is for guests of groups, and for summonses if it only reads and never asks. Absent: no. */
   isForGuests?: boolean;
@@ -36,7 +36,7 @@ export interface ToolCall {
   name: string;
   input: Readonly<Record<string, unknown>>;
   turn: Turn;
-  /** Whether a tool result may have shown the model text of strangers while it answered the message. Absent: no. */
+  /** Whether a tool result may have shown the model text of strangers while the model answered the message. Absent: no. */
   hasReadOthers?: boolean;
 }
 
@@ -57,10 +57,10 @@ export interface ToolOutput {
 /**
  * The tools that a model may call.
  *
- * Contract: `specs` never throws. Its order is stable, and it includes the tools of an unavailable server, because the list is
- * part of every request's prefix. `call` is idempotent only where the spec says so. A call of `recall` or of an MCP server's
- * tool ends within its own time limit, and returns an error result at once on abort. `call` throws only for a built-in tool:
- * `FencedError` if another attempt took over, or an error of Redis or the blob store.
+ * Contract: `specs` never throws. Its order is stable, and it keeps the tools of a server that is no longer available, because
+ * the list is part of every request's prefix. `call` is idempotent only where the spec says so. A call of `recall` or of an MCP
+ * server's tool ends within its own time limit, and returns an error result at once on abort. `call` throws only for a built-in
+ * tool: `FencedError` if another attempt took over, or an error of Redis or the blob store.
  */
 export interface Toolbox {
   specs(): readonly ToolSpec[];

@@ -12,8 +12,8 @@ function steadyList<Item>(): (now: readonly Item[]) => readonly Item[] {
 }
 
 /**
- * Joins several toolboxes. Of two tools with the same name, the first one counts, so no MCP server can replace a tool of the
- * gateway, which comes earlier in `boxes`. `specs` returns the same array while the tools are the same.
+ * Joins several toolboxes. Of two tools with the same name, the first one counts. The tools of the gateway come first in
+ * `boxes`, so no MCP server can replace one. `specs` returns the same array while the tools are the same.
  */
 export function joinToolboxes(boxes: readonly Toolbox[]): Toolbox {
   const steady = steadyList<ToolSpec>();
@@ -89,7 +89,7 @@ export function forSummons<Box extends Toolbox>(box: Box): Box {
   return restrict(box, isHarmless, NOT_HERE);
 }
 
-/** The tools that the settings of a chat list; all tools if they list none. A call of any other tool returns an error. */
+/** The tools that the settings of a chat list; without a list, all tools. A call of any other tool returns an error. */
 export function forChat<Box extends Toolbox>(box: Box, chat: ChatSettings): Box {
   return chat.tools === undefined ? box : restrict(box, ({ name }) => hasTool(chat, name), NOT_HERE);
 }

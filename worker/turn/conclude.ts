@@ -14,7 +14,7 @@ import { planReply } from '../reply/plan.ts';
 
 /**
  * Stores the conclusion of a message before any part is delivered, so that a message never gets two different answers. Returns
- * the conclusion to deliver; or a verdict if the message was cancelled meanwhile, or another attempt stored its own conclusion.
+ * the conclusion to deliver, or a verdict if the message was cancelled meanwhile or another attempt has stored a conclusion.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -41,7 +41,7 @@ export async function concludeTurn(
 
 /**
  * Stores the conclusion, unless an earlier attempt did (`repeated`). Returns `unmet` if the message was cancelled after this
- * attempt had begun: its user was promised that no answer would come, and the next attempt ends the message as cancelled.
+ * attempt had begun: the user was promised that no answer would come, and the next attempt ends the message as cancelled.
  *
  * If the message is on trial in a fresh session, an answer moves the chat there. After any other outcome the chat stays in its
  * previous session, which then hides the message.
@@ -65,7 +65,7 @@ async function storeConclusion(
     });
   const isAnswered = conclusion.outcome === 'answered';
   const { trial } = turn;
-  // Hide a message that may have caused a refusal, because otherwise the next request would be refused, too.
+  // Hide a message that may have caused a refusal, because otherwise it may cause the refusal of the next request, too.
   if (trial === undefined)
     return store(turn.isSuspect && !isAnswered && !keepsInConversation ? removeTurn(turn) : [], []);
   if (!isAnswered) return store([...removeTurn(turn), ...loseTrial(turn)], []);
@@ -87,12 +87,11 @@ function withNotices(turn: Turn<Env>, conclusion: Conclusion): Conclusion {
   return { ...withTexts, buttons: [[{ text: turn.texts.retryButton, command: `/retry ${turn.entry}` }]] };
 }
 
-/** Adds a notice with the number of messages that the chat's full lane refused, if any. */
 function withRefusals({ texts }: Turn, conclusion: Conclusion, count: number): Conclusion {
   return count === 0 ? conclusion : surroundWithTexts([], conclusion, [texts.laneFull(count)]);
 }
 
-/** A conclusion with plain texts before and after its parts; all joined into one message if all are plain and fit. */
+/** A conclusion with plain texts before and after its parts. Joins all of them into one message if all are plain and fit. */
 export function surroundWithTexts(
   textsBefore: readonly string[],
   conclusion: Conclusion,
@@ -111,9 +110,9 @@ export function surroundWithTexts(
 }
 
 /**
- * If a message failed or ran out of budget, puts the partial answer above the notice, with a line that says that the answer
- * broke off, and records the answer in the session, so that the model can continue it later. Returns any other verdict
- * unchanged.
+ * If a message failed, or was refused because a budget is used up, puts the partial answer above the notice, with a line that
+ * says that the answer broke off. Records the partial answer in the session, so that the model can continue. Returns any other
+ * verdict unchanged.
  */
 export async function withPartialAnswer(
   turn: Turn<Env>,

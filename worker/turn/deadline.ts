@@ -1,7 +1,7 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Slot } from '../lane/slots.ts';
 
-/** The time limits of one attempt. */
+/** The time limits of an attempt, for the code that starts and ends the attempt. */
 interface Deadline extends TurnTime {
   /** Aborts the attempt and any recovery in it. */
   cutShort(): void;
@@ -16,7 +16,7 @@ interface TurnLimits extends Pick<TurnTime, 'slot' | 'stopSignal'> {
   silenceMs: number;
   /** The time left for the whole turn. */
   leftMs: number;
-  /** Called when the attempt makes progress, once `progressEveryMs` has passed since the start or the last call. */
+  /** Called when the attempt makes progress, if `progressEveryMs` has passed since the start or the last call. */
   onProgress?: () => void;
   progressEveryMs?: number;
 }
@@ -81,7 +81,7 @@ export function startDeadline(limits: TurnLimits): Deadline {
   };
 }
 
-/** The time of an attempt, and the signals that stop the attempt. */
+/** The time limits of an attempt for its steps, and the signals that stop the attempt. */
 export interface TurnTime {
   /** Aborted when the attempt must stop. */
   readonly signal: AbortSignal;
@@ -91,7 +91,7 @@ export interface TurnTime {
   progress(): void;
   /** Whether the attempt was stopped because nothing arrived for too long. */
   isSilent(): boolean;
-  /** Call before the chat sees any of the answer. From then on, forwards sent with this message do not join it. */
+  /** Call before the chat sees any of the answer. Forwards then stop the turn only with `busy: interrupt`. */
   markVisible(): void;
   isAnswerVisible(): boolean;
   /** Set during the compaction after the reply: whether the compaction must stop for a waiting message. */

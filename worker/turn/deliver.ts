@@ -14,8 +14,8 @@ import { waitWithAnswer } from './wait-for-telegram.ts';
 const UNAUTHORIZED_RETRY_MS = 30_000;
 
 /**
- * Delivers a conclusion. If the message can then be settled, also removes the progress message and the buttons of an open
- * question. If the message is a press of a button, also removes the buttons of the message that has this button.
+ * Delivers a conclusion. If the message can then be settled, also removes the progress message, the buttons of an open question
+ * and, after most presses of a button, the buttons of the message with the pressed button.
  */
 export async function deliverAndClear(
   turn: Turn<Env>,
@@ -88,7 +88,7 @@ async function moveChat(turn: Turn<Env>, conclusion: Conclusion, newChatId: numb
   const newConclusion = lossTexts.reduce(withLastText, conclusion);
   await write('migrated', [
     turn.migrateTo(newChatId),
-    // From this write on, `begin.lua` runs messages under the old id before those under the new id, all in one session.
+    // From this write on, `begin.lua` begins messages of the new id after those of the old id, in the same session.
     ...(isSameShard && currentChat !== newChat
       ? [chatState(keys, newChat).beginIn(current), ...chatState(keys, chat).becomes(newChat)]
       : []),

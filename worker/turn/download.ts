@@ -10,7 +10,7 @@ import { readAttachment } from '../media/attachment.ts';
 import type { Block } from '../model/block.ts';
 import { laterForTelegram } from './wait-for-telegram.ts';
 
-/** The file as a block of the request; or why it can never be read; or the verdict if the attempt must end here. */
+/** A file as a block of the request, or the reason why the file cannot be read, or the verdict that ends the attempt. */
 type FileReading = { kind: 'read'; block: Block } | { kind: 'unreadable'; why: FileProblem } | Verdict;
 
 /** A file to read, and the turn's field that stores the result, so that later attempts do not download the file again. */
@@ -29,8 +29,8 @@ export const DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024;
 const PDF_PAGES_MAX = 100;
 
 /**
- * Downloads a file, identifies its type by its bytes, fits it into a request and stores it outside the session log. Returns the
- * stored result if an earlier attempt has read the file.
+ * Downloads a file, identifies its type by its bytes, fits it into a request and, if needed, stores its bytes outside the
+ * session log. Returns the stored result if an earlier attempt has read the file.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort the verdict is `hand back`.
  */
@@ -59,10 +59,10 @@ async function storeFile(turn: Turn<Env>, { file, field }: FileToRead, bytes: Bu
   return { kind: 'read', block: read.block } as const;
 }
 
-/** The bytes of a file; or why it can never be read; or the verdict if the attempt must end here. */
+/** The bytes of a file, or the reason why the file cannot be read, or the verdict that ends the attempt. */
 type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, { kind: 'read' }>;
 
-/** Downloads a file. A refusal, or a file that is too large, is final. After any other failure, later attempts try again. */
+/** Downloads a file. A refusal or an excessive size is final. After other failures, later attempts try again, up to a limit. */
 export async function downloadOnce(
   turn: Turn<Env>,
   { file, triesMax = Number.POSITIVE_INFINITY }: Pick<FileToRead, 'file' | 'triesMax'>,

@@ -21,9 +21,9 @@ const NEWER_RETRY_MS = 2_000;
 type EarlyDecision = { kind: 'open'; message: InboundMessage; command: ReturnType<typeof commandIn> } | Verdict;
 
 /**
- * Ends a message before any work on it if the message is unreadable, merged, cancelled or refused, if its attempts or its time
- * are used up, if its sender may not give its command, or if it nearly matches a command. Otherwise returns the message.
- * Contract: throws `FencedError`, or what Redis throws.
+ * Ends a message before any work on it, e.g. if the message is unreadable, merged or cancelled, has no time or attempts left,
+ * or contains a command that its sender may not use. Otherwise returns the message. Contract: throws `FencedError`, or what
+ * Redis throws.
  */
 export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
   const { env } = turn;
@@ -33,7 +33,7 @@ export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
   if (conclusion) return conclude(conclusion);
   const ending = endIfUsedUp(turn, env.settings);
   if (ending) return endWithoutAnswer(turn, ending);
-  // Of the messages that a full lane refuses, only summonses enter it. Others with this mark are from before 0.4: answer them.
+  // Only a refused summons enters a full lane, with this mark. Other messages with the mark are from before 0.4: answer them.
   if (turn.isRefused && turn.isElsewhere) return conclude(refused('lane_full', turn.texts.laneFull(1)));
   const command = commandIn(message);
   // An earlier attempt has carried out the `/new` of `/new <text>`, so the text is an ordinary message now.
@@ -51,7 +51,7 @@ export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
   return { kind: 'open', message, command };
 }
 
-/** Ends a message without an answer: adds the partial answer, and also fails the messages merged into a failed message. */
+/** Ends a message without an answer: adds its partial answer, if any. If it failed, also fails the messages merged into it. */
 export async function endWithoutAnswer(turn: Turn<Env>, ending: Ending): Promise<Verdict> {
   return failWithPieces(turn, await withPartialAnswer(turn, ending));
 }

@@ -15,15 +15,15 @@ import type { Env } from '../env.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { TurnTime } from './deadline.ts';
 
-/** The pieces of a message, i.e. the messages to merge into it; or the verdict that ends the attempt. */
+/** The pieces of a message, i.e. the messages to merge into it, or the verdict that ends the attempt. */
 type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | Verdict;
 
 /**
  * Merges the messages that wait behind a message and belong to it (its pieces): the other files of an album, the rest of a text
  * that an app split, messages that were forwarded together or with a comment, and the reminders behind a late reminder. Each
  * piece is settled as merged in its own turn. One step stores the list of pieces and a mark on each piece, so that all later
- * attempts merge the same pieces. A plain text does not wait for forwards. If they arrive before the answer has begun, the call
- * of the model is aborted, and the text is answered together with the forwards (`findLaterMessageToJoin`).
+ * attempts merge the same pieces. A plain text does not wait for forwards. If forwards arrive before the answer has begun, the
+ * call to the model is aborted, and the text is answered together with the forwards (`findLaterMessageToJoin`).
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -66,7 +66,7 @@ export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<
   return { kind: 'gathered', pieces: (await lane.behind(turn.lane)).filter(({ entry }) => entries.has(entry)) };
 }
 
-/** The conclusion of a message that was merged into another one, whose reply notifies the user; else `undefined`. */
+/** The conclusion of a message that was merged into another; else `undefined`. The reply to the other one notifies the user. */
 export function mergedConclusion(turn: Turn): Conclusion | undefined {
   const into = turn.merge.mergedInto;
   if (into === undefined) return undefined;
@@ -74,7 +74,7 @@ export function mergedConclusion(turn: Turn): Conclusion | undefined {
   return { outcome: 'failed', reason: 'merged', into, parts: [] };
 }
 
-/** If a message failed, also fails the messages merged into it. Replaying all these dead letters merges the messages again. */
+/** If a message failed, also fails the messages merged into it. If all of them are replayed, they merge again. */
 export function failWithPieces(turn: Turn, verdict: Verdict, pieces?: readonly Waiting[]): Verdict {
   if (verdict.kind !== 'conclude' || verdict.conclusion.outcome !== 'failed') return verdict;
   const entries = pieces?.map(({ entry }) => entry) ?? turn.merge.pieces ?? [];
@@ -83,10 +83,10 @@ export function failWithPieces(turn: Turn, verdict: Verdict, pieces?: readonly W
 }
 
 /**
- * Finds a later message to answer together with this one: the next message for the model that was not merged into another. In a
- * chat with the choice `busy: interrupt` such a message may stop this turn at any time, with `busy: merge` only before the
- * model is asked. In every chat, forwards that were sent with this text may stop its turn until the answer has begun to appear.
- * Finds none for a reminder or a suspect message, in a recovery or a trial, or if the turn has asked a person.
+ * Finds a later message to answer together with this one: the next message for the model that was not merged into another. With
+ * the choice `busy: interrupt`, any message for the model may stop this turn; with `busy: merge`, only before the model is
+ * asked. In every chat, forwards that were sent with this text may stop its turn until the answer has begun. Finds none e.g.
+ * for a reminder or a suspect message, in a recovery or a trial, or if the turn has asked a person.
  */
 export async function findLaterMessageToJoin(
   turn: Turn<Env>,
@@ -111,7 +111,7 @@ export async function findLaterMessageToJoin(
   return (next?.message.from.isGuest === true) === turn.isOfGuest ? next?.entry : undefined;
 }
 
-/** Makes the answer to `into` also list the changes that tools made for this message. Empty if no tool was called. */
+/** Makes the answer to `into` also list the changes that tools made for this message. Empty if no tool can have made any. */
 export function changesToReportIn(turn: Turn, into: EntryId): Change[] {
   if (turn.rounds === 0 && turn.merge.reportsFor.length === 0) return [];
   return [turnOf(turn.keys, into).merge.reportFor(turn.entries)];
@@ -124,13 +124,16 @@ export async function mustStopCompaction(turn: Turn<Env>, { stopsCompactionFor }
   return next !== undefined && stopsCompactionFor(next.message);
 }
 
-/** Whether an earlier attempt has shown words of the answer or called tools. */
+/** Whether an earlier attempt has shown part of the answer or called tools. */
 function hasAnswerBegun(turn: Turn): boolean {
   const { rounds } = turn;
   return rounds > 0 || turn.partialAnswer.text !== '';
 }
 
-/** Whether a person wrote this message, of a supported kind, for the model. Not a reminder: a joint answer could omit it. */
+/**
+ * Whether a person wrote this message for the model, and its kind is supported. False for a reminder, because one answer to
+ * several messages could leave the reminder out.
+ */
 export function isForModel(message: InboundMessage): boolean {
   return message.content.kind !== 'unsupported' && !isSelfEntered(message) && commandIn(message) === undefined;
 }

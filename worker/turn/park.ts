@@ -79,7 +79,6 @@ async function showQuestion(turn: Turn<Env>, question: Question): Promise<Attemp
   return result.ok ? { kind: 'park', asking } : afterFailedSend(turn, question, result.failure);
 }
 
-/** Whether a message may be in the chat although its send failed. */
 function mayHaveArrived({ kind, isAnswered }: TelegramFailure): boolean {
   return kind === 'unknown' && !isAnswered;
 }
@@ -101,9 +100,9 @@ async function afterFailedSend(turn: Turn<Env>, question: Question, failure: Tel
 
 /**
  * Notifies the people whose messages wait behind an open question. Each person except the one who was asked gets one line per
- * question, which names the person who can decide. The text of a reminder is sent at once, and the model answers the reminder
- * later. A step is stored before each notice: if the process dies in between, the notice is lost, and the message is still
- * answered later.
+ * question, with the name of the person who can decide. The text of a reminder is sent at once, and the model answers the
+ * reminder later. A step is stored before each notice: if the process dies in between, the notice is lost, and the message is
+ * still answered later.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -191,7 +190,7 @@ function isPlainText(content: InboundMessage['content']): content is { kind: 'te
   return content.kind === 'text' && content.files === undefined && content.sound === undefined;
 }
 
-/** Whether the person who was asked has written this message for the model, as a member, after the question. */
+/** Whether the person who was asked has written this message after the question, as a member. False for a command. */
 function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isMerged }: Waiting): boolean {
   const { message } = turn;
   const askedAtMs = turn.parking.sentAtMs(id);

@@ -66,7 +66,7 @@ export function createProcessor(env: Env): Processor {
   };
 }
 
-/** The slot of a running job, and the signal that its lock was lost. */
+/** The slot of a running job, and a signal that is aborted when BullMQ's lock on the job is lost. */
 interface Hold {
   slot: Slot;
   lockLost: AbortSignal | undefined;
@@ -150,9 +150,9 @@ async function begin(env: Env, job: Job<TurnJob>): Promise<Begun | { kind: 'dead
 }
 
 /**
- * Ends a message whose turn throws on every try to begin or to fail it. Stores a dead letter, then sends the chat the notice,
- * if any. If the process dies between these steps, the chat gets no notice. In the opposite order, the chat would get a notice
- * with every retry while Redis cannot store the dead letter.
+ * Ends a message that its own turn cannot end, because the last permitted attempt threw. Stores a dead letter, then sends the
+ * chat the notice, if any. If the process dies between these steps, the chat gets no notice. In the opposite order, the chat
+ * would get a notice with every retry while Redis cannot store the dead letter.
  */
 async function deadLetterUnendable(
   env: Env,
@@ -186,7 +186,7 @@ async function verdictForError(turn: Turn<Env>, { slot, lockLost }: Hold, error:
   return failTurn(turn, stopSignal, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
-/** The delay of a retry while the blob store fails. Grows with the age of the message: each retry downloads its file again. */
+/** The delay of a retry while the blob store fails. Grows with the age of the message: a retry may download files again. */
 function storeRetryMs(turn: Turn): number {
   return Math.min(STORE_RETRY_MS_MAX, Math.max(STORE_RETRY_MS_MIN, turn.ageMs() / 5));
 }
@@ -196,7 +196,7 @@ function whyCutShort({ ending }: Env, lockLost: AbortSignal | undefined): string
   return lockLost?.aborted === true ? 'lock_lost' : 'overtaken';
 }
 
-/** Whether the running turn must stop: it was cancelled, a later message joins it, or its compaction must make way for one. */
+/** Whether the running turn must stop: it was cancelled, should join a later message, or must end its compaction for one. */
 async function isOvertaken(turn: Turn<Env>, time: TurnTime): Promise<boolean> {
   if (await turn.env.lane.isCancelled(turn.entry)) return true;
   if (time.stopsCompactionFor) return mustStopCompaction(turn, time);

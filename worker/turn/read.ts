@@ -38,9 +38,9 @@ type Transcript = ReturnType<ByIndex['get']>;
 const OPTIONAL_TRIES = 2;
 
 /**
- * The content of a message and the messages merged into it: their files, those of the messages that they reply to, transcripts,
- * and last their texts, which may ask about the files. In a burst of forwards, a line before each forward names its origin, and
- * the sender's comment comes last. If a file cannot be read and is not optional, the message is refused with a notice.
+ * The content of a message and its pieces: the files of the messages that they answer, their own files, transcripts, and last
+ * their texts, which may ask about the files. In a burst of forwards, a line before each forward names its origin, and the
+ * sender's comment comes last. If a file cannot be read and is not optional, the message is refused with a notice.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort the verdict is `hand back`.
  */
@@ -94,7 +94,6 @@ function typedParts(messages: readonly InboundMessage[], transcripts: ByIndex): 
   return [...messages.flatMap(filesOf), ...speech, ...(text === '' ? [] : [{ kind: 'text', text } as const])];
 }
 
-/** A transcript after its label; nothing without a transcript. */
 function transcriptParts(transcript: Transcript): ContentPart[] {
   if (transcript === undefined) return [];
   return [
@@ -147,12 +146,12 @@ function attachedItem(file: InboundFile, field: string, hasNeighbour: boolean): 
   return { file, field, label: hasNeighbour ? `attached to this message: ${words}` : undefined, isOptional: false };
 }
 
-/** A file of a rich message. It is optional, since the message has text, too. */
+/** A file of a rich message. Such a file is optional, since the message has text, too. */
 function richTextItem(file: InboundFile, field: string): Item {
   return { file, field, label: `in this message: ${fileInWords(file)}`, isOptional: true, triesMax: OPTIONAL_TRIES };
 }
 
-/** A file after its label, or a line that says that the file is missing. The code keeps users from imitating such lines. */
+/** A file after its label, or a line that says that the file is missing. Users cannot imitate the line, because of the code. */
 function withLabel({ label, file }: Item, code: string, block: Block | undefined): Block[] {
   if (block === undefined) return [textBlock(`[${code} ${label ?? fileInWords(file)}; it cannot be shown]`)];
   return label === undefined ? [block] : [textBlock(`[${code} ${label}]`), block];

@@ -68,7 +68,7 @@ function reportSettled(
 }
 
 const NO_SLOT_WAIT_MS = 20;
-/** The maximum delay of the next fetch of a process without a slot, so that another process can take the returned job. */
+/** A process without a slot fetches no job for up to this time, so that another process can take the returned job. */
 const STAND_BACK_MS = 500;
 
 /** Why an attempt ended without an outcome, as a short code. */
@@ -177,8 +177,8 @@ export function agentAttributes({ isExporting }: Telemetry, { session }: Turn): 
 }
 
 /**
- * Exports a span for the time before this attempt: the time since a killed attempt began, which could not export its own span;
- * else the wait since the previous attempt; else the wait in the lane and the queue, unless that was short.
+ * Exports a span for the time before this attempt. After a killed attempt, which could not export its span: the time since that
+ * attempt began. After any other attempt: the wait since its end. Else: the wait in the lane and the queue, unless short.
  */
 export function traceTimeBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<TurnJob>, 'timestamp'>): void {
   if (!telemetry.isExporting) return;
@@ -216,7 +216,7 @@ export function showRunning({ isExporting, mark }: Telemetry, attributes: Attrib
   return () => clearTimeout(timer);
 }
 
-/** Records on the span how an attempt ended, and marks the span as failed if its message failed. Counts retries. */
+/** Records on the span how an attempt ended; a failed or undeliverable message marks the span as failed. Counts retries. */
 export function showVerdict({ count }: Telemetry, span: Span, verdict: AttemptResult): void {
   span.setAttribute('spillway.verdict', verdict.kind);
   if (verdict.kind !== 'settle') {

@@ -16,9 +16,9 @@ const AUTO_REPLAYS_MAX = 20;
 
 /**
  * Handles a refusal by Telegram. A single refusal may be a mistake: the first refusal of a kind only schedules a second try,
- * unless Telegram has already said that the bot is blocked. The second refusal is final. An answer then goes into a dead
- * letter, which is replayed when the chat takes another message. Instead, the user gets a notice if Telegram refused only this
- * answer and not the chat, or has also refused its replay.
+ * unless Telegram has already said that the bot is blocked. The second refusal of the same kind is final. An answer then goes
+ * into a dead letter, which is replayed when the chat takes another message. If Telegram refused only this answer and not the
+ * chat, or has also refused a replay, the user gets a notice instead of the replay.
  *
  * Contract: throws `FencedError`, or what Redis throws. If the process dies after the notice, the notice may be sent twice.
  */
@@ -65,7 +65,7 @@ async function notifyUndelivered(
   return (await telegram.sendMessage(turn.destination, turn.texts.undelivered)).ok;
 }
 
-/** Replays a chat's refused answers. Call once the chat has taken a message. After a crash, the next delivery does it again. */
+/** Replays a chat's refused answers. Call after the chat has taken a message. After a crash, the next delivery replays them. */
 export async function replayRefusedAnswers(turn: Turn<Env>): Promise<void> {
   const { deadLetters } = turn.env;
   const { keys, chat, refusedAnswers } = turn;
@@ -85,8 +85,8 @@ interface Undeliverable {
 }
 
 /**
- * Ends a message whose conclusion is not delivered, and alerts only the operator. The dead letter contains a reply that is
- * worth replaying (`keepsReply`), so that a replay does not ask the model again.
+ * Ends a message whose conclusion is not delivered, and alerts only the operator. The dead letter contains the reply if that is
+ * worth a replay (`keepsReply`). A replay then does not ask the model again.
  */
 export async function endUndelivered(
   turn: Turn,
@@ -110,7 +110,7 @@ export function endUnsent(turn: Turn, conclusion: Conclusion, reason: string, de
 /**
  * Whether the dead letter contains the reply. After a final refusal by Telegram, it does so only for an answer. After any other
  * failure it also contains the reply to a command, so that a replay does not carry out the command twice; but not the notice of
- * a failed or refused message, because its replay asks the model again.
+ * a failed or refused message, because a replay of such a message asks the model again.
  */
 function keepsReply({ outcome }: Conclusion, end: Undeliverable['outcome']): boolean {
   if (end === 'undeliverable') return outcome === 'answered';

@@ -16,16 +16,16 @@ const SPREAD_MS = 500;
 const THROTTLED_MS_MIN = 1_000;
 /** If the breaker's state was read longer ago than this, it is read again. */
 const BREAKER_STATE_AGE_MS_MAX = 2_000;
-/** Shorter waits are not stored, so they delay only the message that met them. */
+/** Shorter waits are not stored, so each delays only the message whose send was throttled. */
 const STORED_MS_MIN = 2_000;
 /** A wait longer than this raises an alert. */
 const LONG_WAIT_MS = 600_000;
 
 /**
- * Ends or delays an attempt before the model is asked, if the user cannot be reached: the chat has blocked or removed the bot,
- * Telegram does not answer, or Telegram demands a wait for this chat (429). While Telegram does not answer, a finished answer
- * waits for `TELEGRAM_PATIENCE_MS` at most, any other message without a limit. No wait counts as an attempt. Returns
- * `undefined` if nothing is known to prevent an answer.
+ * Ends or delays an attempt before the model is asked or the answer is sent, if the user cannot be reached: the chat has
+ * blocked or removed the bot, Telegram does not answer, or Telegram demands a wait for this chat (429). While Telegram does not
+ * answer, a message whose answer is finished waits for at most `TELEGRAM_PATIENCE_MS`, and a message without an answer waits
+ * without a limit. No wait counts as an attempt. Returns `undefined` if nothing is known to prevent an answer.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -59,7 +59,7 @@ async function removeSuspect(turn: Turn): Promise<void> {
 
 /**
  * Whether the bot is blocked or removed, so that no answer can arrive. A message that was sent after the block proves that the
- * block has ended. Commands still run: `/forget` must work for a person who blocks the bot right after sending it.
+ * block has ended. Commands still run: `/forget` must work for a person who blocks the bot right after sending that command.
  */
 function isGone({ goneMs, message, isElsewhere }: Turn): boolean {
   if (goneMs === 0 || !message.ok || isElsewhere || commandIn(message.value) !== undefined) return false;
@@ -73,8 +73,8 @@ export function laterForTelegram({ retryAfterMs = 0 }: Pick<TelegramFailure, 're
 }
 
 /**
- * Delays a finished answer that could not be sent. Ends the message after `TELEGRAM_PATIENCE_MS`, summed over all attempts and
- * restarts; the number of tries has no limit. A wait that Telegram demands (429) is obeyed, however long, and does not count.
+ * Delays an unsent answer. Ends the message once its waits add up to `TELEGRAM_PATIENCE_MS`, even across restarts; the number
+ * of tries has no limit. Obeys a wait that Telegram demands (429), however long, without counting it.
  */
 export async function waitWithAnswer(
   turn: Turn<Env>,

@@ -10,8 +10,8 @@ const SESSION_SECONDS = 12 * 3600;
 export type Token = ReturnType<typeof tokenOf>;
 
 /**
- * Keys and checks derived from the operator's token. The console stores no logins, so a login outlives restarts and holds
- * in every process of the installation. A new token ends all logins at once. Pure.
+ * Keys and checks derived from the operator's token. A login is only a signed cookie, so a login outlives restarts and holds in
+ * every process of the installation. A new token ends all logins at once. Pure.
  */
 export function tokenOf(token: string) {
   const cookieKey = mac(token, 'spillway console');

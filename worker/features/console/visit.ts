@@ -81,7 +81,7 @@ export function isFromOwnPage({ req }: Visit): boolean {
   return new URL(origin).host === host.toLowerCase();
 }
 
-/** Response headers that forbid scripts, frames, and styles other than the console's own. */
+/** Response headers that forbid scripts, frames and foreign styles. */
 export const safeHeaders = secureHeaders({
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],

@@ -102,8 +102,8 @@ const SEPARATORS = /[\\/]/;
 const UNFIT = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}<>:"|?*]/gu;
 
 /**
- * A safe file name from the one that the model asks for: without a path and without invisible or unfit characters, at most 64
- * characters with its extension. Undefined if there is no extension, or nothing before it. Pure.
+ * Makes a requested file name safe: without a path and without invisible or unfit characters, at most 64 characters including
+ * the extension. Undefined if there is no extension, or nothing before it. Pure.
  */
 export function fileName(requestedName: string): string | undefined {
   const last = requestedName.split(SEPARATORS).at(-1) ?? '';

@@ -30,7 +30,7 @@ export const guestsFeature: Feature = {
     },
     envOf(env) {
       const settings = { ...env.settings, TELEGRAM_RICH: 'off' as const };
-      // No budget lines: strangers must not read how much money a person has spent.
+      // Show no budget lines: strangers must not read how much money a person has spent.
       return { ...env, settings, budget: undefined, progress: NO_PROGRESS, tools: forSummons(env.tools) };
     },
     begin(turn) {
@@ -42,8 +42,8 @@ export const guestsFeature: Feature = {
 };
 
 /**
- * Delivers a conclusion by editing the bot's message in the chat of the summons, or, if Telegram refuses that for good, in
- * the person's private chat, with an explanation. Contract: idempotent; throws `FencedError`, or what Redis throws.
+ * Delivers a conclusion: edits the bot's message in the chat of the summons or, if Telegram refuses the edit for good, answers
+ * in the person's private chat, with an explanation. Contract: idempotent; throws `FencedError`, or what Redis throws.
  */
 async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery> {
   const { env, texts, message } = turn;
@@ -83,7 +83,7 @@ async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: '
   return (await summonses.refuse(entry)) ?? { kind: 'refused' };
 }
 
-/** Edits the message, without formatting if Telegram rejects the format. `refused`: for good, e.g. the message was deleted. */
+/** Edits the message, without formatting if Telegram rejects the format. `refused` is final, e.g. after a deletion. */
 async function edit(
   env: Env,
   inlineId: string,

@@ -29,8 +29,8 @@ const AWAY = "The tool's server is not available right now.";
 const anything = z.unknown();
 
 /**
- * Calls a tool of a server. Avoids the SDK's `callTool`, which compiles the server's output schema, whose patterns may run for
- * hours.
+ * Calls a tool of a server. Avoids the SDK's `callTool`: it compiles the output schema of the server, and the patterns in a
+ * schema may run for hours.
  *
  * Contract: never throws; ends within the time limit, and at once on abort. Not idempotent in general. Every failure becomes a
  * text without secrets.
@@ -113,7 +113,7 @@ export function safeLine(server: Pick<Callee, 'scrub'>, words: string, charsMax:
   return safeText(server, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
 }
 
-/** The SDK's schema of a page of tools, but with any value as a tool, because `readTool` checks each tool by itself. */
+/** The SDK's schema of a page of tools, but with any value as a tool, because `readTool` checks each tool separately. */
 const pageForm = ListToolsResultSchema.extend({ tools: z.array(z.unknown()) });
 
 /** Asks a server for its tools, page by page, up to the limits. Rejects if an answer is invalid or does not come in time. */

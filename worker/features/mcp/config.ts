@@ -38,7 +38,7 @@ const address = z.string('expected an http or https URL').superRefine((text, pro
 const limit = (usual: number) => z.int('expected a whole number').min(1, 'expected a number above 0').default(usual);
 /**
  * How much a server may send and use. A server that drives a browser needs some 500 threads and 1 GB. Handling 100 messages a
- * second takes less than 1 % of a processor. The usual limit of a system is 1,024 open files.
+ * second takes less than 1 % of a processor. Most systems limit a process to 1,024 open files.
  */
 const limits = z.object({
   /** Messages a second that answer no request of the gateway; five times as many may come at once. */
@@ -95,7 +95,7 @@ export type StdioServer = { name: string } & z.infer<typeof stdioEntry>;
 export type HttpServer = { name: string } & z.infer<typeof httpEntry>;
 export type McpServer = StdioServer | HttpServer;
 
-/** The servers in the order of the file, without disabled ones, and the names of all servers; or all problems. */
+/** The enabled servers in the order of the file, and the names of all servers, also of disabled ones; or all problems. */
 export type McpConfigReading =
   | { ok: true; servers: readonly McpServer[]; names: readonly string[] }
   | { ok: false; problems: readonly string[] };

@@ -13,7 +13,7 @@ const LABEL_CHARS_MAX = 300;
 const PICTURE_START = /(?:iVBORw0KGgo|\\?\/9j\\?\/|R0lGOD|UklGR)[A-Za-z0-9+/=\\]{200}/g;
 const NOT_BASE64 = /[^A-Za-z0-9+/=\\]/g;
 
-/** The SDK's schema of an answer, but with any value as content: only the first of perhaps millions of pieces are read. */
+/** The SDK's schema of an answer, but with any value as content: of millions of pieces, only the first 1,000 are read. */
 const answerForm = CallToolResultSchema.extend({ content: z.array(z.unknown()).default([]) });
 
 /**

@@ -2,8 +2,8 @@ import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/tran
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js';
 
 /**
- * A server may send as many messages at once as its rate allows in this many seconds, e.g. its log after the start. Reading and
- * answering 500 small messages takes the event loop some 30 ms.
+ * A server may send as many messages at once as its rate allows in this many seconds, e.g. log messages after its start.
+ * Reading and answering 500 small messages takes the event loop some 30 ms.
  */
 const BURST_SECONDS = 5;
 /** This many bytes count as one more message, because reading them takes about as long. */
@@ -12,7 +12,7 @@ const BYTES_PER_MESSAGE = 64 * 1024;
 const MESSAGES_PER_STREAM = 20;
 /** The maximum number of the gateway's answers that a server may leave unread. Servers request little, so answers are few. */
 const ANSWERS_MAX = 32;
-/** The maximum number of lines or events of one connection that are not messages. The SDK does not report their length. */
+/** The maximum number of lines or events on one connection that are not messages. The SDK hides their length, so count them. */
 const NO_MESSAGES_MAX = 20;
 
 /** The bounds of one connection. The first bound that the server breaks ends the connection in both directions. */
@@ -119,7 +119,7 @@ export function boundedFetch(guard: Guard): FetchLike {
   const bytesMax = guard.messageBytesMax;
   return async (url, init) => {
     const isRequest = init?.method === 'POST';
-    // The server decides how often the SDK opens the stream again, and can make it do so without any pause.
+    // The server decides how often the SDK opens the stream again, and can make the SDK open the stream without any pause.
     if (init?.method === 'GET') guard.count(MESSAGES_PER_STREAM);
     const response = await fetch(url, init);
     if (response.body === null) return response;

@@ -12,8 +12,8 @@ const MARK = 'SPILLWAY_TOOL_SERVER';
  * The supervisor: runs a program (`$2` and the rest). On SIGTERM it sends the program SIGTERM, and SIGKILL a second later; on
  * SIGHUP it sends SIGKILL at once. The death of the gateway has the effect of SIGTERM. When the program has ended, the
  * supervisor kills the program's process group, and on Linux every process that has the variable `$1` in its environment, in
- * several rounds, since such processes may be starting others. Then the supervisor kills itself. It writes nothing: after the
- * gateway's death, a write would end it.
+ * several rounds, since such processes may be starting others. Then the supervisor kills itself. The supervisor writes nothing:
+ * after the gateway's death, a write would end the supervisor.
  */
 const SUPERVISE = `
 mark=$1; shift

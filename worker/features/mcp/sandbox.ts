@@ -23,7 +23,7 @@ export type Sandbox =
 const BWRAP = [
   ...['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
   ...['--cap-drop', 'ALL', '--ro-bind', '/', '/', '--dev', '/dev'],
-  // Make the kernel's settings in /proc read-only, because root owns them, even without privileges.
+  // Make the kernel's settings in /proc read-only: even without privileges, a server run by root could write to them.
   ...['--proc', '/proc', '--remount-ro', '/proc'],
 ];
 

@@ -54,7 +54,7 @@ export class RunningServer {
     this.#running = this.#stayConnected(firstTry.resolve);
   }
 
-  /** The bound for which the gateway ended the last connection, until a connection has lasted for `steadyMs`. */
+  /** The bound that the server broke last; `undefined` as soon as a later connection has lasted for `steadyMs`. */
   get brokenBound(): string | undefined {
     return performance.now() - this.#upSinceMs < this.limits.steadyMs ? this.#brokenBound : undefined;
   }

@@ -13,7 +13,7 @@ export interface McpTool {
   /** The server's own name for the tool, unchanged. */
   name: string;
   description: string;
-  /** The JSON Schema of the input, which is an object. */
+  /** The JSON Schema of the input. Every input is an object. */
   inputSchema: Schema;
   repeatable: boolean;
   onlyReads: boolean;
@@ -90,7 +90,7 @@ const judge = new Ajv2020({ strict: false, logger: false, validateFormats: false
  * because it neither compiles nor runs the schema, whose patterns may take long. Only the server checks inputs.
  *
  * The Messages API validates schemas against JSON Schema 2020-12. It accepts no choice between schemas at the top, and only
- * plain property names. One tool that breaks these rules makes the API refuse every request.
+ * plain property names. One tool that breaks these rules makes the API refuse every request that lists the tool.
  */
 function schemaFault(schema: Schema): string | undefined {
   if (NO_TEXT.test(JSON.stringify(schema))) return 'holds what is no text';
@@ -105,7 +105,7 @@ function schemaFault(schema: Schema): string | undefined {
   return `is not valid: ${place} ${first?.message ?? 'is wrong'} (JSON Schema 2020-12)`;
 }
 
-/** The limit that a schema exceeds, if any. Takes an unparsed schema, because parsing takes time for every entry. */
+/** The limit that a schema exceeds, if any. Takes an unparsed schema, because parsing an excessive one takes long. */
 function excessOf(schema: unknown): string | undefined {
   if (!isObject(schema)) return undefined;
   if (depthOf(schema) > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;

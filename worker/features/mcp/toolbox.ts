@@ -126,7 +126,7 @@ function directoryOf(running: readonly RunningServer[], toolsCharsMax: number): 
   return { lists, specs, byName: new Map(fitting.specs.map((listed) => [listed.name, listed])), omitted };
 }
 
-/** When the gateway asks a person before it calls a tool. It believes a server's claim that a tool only reads. */
+/** When the gateway asks a person before it calls a tool. The gateway believes a server's claim that a tool only reads. */
 function approvalFor({ approve, tools }: McpServer, { name, onlyReads }: McpTool): ToolSpec['asks'] {
   const approval = tools[name] ?? approve;
   if (approval === 'always') return 'always';

@@ -41,7 +41,7 @@ export function lineForModel({ id, text, source }: MemoryLine): string {
   return `${id}: ${text}${source === undefined ? '' : ` [${MARKS[source]}]`}`;
 }
 
-/** The text of a memory in the system prompt: the newest lines that fit the window's share, and how many were omitted. Pure. */
+/** The text of a memory in the system prompt: the newest lines that fit its share of the window, and how many do not. Pure. */
 export function snapshotOf({ lines }: Pick<Memory, 'lines'>, windowTokens: number): string {
   const fitting = lines.map(lineForModel);
   while (estimateText(fitting.join('\n')) > windowTokens * WINDOW_SHARE) fitting.shift();

@@ -56,7 +56,7 @@ export function createChatMemory(source: SearchSource): ChatMemory {
   return {
     async search(session, question, signal) {
       const window = await windowStartOf(redis, keys, session);
-      // A fresh session begins with a copy of its parent's unanswered message. The window shows it, so quotes omit it.
+      // A fresh session begins with a copy of its parent's unanswered message. The window shows the copy, so quotes omit it.
       const firstShown = window.line === undefined ? undefined : decodeRecord(window.line).id;
       const damage = { unreadable: 0 };
       const search = createSearch(question);

@@ -32,7 +32,7 @@ export function searchableText(record: UserRecord | AssistantRecord): string {
 
 /**
  * The text of a message for a quote: like `searchableText`, but without credentials. Undefined for records that are not
- * messages, and for messages without text, e.g. with thinking alone. Pure.
+ * messages, and for messages without text, e.g. with only thinking. Pure.
  */
 export function quotableText(record: LogRecord): QuotableText | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;

@@ -2,8 +2,8 @@ import { BoundedMap } from '../../../shared/base/bounded-map.ts';
 import { editDistance, FOLDED_LETTER, fold, JOINED, type SearchTerm, STARTS_UNSPACED } from './tokenizer.ts';
 
 /**
- * How well a text matches each term of a question, by the index of the term: 1 for an exact match, less for a prefix, a similar
- * spelling or another ending. Terms without a match are absent.
+ * How well a text matches each term of a question, by the index of the term. A share is 1 for an exact match, and less for a
+ * prefix, a similar spelling or another ending. Terms without a match are absent.
  */
 export type Shares = ReadonlyMap<number, number>;
 

@@ -22,7 +22,7 @@ export interface Search {
    * Omits messages for whose id `except` returns true.
    */
   best(hitsMax: number, except: (id: string) => boolean): Hit[];
-  /** The number of messages with text that have been searched so far. */
+  /** The number of messages searched so far, without those that have no text. */
   readonly size: number;
   /** The times of the oldest and newest searched message, in ms since the epoch; absent while no message has a time. */
   readonly span: { oldestMs: number; newestMs: number } | undefined;

@@ -18,7 +18,7 @@ export function snippet(text: string, terms: ReadonlySet<string>, maxChars: numb
   return `${opening}${graphemePrefix(rest, maxChars - opening.length - 1)}…`;
 }
 
-/** The position of the first term in the `length` characters with the largest number of different terms; 0 without terms. */
+/** The position of the first term in the stretch of `length` characters which has the most different terms; 0 without terms. */
 function densestStart(line: string, terms: ReadonlySet<string>, length: number): number {
   const places: { term: string; at: number }[] = [];
   eachWord(line, (term, at) => {
@@ -39,7 +39,7 @@ function densestStart(line: string, terms: ReadonlySet<string>, length: number):
   return best.at;
 }
 
-/** A grapheme of more UTF-16 units than this is malicious. `boundaryAt` cuts it, but never inside a surrogate pair. */
+/** A grapheme of more UTF-16 units than this counts as malicious. `boundaryAt` cuts it, but never inside a surrogate pair. */
 const GRAPHEME_CHARS_MAX = 64;
 
 /** The start of the grapheme at a position, in UTF-16 units; for a position outside, the text's nearer end. Pure. */

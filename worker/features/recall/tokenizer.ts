@@ -93,8 +93,8 @@ function hasMarkRun(word: string): boolean {
 }
 
 /**
- * The search terms of a question, at most 32. Words of 5 to 24 letters also match with typing errors and with other endings,
- * which finds their inflected forms in most languages. Other terms tolerate neither. Pure.
+ * The search terms of a question, at most 32. Words of 5 to 24 letters also match with typing errors and with other endings, so
+ * that a search finds inflected forms in most languages. Other terms tolerate neither. Pure.
  */
 export function searchTermsIn(question: string): ReadonlyMap<string, SearchTerm> {
   const terms = new Map<string, SearchTerm>();

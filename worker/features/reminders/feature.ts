@@ -19,7 +19,7 @@ const LATE_FOR_MODEL_MS = 5 * 60_000;
 const LINE_CHARS_MAX = 80;
 /** The maximum number of characters of each lost reminder in a notice, so that 50 reminders fit into one message. */
 const LOST_CHARS = 70;
-/** The field of a turn with the reminders merged into its message, which have left the lane and share the turn's answer. */
+/** The field of a turn that stores the reminders merged into the turn's message. All of them share one answer. */
 const MERGED = 'remindersTaken';
 
 /** Handles the messages of due reminders. */

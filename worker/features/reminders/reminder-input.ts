@@ -9,7 +9,7 @@ type ReminderInput = { ok: true; text: string; schedule: Schedule; dueAtMs: numb
 interface ReminderInputFacts {
   nowMs: number;
   timeZone: string;
-  /** The minimum number of minutes until the first due time; one less is tolerated. Does not apply to cron expressions. */
+  /** The minimum number of minutes to the first due time; one minute less is tolerated. Does not apply to cron expressions. */
   leastMinutes: number;
   /** The shortest interval between two due times of a repeat, in minutes. */
   repeatMinutesMin: number;

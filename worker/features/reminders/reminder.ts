@@ -23,14 +23,14 @@ interface DueFacts {
   isListed: (id: number) => boolean;
 }
 
-/** Telegram's account for admins who write on behalf of their group. They are not guests: the group is on the allow list. */
+/** Telegram's account for admins who write on behalf of their group. Such admins are not guests: their group is allowed. */
 const ANONYMOUS_ADMIN = 1_087_968_824;
-/** The newest version of the reminder format that this code reads. It writes reminders without a version field. */
+/** The newest version of the reminder format that this code reads. The code writes reminders without a version field. */
 const VERSION = 1;
 const NEWER_WAIT_MS = 60_000;
 const ANSWERING_CHARS_MAX = 200;
 const MINUTE_MS = 60_000;
-/** A reminder is late if it becomes a message later than this after its due time. Shorter delays are normal. */
+/** A reminder is late if it becomes a message more than this long after its due time. Shorter delays are normal. */
 const LATE_MS = 60_000;
 
 /** The origin of a reminder: the entry, chat, author and beginning of the message that the model is answering. Pure. */

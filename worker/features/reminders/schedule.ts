@@ -7,7 +7,7 @@ const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
 
 /**
- * The first due time of a schedule after `afterMs`; undefined if there is none. Repeats of whole days and cron expressions
+ * The first due time of a schedule after `afterMs`; undefined if there is none. Cron expressions and repeats of whole days
  * follow the clocks of the schedule's zone; other repeats follow the elapsed time. Throws on an invalid cron expression. Pure.
  */
 export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: number): number | undefined {
@@ -31,7 +31,7 @@ export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: numb
 const MISSED_MAX = 200;
 
 /**
- * How often a repeat was due after `dueAtMs` and until `nowMs`, 200 at most, and the last of the due times counted. Undefined
+ * How often a repeat was due after `dueAtMs` and until `nowMs`, 200 at most, and the last of the counted due times. Undefined
  * if the repeat was not due again. Throws on an invalid cron expression. Pure.
  */
 export function dueSince(
@@ -90,7 +90,7 @@ function leastGap(minutes: readonly number[], hours: readonly number[]): number 
 /** The maximum number of times of day that a text lists. */
 const LISTED_MAX = 6;
 
-/** The facts about a repeat that texts for people state; undefined for an invalid cron expression. Pure. */
+/** The facts about a repeat, for messages to people; undefined for an invalid cron expression. Pure. */
 export function rhythmOf(repeat: Repeat): Rhythm | undefined {
   if ('everyMinutes' in repeat) return repeat;
   try {

@@ -90,8 +90,8 @@ async function list(book: Book, settings: Zone, turn: Turn): Promise<ToolOutput>
 }
 
 /**
- * Cancels a reminder; an error if there is none with this id. A call that runs again after a crash finds no reminder, but its
- * own step in the turn, and reports success again.
+ * Cancels a reminder; an error if there is none with this id. A call that runs again after a crash finds no reminder, and
+ * reports success again because the turn has its step.
  */
 async function cancel(book: Book, turn: Turn, call: string, { id }: Input): Promise<ToolOutput> {
   const found = (await book.of(turn.currentChat)).filter(({ reminder }) => reminder.id === id);

@@ -24,10 +24,10 @@ const SPOKEN: Readonly<Record<string, string>> = {
 };
 
 /**
- * Transcribes voice messages, audio files and video notes, if the settings name an endpoint. One write stores a transcript in
- * the turn with the notice that shows it to the user, so that no retry pays for the transcription again. If a recording has no
- * words, or its transcription fails for good, a message that is only a recording ends with a reply that says so; a message with
- * other content is answered without the transcript.
+ * Transcribes voice messages, audio files and video notes, if the settings name an endpoint. One write stores a transcript and
+ * the notice that shows it to the user, so that no retry pays for the transcription again. If a recording has no words, or its
+ * transcription fails for good, a message that is only a recording ends with a reply that says so; a message with other content
+ * is answered without the transcript.
  */
 export const voiceFeature: Feature = {
   name: 'voice',

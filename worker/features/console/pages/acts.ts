@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import type { ActionButton } from '../../../report/report.ts';
 import { formKeyField, HOME, type Html } from './layout.ts';
 
-/** Actions whose buttons always lead to a question first. A replay of many dead letters needs one, too. */
+/** Actions whose buttons always lead to a question first. A replay of many dead letters needs a question, too. */
 const NEEDS_QUESTION: ReadonlySet<ActionButton['verb']> = new Set(['cancel', 'pause', 'purge', 'close']);
 
 /** Buttons side by side. Pure. */

@@ -12,7 +12,7 @@ export interface Page {
   body: Html;
   /** The page's own path, which the navigation marks as current. */
   at?: string;
-  /** After this time the browser loads `at` again, or the first page without `at`. */
+  /** After this time the browser loads `at` again or, without `at`, the first page. */
   refreshSeconds?: number;
 }
 
