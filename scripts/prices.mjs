@@ -56,7 +56,7 @@ function namesIn({ or = [], equals, starts_with: start }, id) {
   return names.filter((name) => name !== undefined && !/^claude(?:-.*\D)?$/.test(canonicalName(name)));
 }
 
-/** A list of at most one price. The hourly cache rate defaults to the five-minute rate, other cache rates to the input rate. */
+/** At most one price. One-hour cache writes default to the rate of five-minute ones, other cache rates to the input rate. */
 function priceOf({ audio_hours: hour, input_mtok: input, output_mtok: output, ...cacheRates } = {}) {
   if (hour !== undefined) return [{ minute: Number((hour / 60).toFixed(6)) }];
   if (input === undefined || output === undefined) return [];

@@ -101,7 +101,7 @@ export interface FixedText {
   of(turn: Turn<Env>, windowTokens: number): Promise<{ text: string; unchanged: Expected }>;
 }
 
-/** Handles messages that a feature adds to the stream itself, such as due reminders. */
+/** Handles messages that do not come from Telegram but from a feature, such as due reminders. */
 export interface SelfEntered {
   /** Describes the message, for the line that the model reads before it. Pure. */
   header(message: InboundMessage, facts: HeaderFacts): string;

@@ -112,7 +112,7 @@ export function metricsRoute({ scrape }: Pick<Telemetry, 'scrape'>): Route {
   };
 }
 
-/** One metric in the texts of several processes. */
+/** One metric, merged from the Prometheus texts of several processes. */
 interface Family {
   /** The metric's comment lines by their kind: `HELP`, `TYPE`, `UNIT`. */
   comments: Map<string, string>;

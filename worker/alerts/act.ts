@@ -32,10 +32,13 @@ export function actLines(acts: NotedActs = {}): string[] {
 
 /** The actions that operators can take on an incident in its present state, the likeliest first. Pure. */
 export function actsOf(incident: Incident): ActName[] {
-  const { isOpen, waiting, cause } = incident;
+  const { isOpen, waiting, cause, acts: done } = incident;
   const acts = actsFor(cause);
-  if (!isOpen)
-    return hasLetters(cause) ? [...acts.filter((name) => name !== 'close' && LETTER_ACTS.has(name)), 'close'] : [];
+  if (!isOpen && !hasLetters(cause)) return [];
+  if (!isOpen) {
+    const repairs = acts.filter((name) => name !== 'close' && LETTER_ACTS.has(name));
+    return done?.close === undefined ? [...repairs, 'close'] : repairs;
+  }
   return acts.filter((name) => waiting !== undefined || SUBJECT_FIELDS[name] === undefined);
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import { clip } from '../../shared/base/text.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type RedisClient, untilReady } from '../../shared/redis/connection.ts';
 import { type AlertingRecord, deliveryTurn } from '../../shared/state/incident/delivery.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 import { createBookStore, type StoredBook } from './book-store.ts';
@@ -62,6 +62,7 @@ export function startAlerter(env: ProcessEnv, redis: RedisClient, channels: Chan
   const loop = runLoop({
     name: 'alerter',
     async round() {
+      if (redis.status !== 'ready') await untilReady(redis, everyMs);
       const leaseStart = await lease.begin(owner, limits.alertTakeOverMs);
       if (leaseStart === undefined) return everyMs;
       const { nowMs } = leaseStart;

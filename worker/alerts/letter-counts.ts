@@ -4,7 +4,7 @@ import { bindLetterCount } from '../../shared/state/lane/dead-letters.ts';
 import type { Book } from './book.ts';
 import { hasLetters, type Incident, incidentOf } from './incident.ts';
 
-/** An incident's time span begins this long before its opening, since alerts of earlier failures may arrive late. */
+/** Failures from this long before an incident's opening count as part of the incident, since their alerts may arrive late. */
 const BEFORE_MS = 600_000;
 
 /** The time span of the failures that belong to an incident; for the cause `dead-letters`, all time until now. Pure. */

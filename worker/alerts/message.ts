@@ -1,7 +1,7 @@
 import type { MessageEntity } from '@grammyjs/types';
 import type { Settings } from '../../shared/base/settings.ts';
-import { clip, counted } from '../../shared/base/text.ts';
-import { utcClock, utcTime } from '../../shared/base/wall-time.ts';
+import { clip, counted, durationInWords } from '../../shared/base/text.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import type { Button, Link } from '../../shared/telegram/messages.ts';
 import { actLines, buttonsOf } from './act.ts';
 import type { Book } from './book.ts';
@@ -157,7 +157,9 @@ function sinceLine(incident: Incident): string {
 
 function durationLine(incident: Incident): string {
   const { openedMs, endedMs = incident.lastMs } = incident;
-  return `${extentOf(incident) || 'It lasted'} from ${utcTime(openedMs)} to ${utcClock(endedMs)}.`;
+  const extent = extentOf(incident);
+  const when = `${utcTime(openedMs)}, for ${durationInWords(endedMs - openedMs)}`;
+  return extent === '' ? `From ${when}.` : `${extent}, from ${when}.`;
 }
 
 /** The extent of an incident, such as "3 messages of 2 chats" or "3 times"; empty without a count. */

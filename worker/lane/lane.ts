@@ -146,7 +146,7 @@ const RETRY_MS = 1_000;
  * succeeds, because otherwise the gateway would pay for an answer that Redis does not store.
  */
 function createRefusedAttempts(
-  /** Uncounts the attempt with this fencing token. */
+  /** Ends the attempt with this fencing token, and takes it off the message's count of attempts. */
   release: (entry: EntryId, fence: string) => Promise<unknown>,
   /** Makes a test write. Rejects while Redis refuses writes. */
   proveWrites: () => Promise<void>,

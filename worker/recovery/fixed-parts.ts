@@ -56,7 +56,7 @@ export async function askFixedParts(model: Model, fixed: FixedParts, signal: Abo
   return { kind: isUnclear ? 'unclear' : 'refused', failure };
 }
 
-/** A digest of the model and the fixed parts. Requests with different digests need different checks. */
+/** A digest of the model and the fixed parts. Only requests with the same digest share the answer to a check. */
 function digestOf({ model, system, tools, serverTools }: FixedParts): string {
   return createHash('sha1')
     .update(JSON.stringify([model, system, tools, serverTools]))

@@ -26,10 +26,10 @@ const SESSION_GUESS_SHARE = 0.5;
 const COUNT_FACTOR = 2;
 
 /**
- * Derives the window from a failure; never more than the known window. A limit that the error states counts only if the
- * error's numbers are about this request. If no limit counts but the error calls the prompt too long, the window for this
- * message is a share of the request's own size; for later messages it is at least half of `modelTokens`, the known window of
- * the model. Otherwise the window is unchanged. A rate limit is not stored as a window, and nothing is stored if the operator
+ * Derives the window from a failure. The window for this message never exceeds `knownTokens`, the limit of the failed call. A
+ * stated limit counts only if the error's numbers are about this request. If no limit counts but the error calls a request of
+ * at least `GUESS_TOKENS_MIN` too long, this message's window is a share of the request's size, and the stored one is at least
+ * half of `modelTokens`, the model's window. Otherwise the window is unchanged. A rate limit is not stored as a window, and nothing is stored if the operator
  * has set `CONTEXT_WINDOW_TOKENS` (`statedWindowTokens`). Pure.
  */
 export function limitFrom(

@@ -105,8 +105,8 @@ function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait |
 }
 
 /**
- * The length of the next wait: as long as the endpoint asks for, or longer unless `isExact`. If the endpoint asks for none, the
- * wait grows with each try, but must not skip over `WAITING_NOTICE_MS`, when the notice is due, or exceed the patience.
+ * The length of the next wait. If the endpoint asks for one: as long, or longer unless `isExact`. Otherwise the wait grows with
+ * each try, up to the moment of the notice (`WAITING_NOTICE_MS`), then up to the end of all waiting (`OUTAGE_PATIENCE_MS`).
  */
 function outageDelayMs(
   waitedMs: number,

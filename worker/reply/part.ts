@@ -117,8 +117,8 @@ const AUDIO_BEGINS: ReadonlyMap<string, RegExp> = new Map([
 ]);
 
 /**
- * The kind as which to send a file: a photo or audio only if both its name and its first bytes say so, else a document. A
- * picture that Telegram would spoil is a document, too: Telegram converts a photo to JPEG, without motion and transparency, and
+ * Whether to send a file as a photo, as audio or as a document; as a photo or audio only if its name and its first bytes agree.
+ * A picture that Telegram would spoil is a document, too: Telegram converts a photo to JPEG, without motion and transparency, and
  * scales a large one down. Pure.
  */
 export function fileKind(name: string, bytes: Buffer): FileKind {

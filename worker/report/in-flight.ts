@@ -12,7 +12,7 @@ const DEEPEST_SHOWN = 5;
 /** The maximum number of running turns in a report. The report's `jobs.active` counts all running turns. */
 const RUNNING_MAX = 50;
 
-/** Reads lanes, jobs, running turns, pauses and the oldest message, without the message `caller`, which requests the report. */
+/** Reads lanes, jobs, running turns, pauses and the oldest message, without the message `caller` that asks, and its lane. */
 export async function readInFlight(source: ReportSource, caller?: { entry: EntryId; lane: LaneKey }) {
   const { redis } = source;
   const all = await Promise.all(

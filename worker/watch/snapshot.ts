@@ -27,7 +27,7 @@ import { viewJobs } from '../lane/job-view.ts';
 import type { RecentOutcome } from './colour.ts';
 import { correctTimes, createSightings, type Look } from './sightings.ts';
 
-/** The state of the flow at one moment. Times are by Redis' clock. */
+/** The state of the whole installation at one moment. Times are by Redis' clock. */
 export interface Snapshot {
   nowMs: number;
   /** The names of the open incidents. */

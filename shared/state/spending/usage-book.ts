@@ -122,7 +122,7 @@ function newestDays(days: number, nowMs: number): string[] {
   return Array.from({ length: days }, (_, ago) => periodAt('day', nowMs - ago * DAY_MS));
 }
 
-/** The purpose of a call: an answer, a summary of a conversation, or a probe of the endpoint's features. */
+/** The purpose of a call: an answer, a summary of a conversation, or a probe whether the endpoint works. */
 export type Purpose = 'answer' | 'summary' | 'probe';
 
 /**

@@ -52,7 +52,7 @@ test('a second play with the stand-ins and kept data is answered as the first on
   await playBeside(...['one', 'two'].map(said));
   await playBeside(
     said('three'),
-    [':press 1', /no button 1 that/],
+    [':press 1', /no button 1 now/],
     ['/forget', /\n {5}\[1\] Erase everything\n/],
     [':press 1', /bot> Erased\./],
     [':press one', /typed as :press N/],

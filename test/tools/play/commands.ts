@@ -79,7 +79,10 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
       back: ['the model answers again', ({ model }) => model.become('well')],
     }),
     key: choice(':key bad|good', 'the API key is refused, or accepted', {
-      bad: ['the key is refused; what you write now waits', ({ model }) => model.become('refuses the key')],
+      bad: [
+        'the key is refused; what you write now fails, and the operator can replay it',
+        ({ model }) => model.become('refuses the key'),
+      ],
       good: ['the key is accepted', ({ model }) => model.become('well')],
     }),
     telegram: choice(':telegram away|back', 'every call to Telegram fails, or none does', {
@@ -115,7 +118,7 @@ function press({ telegram, screen }: Stage, words: string): string | undefined {
   const [, number, name] = /^(\d+)(?:\s+(\w+))?$/.exec(words) ?? [];
   if (number === undefined) return undefined;
   const button = screen.button(Number(number));
-  if (button === undefined) return `there is no button ${number} that could be pressed now`;
+  if (button === undefined) return `there is no button ${number} now; each shown button has its number in [brackets]`;
   telegram.press(button.chatId, button.messageId, button.data, presserOf(button.chatId, name));
   return `pressed "${button.label}"`;
 }

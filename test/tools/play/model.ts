@@ -36,6 +36,9 @@ const STATES: Readonly<Record<string, Reaction>> = {
   'refuses the key': { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' },
 };
 
+/** A question comes with tools and a system prompt, a probe with a word. */
+const PROBE_TOKENS_MAX = 100;
+
 /** The model of a play: it answers, unless it was told to do something else. */
 export class PlayedModel {
   readonly #claude: ClaudeStandIn;
@@ -55,9 +58,10 @@ export class PlayedModel {
     this.#act = name;
   }
 
-  /** Makes the window this share of the newest request, so that the next one is too long. Returns its tokens. */
+  /** Makes the window this share of the newest request but probes, so that the next one is too long. Returns its tokens. */
   shrink(share: number): number {
-    const { inputTokens = 0 } = this.#claude.calls.findLast(({ kind }) => kind === 'main') ?? {};
+    const isQuestion = ({ kind, inputTokens }: ClaudeCall) => kind === 'main' && inputTokens > PROBE_TOKENS_MAX;
+    const { inputTokens = 0 } = this.#claude.calls.findLast(isQuestion) ?? {};
     this.#claude.windowTokens = Math.round(inputTokens * share);
     return this.#claude.windowTokens;
   }

@@ -72,7 +72,7 @@ export function telegramAwayAlert(turn: Turn, waitedMs: number, { kind, descript
   };
 }
 
-/** The alert that Telegram or the model endpoint asks for a wait that is long enough for users to notice. */
+/** The alert raised when Telegram or the model endpoint asks for a wait so long that users notice it. */
 export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', waitMs: number): Alert {
   const wait = durationInWords(waitMs);
   const text =

@@ -12,7 +12,7 @@ export const WATCH = {
   'unclean-end': {
     severity: 'attention',
     title: 'Worker processes crashed or were killed',
-    todo: 'Their messages are tried again automatically. The log around that time says why: killed, out of memory, or a blocked event loop.',
+    todo: 'The log around that time says why: killed, out of memory, or a blocked event loop.',
     endsBy: 'quiet',
     end: 'no more processes crashed.',
     namesEach: true,

@@ -100,8 +100,8 @@ async function addLines(search: Search, newestFirst: readonly (Buffer | string)[
 }
 
 /**
- * The lines of a chain of sessions before a window, newest first, in groups. `windowStart` is the index at which the window of
- * the newest session begins; all lines of the other sessions are older.
+ * The log lines of a chain of sessions that are older than the newest session's window; newest first, in groups. The window
+ * begins at index `windowStart` of the newest session's log. All lines of the other sessions are older.
  */
 async function* linesOf(
   source: SearchSource,

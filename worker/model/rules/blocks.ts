@@ -141,7 +141,7 @@ export function* blockViolations(block: unknown, path: string, role: unknown): G
   }
 }
 
-/** Checks a block of the user's side. */
+/** Checks a block of a user message, or a block inside a tool result. */
 export function* userBlockViolations(block: unknown, path: string, shapes: Shapes): Generator<Violation> {
   const shape = isBlock(block) ? shapes.get(block.type) : undefined;
   if (!isBlock(block) || shape === undefined || !hasShape(block, shape)) return yield { rule: 'known-shape', path };

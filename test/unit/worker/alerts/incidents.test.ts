@@ -33,7 +33,7 @@ test('a thousand failures of one cause are one message: it rings when it opens a
   expect(over?.text?.split('\n').slice(0, 4)).toEqual([
     'Resolved: no more messages failed.',
     '🟡 Needs attention: Messages failed',
-    'Home: 1,000 messages of 80 chats from 2027-01-15 08:00:00 UTC to 08:10 UTC.',
+    'Home: 1,000 messages of 80 chats, from 2027-01-15 08:00:00 UTC, for 10 minutes.',
     'A message failed (0).',
   ]);
   expect(incidents.rings()).toHaveLength(2);
@@ -188,7 +188,7 @@ test('an alert that an incident is over ends only its own incident, and is nothi
   expect(incidents.at(0, { alerts: [over] })).toEqual([]);
   incidents.at(0, { alerts: [ledger('a'), ledger('b')] });
   expect(incidents.at(9_000, { alerts: [over], conditions: [] })).toMatchObject([
-    { incident: 'ledger:a', reply: 'Resolved: it adds up again.', text: expect.stringContaining('1 time from') },
+    { incident: 'ledger:a', reply: 'Resolved: it adds up again.', text: expect.stringContaining('1 time, from') },
   ]);
   expect(incidents.book().get('ledger:b')).toMatchObject({ isOpen: true });
 });

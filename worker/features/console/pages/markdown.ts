@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import { Marked } from 'marked';
 import type { Html } from './layout.ts';
 
-/** Renders Markdown as HTML, and escapes HTML in it. Links for which `linkOf` returns `undefined` become their words. Pure. */
+/** Renders Markdown as HTML, and escapes HTML in it. If `linkOf` returns `undefined`, only the text of a link remains. Pure. */
 export function markdownHtml(markdown: string, linkOf: (href: string) => string | undefined): Html {
   const marked = new Marked({
     async: false,
