@@ -129,7 +129,7 @@ function stateOf(info: WebhookInfo, url: string, previous: WebhookCheck | undefi
   // Telegram continues to report the last error after deliveries have recovered.
   if (info.pending === 0 || info.lastError === undefined) return 'delivers';
   if (previous === undefined || previous.info.lastError?.atS !== info.lastError.atS) return 'undelivered';
-  // The next error may come two minutes later, so its absence proves nothing. Fewer pending updates show a delivery.
+  // Errors may be two minutes apart, so only a drop in the number of pending updates proves a delivery.
   return info.pending < previous.info.pending ? 'delivers' : previous.state;
 }
 

@@ -63,7 +63,7 @@ function flowKeys(tag: string) {
     /** The entry of a message, by the message's id in its chat; `edited:<the edit's entry>` if an edit was accepted first. */
     written: (botId: number, chat: number | ChatKey, messageId: number) =>
       `${tag}:written:${botId}:${chat}:${messageId}`,
-    /** Hash: how to recognise the rest of a sender's last message to the bot in a group, e.g. by the id of its album. */
+    /** Hash: how to recognise what continues a sender's last message to the bot in a group, e.g. the rest of its album. */
     follows: (botId: number, chatId: number, senderId: number) => `${tag}:follows:${botId}:${chatId}:${senderId}`,
   };
 }

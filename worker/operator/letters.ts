@@ -45,7 +45,7 @@ export const deliver: typeof replay = {
   warningFor: (_, subject) => ('isEvery' in subject && subject.isEvery ? WARNING_FOR_ALL : undefined),
 };
 
-const WARNING_FOR_ALL = 'Even old ones are replayed.';
+const WARNING_FOR_ALL = 'This includes old ones, whatever their age.';
 
 /** Removes dead letters for good. */
 export const purge: Act<LetterSubject | LettersSubject> = {

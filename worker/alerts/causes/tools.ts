@@ -32,7 +32,7 @@ export function refusedToolAlert(turn: Turn, tool: string): Alert {
     cause: 'tool-refused',
     key: tool,
     ...whereOf(turn),
-    text: `The model's API rejects the tool ${toolLabel(tool)}. Chats continue without it until the next start. Correct its definition on its server, and restart.`,
+    text: `The model's API rejects the tool ${toolLabel(tool)}. Chats continue without it until Spillway restarts. Correct the tool's definition on its server, then restart Spillway.`,
   };
 }
 

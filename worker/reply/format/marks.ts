@@ -53,7 +53,7 @@ export function charBefore(src: string, masked: string, before: string): string 
   return masked[at - 1] === BORDER ? BORDER : before;
 }
 
-/** Whether a run without a partner so far is more likely an operator than a mark, as in `a**b` and `f(*a`. */
+/** Whether `*` or `**` without a counterpart so far is more likely an operator than a mark, as in `a**b` and `f(*a`. */
 export function isOperator(before: string, after: string): boolean {
   return /[\w)\]]$|\w\($/.test(before) && OPERAND_START.test(after);
 }
