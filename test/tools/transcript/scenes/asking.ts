@@ -78,7 +78,7 @@ export const ASKING: readonly Scene[] = [
       await expectShown(ANN.id, /Noted: Ann is allergic to nuts/);
       await write(ANN.id, '/memory', 'command');
       await press(ANN.id, '🗑 Delete 1');
-      await expectShown(ANN.id, /\(1 line, .*\):\n1\. Ann is allergic to nuts/);
+      await expectShown(ANN.id, /\(1 note, .*\):\n1\. Ann is allergic to nuts/);
     },
   },
   {

@@ -40,7 +40,7 @@ export const ON_CALL: readonly Scene[] = [
       await ask('/cost');
       await ask('/help');
       await press(OPERATOR, `Resume ${ANN.id}`);
-      await expectShown(OPERATOR, /^Chat 1001 goes on/);
+      await expectShown(OPERATOR, /^Chat 1001 resumes/);
       await write(ANN.id, 'Are you there?');
       assert.equal(world.telegram.shown(ANN.id).length, 2);
     },
