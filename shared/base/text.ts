@@ -42,19 +42,29 @@ export function isBlank(text: string): boolean {
 
 const THOUSANDS = new Intl.NumberFormat('en-US');
 
-/** A number with its noun, for operators: `1 message`, `2,000 messages`, or with the given plural `2 processes`. Pure. */
-export function counted(number: number, noun: string, plural = `${noun}s`): string {
-  return `${THOUSANDS.format(number)} ${number === 1 ? noun : plural}`;
+/** A number with thousands separators: `84,000`. Pure. */
+export function thousands(number: number): string {
+  return THOUSANDS.format(number);
 }
 
-/** A rounded duration in words: seconds below 2 minutes, minutes below 2 hours, hours below 2 days, else days. Pure. */
-export function durationInWords(ms: number): string {
+/** A number with its noun, for operators: `1 message`, `2,000 messages`, or with the given plural `2 processes`. Pure. */
+export function counted(number: number, noun: string, plural = `${noun}s`): string {
+  return `${thousands(number)} ${number === 1 ? noun : plural}`;
+}
+
+/** A rounded duration: in seconds below 2 minutes, in minutes below 2 hours, in hours below 2 days, else in days. Pure. */
+export function durationOf(ms: number): { count: number; unit: 'second' | 'minute' | 'hour' | 'day' } {
   const seconds = Math.round(ms / 1000);
-  if (seconds < 120) return counted(seconds, 'second');
-  if (seconds < 2 * 3600) return counted(Math.round(seconds / 60), 'minute');
-  return seconds < 48 * 3600
-    ? counted(Math.round(seconds / 3600), 'hour')
-    : counted(Math.round(seconds / 86_400), 'day');
+  if (seconds < 120) return { count: seconds, unit: 'second' };
+  if (seconds < 2 * 3600) return { count: Math.round(seconds / 60), unit: 'minute' };
+  if (seconds < 48 * 3600) return { count: Math.round(seconds / 3600), unit: 'hour' };
+  return { count: Math.round(seconds / 86_400), unit: 'day' };
+}
+
+/** A rounded duration in words: `5 minutes`. Pure. */
+export function durationInWords(ms: number): string {
+  const { count, unit } = durationOf(ms);
+  return counted(count, unit);
 }
 
 /** A tool's name for people: `notebook: write` for `notebook__write`. Pure. */

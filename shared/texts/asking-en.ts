@@ -1,9 +1,11 @@
+import { thousands } from '../base/text.ts';
+
 /** The texts with which the bot asks people for permission or for a decision, in English. */
 export const ASKING_EN = {
   approval: {
     title: (count: number) => (count === 1 ? 'May I do this?' : `May I do these ${count} things?`),
     /** Follows the beginning of a long value. */
-    inFile: (chars: number) => `(${chars.toLocaleString('en')} characters; the full text is in the file above)`,
+    inFile: (chars: number) => `(${thousands(chars)} characters; the full text is in the file above)`,
     moreInFile: (count: number) => `… and ${count} more ${count === 1 ? 'detail' : 'details'}, in the file above`,
     file: 'Everything I want to do. My question is below.',
     once: 'Allow once',

@@ -1,3 +1,4 @@
+import { thousands } from '../base/text.ts';
 import type { Texts } from './language.ts';
 import { MENU_ZH } from './menu.ts';
 import { momentZh, rhythmZh } from './times.ts';
@@ -121,7 +122,7 @@ export const ZH_HANT: Texts = {
   },
   approval: {
     title: (count) => (count === 1 ? '我可以這麼做嗎？' : `我可以做這 ${count} 件事嗎？`),
-    inFile: (chars) => `（共 ${chars.toLocaleString('en')} 個字，全文在上面的檔案裡）`,
+    inFile: (chars) => `（共 ${thousands(chars)} 個字，全文在上面的檔案裡）`,
     moreInFile: (count) => `……另外 ${count} 項內容在上面的檔案裡`,
     file: '我打算做的事都在這個檔案裡，問題在下面。',
     once: '允許這一次',

@@ -1,9 +1,10 @@
+import { thousands } from '../../shared/base/text.ts';
 import { timeZoneOf } from '../lane/turn-settings.ts';
 import { withId, withoutCode } from '../session/header-code.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';
 import { type CommandHandler, replied } from './command.ts';
-import { inMinutes, inThousands } from './words.ts';
+import { inMinutes } from './words.ts';
 
 /** Bot API, `sendDocument`: 50 MB. The process holds the whole file in memory during the send. */
 const FILE_BYTES_MAX = 45_000_000;
@@ -33,7 +34,7 @@ export const exportChat: CommandHandler = async ({ turn }) => {
     { path: 'file', name: 'chat.md', sha256: await keep(readable.join('\n')) },
     { path: 'file', name: 'chat.jsonl', sha256: await keep(`${lines.join('\n')}\n`) },
   ] as const;
-  const reply = replied('export', texts.exported(inThousands(lines.length)));
+  const reply = replied('export', texts.exported(thousands(lines.length)));
   return {
     ...reply,
     conclusion: {

@@ -1,10 +1,11 @@
+import { thousands } from '../../shared/base/text.ts';
 import { inDollars } from '../../shared/state/spending/limit.ts';
 import type { Texts } from '../../shared/texts/language.ts';
 import { learntWindow, timeZoneOf } from '../lane/turn-settings.ts';
 import { chatRoom, type Room } from '../model/count.ts';
 import type { SessionState, Work } from './chat-state.ts';
 import { type CommandContext, type CommandHandler, replied } from './command.ts';
-import { gaugeOf, inMinutes, inThousands } from './words.ts';
+import { gaugeOf, inMinutes } from './words.ts';
 
 /** `/status`: shows the model, how full the context is, the last compaction, the waiting messages, and today's cost. */
 export const status: CommandHandler = async (context) => replied('status', await statusOf(context));
@@ -37,14 +38,14 @@ export async function roomIn({ limit, env: { model, settings } }: CommandContext
 function contextLine({ status: text }: Texts, tokens: number, windowTokens: number): string {
   if (tokens === 0) return text.contextEmpty;
   const share = tokens / windowTokens;
-  return text.context(gaugeOf(share), Math.round(share * 100), inThousands(tokens), inThousands(windowTokens));
+  return text.context(gaugeOf(share), Math.round(share * 100), thousands(tokens), thousands(windowTokens));
 }
 
 function conversationLines({ status: text }: Texts, state: SessionState, timeZone: string): string[] {
   const { messages, sinceMs, compactedMs } = state;
   if (sinceMs === undefined) return [];
   return [
-    text.conversation(inThousands(messages), inMinutes(sinceMs, timeZone)),
+    text.conversation(thousands(messages), inMinutes(sinceMs, timeZone)),
     compactedMs === undefined ? text.neverCompacted : text.compacted(inMinutes(compactedMs, timeZone)),
   ];
 }

@@ -1,9 +1,9 @@
+import { thousands } from '../../shared/base/text.ts';
 import { inDollars, percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
 import type { DayUsage, Share } from '../../shared/state/spending/usage-book.ts';
 import type { Texts } from '../../shared/texts/language.ts';
 import { plainName } from '../ask/message-header.ts';
 import { type CommandHandler, replied } from './command.ts';
-import { inThousands } from './words.ts';
 
 const PERIODS = [
   ['today', 1],
@@ -33,7 +33,7 @@ export const usage: CommandHandler = async ({ turn }) => {
 
 function lineOf({ usage }: Texts, period: (typeof PERIODS)[number][0], used: Omit<DayUsage, 'shares'>): string {
   const { calls, inputTokens, outputTokens, dollars } = used;
-  const counts = [calls, inputTokens, outputTokens].map(inThousands) as Three;
+  const counts = [calls, inputTokens, outputTokens].map(thousands) as Three;
   return usage.line(usage[period], inDollars(dollars), ...counts);
 }
 

@@ -1,8 +1,3 @@
-/** A number with thousands separators: `84,000`. */
-export function inThousands(value: number): string {
-  return value.toLocaleString('en-US');
-}
-
 /** A time in a zone, to the minute: `2026-11-22 14:03`. */
 export function inMinutes(atMs: number, timeZone: string): string {
   const parts = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' } as const;

@@ -1,4 +1,4 @@
-import { counted } from '../../shared/base/text.ts';
+import { counted, thousands } from '../../shared/base/text.ts';
 import { readSpent } from '../../shared/state/spending/budget.ts';
 import { totalsOf } from '../../shared/state/spending/limit.ts';
 import { loadPrices } from '../model/prices.ts';
@@ -18,7 +18,7 @@ import {
 } from './report.ts';
 import { type Counts, type RollUp, readRollUp, type Spending } from './roll-up.ts';
 import { budgetFacts } from './status.ts';
-import { money, percent, thousands } from './words.ts';
+import { money, percent } from './words.ts';
 
 /** The figures of a period, and the present use of the budgets. */
 type Audit = Awaited<ReturnType<typeof readAudit>>;

@@ -1,4 +1,4 @@
-import { counted } from '../../shared/base/text.ts';
+import { counted, thousands } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/wall-time.ts';
 import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { readChatFields } from '../../shared/state/chat/chat.ts';
@@ -33,7 +33,7 @@ import {
   UnknownName,
   type Verdict,
 } from './report.ts';
-import { money, pausedWords, thousands, whereOf } from './words.ts';
+import { money, pausedWords, whereOf } from './words.ts';
 
 type ChatReport = NonNullable<Awaited<ReturnType<typeof readChat>>>;
 

@@ -1,4 +1,4 @@
-import { clip } from '../../shared/base/text.ts';
+import { clip, thousands } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/wall-time.ts';
 import { type ChatKey, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import { sessionOf } from '../../shared/state/chat/chat.ts';
@@ -6,7 +6,6 @@ import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
 import { createChatState } from '../command/chat-state.ts';
 import { decodeRecord, textOf } from '../session/record.ts';
 import { chatName, compact, fact, type ReadReport, type Section, sessionName, UnknownName } from './report.ts';
-import { thousands } from './words.ts';
 
 const RECORDS_SHOWN = 6;
 const CHARS_SHOWN = 160;

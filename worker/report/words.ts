@@ -1,25 +1,22 @@
 import type { ReadinessPart } from '../../shared/app/health.ts';
+import { durationOf } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/wall-time.ts';
 import type { Pause } from '../../shared/state/lane/stops.ts';
 import { traceUrl } from '../alerts/message.ts';
 import type { MessageLocation } from './message-location.ts';
 import type { Piece } from './report.ts';
 
-/** A duration in the most readable unit. Pure. */
+const UNITS = { second: 's', minute: 'min', hour: 'h', day: 'days' } as const;
+
+/** A rounded duration with a short unit: `5 min`. Pure. */
 export function inWords(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} min`;
-  return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
+  const { count, unit } = durationOf(Math.max(0, ms));
+  return `${count} ${UNITS[unit]}`;
 }
 
 /** An amount in dollars, with four decimals below a dollar, since a message costs tenths of a cent. Pure. */
 export function money(dollars: number): string {
   return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
-}
-
-export function thousands(number: number): string {
-  return number.toLocaleString('en-US');
 }
 
 export function megabytes(bytes: number): string {

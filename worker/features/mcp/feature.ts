@@ -18,7 +18,9 @@ export const mcpFeature: Feature = {
     const { startConfinedMcp } = await import('./toolbox.ts');
     const redis = connectRedis(redisAddress, 'patient');
     const tools = await startConfinedMcp(settings, servers, { timeoutMs: settings.TOOL_TIMEOUT_MS }, log);
-    const unconfined = tools.state().flatMap(({ server, whyUnconfined: why }) => (why ? [{ server, why }] : []));
+    const unconfined = tools
+      .state()
+      .flatMap(({ server, whyUnconfined: why }) => (why === undefined ? [] : [{ server, why }]));
     if (unconfined.length > 0)
       log.warn({ servers: unconfined }, 'tool servers are not sandboxed: they can read what this process can');
     const queue = (alert: Parameters<typeof queueAlert>[2]) => queueAlert(redis, keysOf(0), alert);
