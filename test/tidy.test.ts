@@ -90,6 +90,7 @@ const LOADED_AT_ONCE: readonly string[] = [
   'bullmq',
   'cron-parser',
   'ioredis',
+  'leven',
   'marked',
   'p-throttle',
   'pino',

@@ -1,3 +1,4 @@
+import leven from 'leven';
 import type { Role, Settings } from './settings.ts';
 import { unusedExporterSettings } from './signals.ts';
 
@@ -89,21 +90,7 @@ const WRONG_SHARE = 1 / 3;
 
 /** The valid name that a misspelt name probably means; `undefined` if none is similar enough. Pure. */
 export function nearName(misspelt: string, validNames: readonly string[]): string | undefined {
-  const candidates = validNames.map((name) => ({ name, edits: editsBetween(misspelt, name) }));
+  const candidates = validNames.map((name) => ({ name, edits: leven(misspelt, name) }));
   const [best] = candidates.toSorted((one, other) => one.edits - other.edits);
   return best !== undefined && best.edits <= misspelt.length * WRONG_SHARE ? best.name : undefined;
-}
-
-/** The Levenshtein distance between two words. */
-function editsBetween(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (const [at, letter] of [...one].entries()) {
-    const next = [at + 1];
-    for (let to = 1; to <= other.length; to++) {
-      const changed = (row[to - 1] ?? 0) + (letter === other[to - 1] ? 0 : 1);
-      next.push(Math.min(changed, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] ?? 0;
 }

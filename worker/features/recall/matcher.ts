@@ -1,5 +1,6 @@
+import leven from 'leven';
 import { BoundedMap } from '../../../shared/base/bounded-map.ts';
-import { editDistance, FOLDED_LETTER, fold, JOINED, type SearchTerm, STARTS_UNSPACED } from './tokenizer.ts';
+import { FOLDED_LETTER, fold, JOINED, type SearchTerm, STARTS_UNSPACED } from './tokenizer.ts';
 
 /**
  * How well a text matches each term of a question, by the index of the term. A share is 1 for an exact match, and less for a
@@ -98,7 +99,7 @@ function shareOf(word: string, { term, prefix, edits, ending }: IndexedTerm): nu
   if (word === term) return 1;
   if (prefix && word.startsWith(term)) return PREFIX_SHARE;
   const hasEqualStart = word.codePointAt(0) === term.codePointAt(0);
-  const distance = edits > 0 && hasEqualStart ? editDistance(term, word, edits) : undefined;
-  if (distance !== undefined) return (SIMILAR_SHARE * term.length) / (term.length + distance);
+  const distance = edits > 0 && hasEqualStart ? leven(term, word, { maxDistance: edits + 1 }) : edits + 1;
+  if (distance <= edits) return (SIMILAR_SHARE * term.length) / (term.length + distance);
   return ending > 0 && word.startsWith(term.slice(0, -ending)) ? ENDING_SHARE : 0;
 }

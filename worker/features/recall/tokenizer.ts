@@ -115,20 +115,3 @@ function rulesFor(term: string, kind: WordKind): SearchTerm {
     boost: 1,
   };
 }
-
-/** The Levenshtein distance between two words, in UTF-16 units; undefined if it exceeds `editsMax`. Pure. */
-export function editDistance(word: string, other: string, editsMax: number): number | undefined {
-  if (Math.abs(word.length - other.length) > editsMax) return undefined;
-  let row = Array.from({ length: other.length + 1 }, (_, n) => n);
-  for (let i = 1; i <= word.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const replaceEdits = (row[j - 1] ?? 0) + (word[i - 1] === other[j - 1] ? 0 : 1);
-      next.push(Math.min(replaceEdits, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    if (Math.min(...next) > editsMax) return undefined;
-    row = next;
-  }
-  const edits = row[other.length] ?? 0;
-  return edits <= editsMax ? edits : undefined;
-}
