@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-
-const OWNER_ONLY = 0o600;
+import { replaceFile, syncFolder } from '../shared/base/synced-file.ts';
 
 /**
  * Writes values into a settings file, which then only its owner can read; a missing file begins as a copy of `template`. Reads
@@ -12,21 +11,9 @@ export async function writeEnv(file: string, template: string, changes: Readonly
   const place = await realpath(file).catch(() => file);
   const text = (await textOf(place)) ?? (await textOf(template)) ?? '';
   const temporary = join(dirname(place), `.${basename(place)}.${randomUUID()}.tmp`);
-  try {
-    const handle = await open(temporary, 'wx', OWNER_ONLY);
-    try {
-      await keepOwner(handle, place);
-      await handle.writeFile(editEnv(text, changes));
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(temporary, place);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
-  await syncFolder(dirname(place));
+  await replaceFile(place, temporary, editEnv(text, changes), (written) => keepOwner(written, place));
+  // Some systems cannot open a folder.
+  await syncFolder(dirname(place)).catch(() => {});
 }
 
 async function textOf(file: string): Promise<string | undefined> {
@@ -45,13 +32,6 @@ async function keepOwner(handle: FileHandle, place: string): Promise<void> {
   if (before !== undefined && (before.uid !== own.uid || before.gid !== own.gid)) {
     await handle.chown(before.uid, before.gid);
   }
-}
-
-/** Flushes the folder to disk, so that the new file survives a power cut. Does nothing on systems that cannot open a folder. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r').catch(() => undefined);
-  await handle?.sync().catch(() => {});
-  await handle?.close();
 }
 
 /** Values that shells, Compose, systemd and Node read alike without quotes. */

@@ -2,6 +2,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { WebhookInfo as ApiWebhookInfo, BotCommandScope, File, Update, UserFromGetMe } from '@grammyjs/types';
 import { Telegram as TelegrafClient } from 'telegraf';
+import { readAtMost } from '../base/bounded-read.ts';
 import { proxyOf } from '../base/proxy.ts';
 import { redact } from '../base/redact.ts';
 import { ownEnvironment } from '../base/settings.ts';
@@ -198,14 +199,8 @@ async function download(
     if (!response.ok || isOver) await response.body?.cancel();
     if (!response.ok) return { ok: false, failure: refusalOf(response) };
     if (isOver) return tooLarge(bytesMax);
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body ?? []) {
-      bytes += chunk.length;
-      if (bytes > bytesMax) return tooLarge(bytesMax);
-      chunks.push(chunk);
-    }
-    return { ok: true, value: Buffer.concat(chunks) };
+    const value = await readAtMost(response.body, bytesMax);
+    return value === undefined ? tooLarge(bytesMax) : { ok: true, value };
   } catch (error) {
     return { ok: false, failure: failureOf(connectionError(error), signal) };
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { access, constants, link, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
+import { access, constants, link, mkdir, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { replaceFile, syncFolder } from '../../shared/base/synced-file.ts';
 import {
   type BlobOwner,
   type BlobStore,
@@ -15,7 +16,17 @@ import {
   STORE_MARK,
   verify,
 } from './blobs.ts';
-import { PARTIAL_PREFIX, writeDurably } from './durable-file.ts';
+
+/** Only the gateway's own user may read people's data. */
+const FOLDER_MODE = 0o700;
+/** How many times a write is tried, since the sweep may remove the new, empty folder before the file is in that folder. */
+const TRIES = 3;
+const SYNCED_MAX = 10_000;
+/** The folders whose entries in their parent folders are known to be on the disk. */
+const synced = new Set<string>();
+
+/** The prefix of the names of incomplete files. A killed write leaves such a file behind. */
+const PARTIAL_PREFIX = '.part-';
 
 /** Opens a folder as a blob store. */
 export function openFolderStore(folder: string): BlobStore {
@@ -63,6 +74,39 @@ async function inStore<Result>(work: () => Promise<Result>): Promise<Result> {
     const systemError = error as NodeJS.ErrnoException;
     throw typeof systemError.syscall === 'string' ? new BlobStoreError(systemError) : error;
   }
+}
+
+/**
+ * Writes or replaces a file so that there is never an incomplete file of this name, not even after a crash of the machine.
+ * Writes and syncs a file of another name, renames it, and syncs its folder. Creates and syncs missing folders, `root`
+ * included.
+ */
+async function writeDurably(root: string, path: string, bytes: Buffer): Promise<void> {
+  for (let tries = TRIES; ; tries--) {
+    try {
+      await makeFolder(root, dirname(path));
+      return await writeOnce(path, bytes);
+    } catch (error) {
+      synced.delete(dirname(path));
+      if (tries <= 1 || codeOf(error) !== 'ENOENT') throw error;
+    }
+  }
+}
+
+async function writeOnce(path: string, bytes: Buffer): Promise<void> {
+  await replaceFile(path, join(dirname(path), `${PARTIAL_PREFIX}${randomUUID()}`), bytes);
+  await syncFolder(dirname(path));
+}
+
+/** Makes a folder and its missing parents, and syncs them, unless this process has synced the folder before. */
+async function makeFolder(root: string, folder: string): Promise<void> {
+  if (synced.has(folder)) return;
+  const first = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+  const top = first !== undefined && root.startsWith(first) ? dirname(first) : root;
+  // Sync existing folders, too: the process that made a folder may have been killed before it synced the folder.
+  for (let at = folder; at !== top; at = dirname(at)) await syncFolder(dirname(at));
+  if (synced.size >= SYNCED_MAX) synced.clear();
+  synced.add(folder);
 }
 
 /** Reads a file; `undefined` if there is none. A bad sector (EIO) damages one blob; any other error concerns the store. */

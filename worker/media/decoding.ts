@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readAtMost } from '../../shared/base/bounded-read.ts';
 import type { FileProblem } from '../../shared/texts/language.ts';
 import type { PdfReading } from './decoder.ts';
 import type { FittedPicture } from './picture.ts';
@@ -69,10 +70,10 @@ async function decodeOnce(task: DecoderTask, bytes: Buffer, timeoutMs: number): 
   // The decoder may end before it has read the whole file. Ignore the error of the pipe.
   child.stdin?.on('error', () => {});
   child.stdin?.end(bytes);
-  const [output] = await Promise.all([readAnswer(child), once(child, 'close')]);
-  const answer = answerIn(output);
+  const [output] = await Promise.all([readAtMost(child.stdout, ANSWER_BYTES_MAX), once(child, 'close')]);
+  const answer = output && answerIn(output);
   if (answer !== undefined) return { answer };
-  if (output.length === 0 && !child.killed) throw new Error('the decoder of pictures and PDFs does not start');
+  if (output?.length === 0 && !child.killed) throw new Error('the decoder of pictures and PDFs does not start');
   return { ok: false, why: child.killed ? 'too_slow' : 'too_costly' };
 }
 
@@ -122,18 +123,6 @@ function writableCodeIn(maps: string): number {
   const ranges = [...maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp/gm)];
   const sizes = ranges.map(([, from = '', to = '']) => Number.parseInt(to, 16) - Number.parseInt(from, 16));
   return Math.min(CODE_BYTES_MAX, Math.max(0, ...sizes));
-}
-
-/** The output of a decoder, up to `ANSWER_BYTES_MAX` bytes. */
-async function readAnswer({ stdout }: ChildProcess): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of (stdout ?? []) as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > ANSWER_BYTES_MAX) break;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 /** Parses the output of a decoder: an empty line, a line of JSON, and the bytes of a picture; undefined if incomplete. */

@@ -3,6 +3,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { html } from 'hono/html';
 import { secureHeaders } from 'hono/secure-headers';
 import type { CookieOptions } from 'hono/utils/cookie';
+import { readAtMost } from '../../../shared/base/bounded-read.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { Settings } from '../../../shared/base/settings.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
@@ -61,14 +62,9 @@ const FORM_BYTES_MAX = 16 * 1024;
 
 /** Reads a form, even in chunks, and refuses a large one. Hono's `bodyLimit` would need Hono's global `Request` for chunks. */
 export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of visit.env.incoming as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > FORM_BYTES_MAX) return visit.text('Too large.', 413);
-    chunks.push(chunk);
-  }
-  visit.set('form', new URLSearchParams(Buffer.concat(chunks).toString()));
+  const form = await readAtMost(visit.env.incoming, FORM_BYTES_MAX);
+  if (form === undefined) return visit.text('Too large.', 413);
+  visit.set('form', new URLSearchParams(form.toString()));
   return next();
 };
 

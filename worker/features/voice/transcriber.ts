@@ -1,3 +1,4 @@
+import { readAtMost } from '../../../shared/base/bounded-read.ts';
 import type { Payer } from '../../../shared/state/spending/limit.ts';
 import { obeyedWait } from '../../model/errors/classify.ts';
 import { retryAfterHeader } from '../../model/errors/evidence.ts';
@@ -46,6 +47,7 @@ interface TranscriptionEndpoint {
   timeoutMs: number;
 }
 
+/** Longer than any transcript. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 /** A stated length above a day is an error of the endpoint, and is ignored. */
 const SECONDS_MAX = 24 * 3_600;
@@ -68,7 +70,7 @@ export function createTranscriber({ baseUrl, apiKey, model, timeoutMs }: Transcr
           signal: AbortSignal.any([signal, timeout]),
         });
         if (!response.ok) return await refusalOf(response);
-        return transcriptionOf(await readText(response));
+        return transcriptionOf(await readAtMost(response.body, ANSWER_BYTES_MAX));
       } catch {
         if (signal.aborted) return { kind: 'aborted' };
         return trouble(timeout.aborted ? `no answer in ${timeoutMs} ms` : 'no connection');
@@ -94,9 +96,12 @@ async function refusalOf(response: Response): Promise<Transcription> {
 }
 
 /** Reads an answer. An answer without a transcript, such as a proxy's page or truncated JSON, is `trouble`. */
-function transcriptionOf(body: string | undefined): Transcription {
+function transcriptionOf(body: Buffer | undefined): Transcription {
   try {
-    const { text, usage } = JSON.parse(body ?? '') as { text?: unknown; usage?: { seconds?: unknown } | null };
+    const { text, usage } = JSON.parse(body?.toString() ?? '') as {
+      text?: unknown;
+      usage?: { seconds?: unknown } | null;
+    };
     const seconds = usage?.seconds;
     const length = typeof seconds === 'number' && seconds > 0 && seconds <= SECONDS_MAX ? { seconds } : {};
     if (typeof text === 'string')
@@ -109,16 +114,4 @@ function transcriptionOf(body: string | undefined): Transcription {
 
 function trouble(detail: string): Transcription {
   return { kind: 'trouble', detail };
-}
-
-/** The body; undefined if it is longer than any transcript. */
-async function readText(response: Response): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > ANSWER_BYTES_MAX) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
