@@ -31,7 +31,6 @@ export async function provideRedis(options: RedisSourceOptions): Promise<RedisSo
   if (!server.ok) return server;
   const { dir, fsync, onProgress } = options;
   const stopping = new AbortController();
-  const { signal } = stopping;
   let redis: PrivateRedis;
   let reviving: Promise<void> | undefined;
   const onLost = () => {
@@ -41,14 +40,14 @@ export async function provideRedis(options: RedisSourceOptions): Promise<RedisSo
   // If several processes use the folder, one of them starts the server and the others use that server.
   const revive = async () => {
     onProgress?.('The private Redis server has ended, or its connection was lost.');
-    for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
+    for (let delayMs = firstRetryMs; !stopping.signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
       try {
         redis = await start();
         return onProgress?.(`The private Redis server is up again at ${redis.url}.`);
       } catch (error) {
         onProgress?.((error as Error).message);
       }
-      await pause(delayMs, undefined, { signal }).catch(() => undefined);
+      await pause(delayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   };
   const stop = async () => {

@@ -176,13 +176,12 @@ function withoutChat(round: Round): boolean {
 /** Posts an incident, if any, whose newest stage the webhook has not received. Returns whether the webhook accepted it. */
 async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean> {
   const { env, channels, stored, nowMs } = round;
-  const { webhook } = channels;
   const settleMs = env.limits.alertSettleMs;
   const outdated = [...stored.book.values()].filter((incident) => {
     const { copied } = deliveredOf(incident, stored.delivered);
     return stageOf(incident) > copied && (copied > 0 || isDue(incident, { nowMs, settleMs }));
   });
-  if (webhook === undefined) {
+  if (channels.webhook === undefined) {
     for (const incident of outdated) note(round, incident, { copied: stageOf(incident) });
     return false;
   }
@@ -190,7 +189,7 @@ async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean>
   const [next] = outdated.sort((one, other) => refusalsOf(one) - refusalsOf(other) || one.lastMs - other.lastMs);
   if (next === undefined) return false;
   const { copied } = deliveredOf(next, stored.delivered);
-  const result = await webhook.send(
+  const result = await channels.webhook.send(
     clip(webhookText(next, copied, surroundingsOf(env.settings), stored), WEBHOOK_CHARS_MAX),
   );
   if (result.ok) {

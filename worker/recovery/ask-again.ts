@@ -15,9 +15,8 @@ export async function wait(
   { turn }: FailedCall,
   { why, delayMs, waitedMs, tries, isUncounted, isLong }: Wait,
 ): Promise<Verdict> {
-  const { keys } = turn;
   const changes = [
-    ...(why.longWaitMs === undefined ? [] : [queuedAlert(keys, longWaitAlert(turn, 'model', why.longWaitMs))]),
+    ...(why.longWaitMs === undefined ? [] : [queuedAlert(turn.keys, longWaitAlert(turn, 'model', why.longWaitMs))]),
     ...(isUncounted ? [turn.waits.storeModelWait({ waitedMs, tries })] : []),
   ];
   if (changes.length > 0) await commit(turn, { step: '', changes, events: [] });
@@ -42,9 +41,8 @@ export async function sendAsItIs(call: FailedCall): Promise<Verdict> {
  * output. Returns `undefined` if no amount is known that may help.
  */
 export async function changeOutput(call: FailedCall): Promise<Verdict | undefined> {
-  const { env } = call.turn;
   const { turn, failure } = call;
-  const { limitTokens } = roomFor(env.settings, call);
+  const { limitTokens } = roomFor(call.turn.env.settings, call);
   const maxOutputTokens = failure.kind === 'output' ? raiseOutput(call, limitTokens) : lowerOutput(call, limitTokens);
   if (maxOutputTokens === undefined) return undefined;
   const event = failure.kind === 'output' ? 'context.output-raised' : 'context.output-lowered';

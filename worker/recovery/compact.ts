@@ -49,8 +49,7 @@ type MaskResult = { ok: true; calls: number } & Progress;
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export function compactSession(subject: Subject, signal: AbortSignal): Promise<CompactionOutcome> {
-  const { env } = subject.turn;
-  return env.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
+  return subject.turn.env.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
     const maskResult = await maskSession(subject, subject.room);
     const result = maskResult ?? (await summariseSession(subject, signal));
     const { calls } = result;
@@ -102,13 +101,12 @@ function smallerRoom(
 }
 
 async function summariseSession(subject: Subject, signal: AbortSignal): Promise<MaskResult | CompactionResult> {
-  const { env } = subject.turn;
   const { turn, loadedSession, room } = subject;
   const { records, omitted } = loadedSession.window;
   const options = {
     room,
     summariser: await summariserOf(subject),
-    thinking: thinkingTrim(env, records),
+    thinking: thinkingTrim(subject.turn.env, records),
     boundary: randomBytes(9).toString('base64url'),
   };
   const result = await compact(loadedSession.window, options, signal);
@@ -136,8 +134,7 @@ async function summariseSession(subject: Subject, signal: AbortSignal): Promise<
 }
 
 async function summariserOf({ turn, room, isPersonWaiting }: Subject): Promise<Summariser> {
-  const { env } = turn;
-  const { settings, model } = env;
+  const { settings, model } = turn.env;
   const { COMPACTION_MODEL: name, FALLBACK_MODEL, MODEL } = settings;
   const { windowTokens, maxOutputTokens } = await model.limits(name);
   return {
@@ -155,7 +152,7 @@ async function summariserOf({ turn, room, isPersonWaiting }: Subject): Promise<S
     },
     storePart: async (part) => {
       await turn.write('', [summaryPart(turn.keys, turn.session).keep(JSON.stringify(part))]);
-      env.reach('summary part stored');
+      turn.env.reach('summary part stored');
     },
   };
 }

@@ -10,8 +10,7 @@ import type { FailedCall } from './effects.ts';
  * ends only once the default model has answered, which proves that the endpoint works (`endModelChoice`).
  */
 export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
-  const { settings } = turn.env;
-  await turn.write('', turn.dropChosenModel(settings.MODEL));
+  await turn.write('', turn.dropChosenModel(turn.env.settings.MODEL));
   return { kind: 'again' };
 }
 

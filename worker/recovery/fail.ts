@@ -24,7 +24,6 @@ const SHORT_TOKENS = 500;
 
 /** Ends a message that cannot be answered, with the notice and the effects that suit the trouble. */
 export function fail(call: FailedCall, trouble: Fail['trouble']): Ending {
-  const { env } = call.turn;
   const { turn, failure } = call;
   const { reason, status = 'none' } = failure;
   switch (trouble) {
@@ -37,7 +36,7 @@ export function fail(call: FailedCall, trouble: Fail['trouble']): Ending {
     case 'fixed parts':
       return failForFixedParts(turn, failure);
     case 'message':
-      reportFailedStage(env, turn.stage, reason);
+      reportFailedStage(call.turn.env, turn.stage, reason);
       return countRefusal(turn, giveUp(call));
   }
 }

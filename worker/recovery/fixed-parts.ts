@@ -95,17 +95,16 @@ export async function excludeTools(
   firstTool: string,
   signal: AbortSignal,
 ): Promise<Verdict | undefined> {
-  const { env } = call.turn;
   const { turn, failure } = call;
   const excluded: string[] = [];
   for (let tool: string | undefined = firstTool; tool !== undefined && excluded.length < TOOLS_MAX; ) {
-    if (!env.tools.exclude(tool, failure.reason)) break;
+    if (!call.turn.env.tools.exclude(tool, failure.reason)) break;
     excluded.push(tool);
     const answer = await takesFixedParts(call, signal);
     tool = answer.kind === 'refused' ? answer.failure?.tool : undefined;
   }
   // Another chat may have excluded the tool since the call began.
-  const isExcluded = env.tools.excluded().some(({ tool }) => tool === firstTool);
+  const isExcluded = call.turn.env.tools.excluded().some(({ tool }) => tool === firstTool);
   if (excluded.length === 0 && !isExcluded) return undefined;
   await commit(turn, {
     step: `recover:${turn.recoveries}`,

@@ -22,11 +22,10 @@ import type { LeftOut } from './state.ts';
  */
 export async function leaveOut(call: FailedCall, what: LeftOut): Promise<Verdict | undefined> {
   if (what === 'thinking') return leaveOutThinking(call);
-  const { turn } = call;
   const parts = partsToLeaveOut(call, what);
   if (parts.length === 0) return undefined;
-  const notice = removedNotice(turn.texts, parts);
-  await storeParts(call, parts, [storeNotice(turn, notice), ...changesOfStep(call, what)], 'scrub');
+  const notice = removedNotice(call.turn.texts, parts);
+  await storeParts(call, parts, [storeNotice(call.turn, notice), ...changesOfStep(call, what)], 'scrub');
   return { kind: 'again' };
 }
 
@@ -93,8 +92,7 @@ export async function storeParts(
   effects: readonly Change[],
   action: 'scrub' | 'shorten',
 ): Promise<void> {
-  const { env } = turn;
-  const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(env, loadedSession.window.records)];
+  const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(turn.env, loadedSession.window.records)];
   const bytes = parts.reduce((sum, each) => sum + each.bytes, 0);
   await commit(turn, {
     step: `recover:${turn.recoveries}`,

@@ -74,7 +74,6 @@ async function carryOut(
   step: Step,
   { signal, deadline }: RecoveryTime,
 ): Promise<Verdict | StateChange> {
-  const { env } = call.turn;
   switch (step.do) {
     case 'repeat':
       return repeatCall(call, step.delayMs);
@@ -91,7 +90,7 @@ async function carryOut(
       return compact(call, step.how, { signal, deadline });
     case 'fresh session':
       if (call.turn.stage === 'compacted' && isOfSize(call.failure))
-        reportFailedStage(env, 'compacted', 'second_overflow');
+        reportFailedStage(call.turn.env, 'compacted', 'second_overflow');
       return startFreshSession(call, step);
     case 'leave out':
       return (await leaveOut(call, step.what)) ?? { tried: [...call.tried, step.what] };
@@ -104,7 +103,7 @@ async function carryOut(
     case 'fail':
       return fail(step.why ? { ...call, failure: step.why } : call, step.trouble);
     case 'refuse':
-      return refuseOverBudget(call.turn, env.settings, step.why);
+      return refuseOverBudget(call.turn, call.turn.env.settings, step.why);
   }
 }
 
@@ -113,14 +112,13 @@ async function compact(
   how: 'summary' | 'mask',
   { signal, deadline }: RecoveryTime,
 ): Promise<Verdict | StateChange> {
-  const { env } = call.turn;
   if (how === 'mask') return (await maskForRetry(call)) ?? { tried: [...call.tried, 'mask'] };
   const timeout = { ok: false, reason: 'recovery_timeout' } as const;
   const startedMs = performance.now();
   const outcome = deadline.aborted ? timeout : await compactForRetry(call, signal);
   if (outcome.ok || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
   const compaction = { ...(deadline.aborted ? timeout : outcome), tookMs: performance.now() - startedMs };
-  reportFailedStage(env, 'none', compaction.reason);
+  reportFailedStage(call.turn.env, 'none', compaction.reason);
   return { tried: [...call.tried, 'summary'], evidence: { compaction } };
 }
 
@@ -129,8 +127,6 @@ async function compact(
  * `transient` and `terminal` failures.
  */
 async function reportFailure(call: FailedCall): Promise<void> {
-  const { env } = call.turn;
-  const { settings } = env;
   const { turn, failure } = call;
   const { kind, reason, observedTokens, limitTokens } = failure;
   if (kind === 'transient' || kind === 'terminal') return;
@@ -140,8 +136,8 @@ async function reportFailure(call: FailedCall): Promise<void> {
     ...(limitTokens !== undefined && { limitTokens }),
   };
   const phase = isOwnFinding(failure) ? 'counted' : 'refused';
-  const { MODEL: model, CONTEXT_WINDOW_TOKENS: statedTokens = 0 } = settings;
-  const { contradictingTokens: takenTokens } = limitFromCall(settings, call);
+  const { MODEL: model, CONTEXT_WINDOW_TOKENS: statedTokens = 0 } = turn.env.settings;
+  const { contradictingTokens: takenTokens } = limitFromCall(turn.env.settings, call);
   if (takenTokens !== undefined)
     await commit(turn, {
       step: `window:${takenTokens}`,

@@ -32,9 +32,8 @@ const CHARS_PER_TOKEN = 4;
  */
 export async function trimRound(call: FailedCall, tokens: number): Promise<Verdict | undefined> {
   const { turn, loadedSession, roundTokens } = call;
-  const { records } = loadedSession.window;
-  const round = records.findLast((record) => record.t === 'user');
-  const visibleRound = asShown(records).findLast((record) => record.t === 'user');
+  const round = loadedSession.window.records.findLast((record) => record.t === 'user');
+  const visibleRound = asShown(loadedSession.window.records).findLast((record) => record.t === 'user');
   if (round?.t !== 'user' || visibleRound?.t !== 'user') return undefined;
   // `trim` uses plain estimates, without the factor that turns them into the model's tokens.
   const estimatedPerToken = estimateContent(visibleRound.content) / Math.max(1, roundTokens);
@@ -58,7 +57,6 @@ function countFactor({ failure: { observedTokens, reason }, sentTokens }: Failed
 }
 
 async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Promise<TrimResult> {
-  const { texts } = call.turn;
   const { block } = place;
   if (block.type === 'document') return trimDocument(call, place, share);
   const text = block.type === 'tool_result' ? resultText(block.content) : textOf([block]);
@@ -72,7 +70,7 @@ async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Pro
   const part = partOf(place, replacement);
   if (block.type === 'tool_result') return { part };
   const percent = Math.max(1, Math.floor((keptChars / text.length) * 100));
-  return { part, notice: texts.shortenedText(documentNameIn(text), percent) };
+  return { part, notice: call.turn.texts.shortenedText(documentNameIn(text), percent) };
 }
 
 /** Replaces a document with the text of its leading pages, since text costs less than pages; without text, with a note. */

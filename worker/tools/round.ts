@@ -62,9 +62,8 @@ function hasReadOthers({ window }: LoadedSession, { entry, rounds }: Turn): bool
 
 /** The question that a person must decide before the calls of a message go on; undefined if there is none. Pure. */
 export function askingIn(turn: Turn<Env>, loadedSession: LoadedSession, round: number): Asking | undefined {
-  const { tools } = turn.env;
   const calls = openCalls(loadedSession, turn);
-  return calls.length === 0 ? undefined : askingOf(roundOf(tools, turn, calls, round));
+  return calls.length === 0 ? undefined : askingOf(roundOf(turn.env.tools, turn, calls, round));
 }
 
 /** A round of calls with its policy, in which grants do not cover calls on behalf of guests. */

@@ -24,10 +24,9 @@ export async function answer(
   messages: readonly [InboundMessage, ...InboundMessage[]],
   time: TurnTime,
 ): Promise<Verdict> {
-  const { env } = initialTurn;
   let turn = initialTurn;
   const transcripts = new Map<number, { label: string; text: string }>();
-  for (const feature of env.features) {
+  for (const feature of initialTurn.env.features) {
     const result = await feature.transcribe?.(turn, messages, time.signal);
     if (result === undefined) continue;
     if (result.kind !== 'transcribed') return result;
@@ -48,7 +47,7 @@ export async function answer(
   const laterEntry = turn.isAloneAtBegin && !wasSlowToRead ? undefined : await findLaterMessageToJoin(turn);
   if (laterEntry === undefined) return ask(turn, { message, content: read.content }, time);
   // Record this message in the session, so that the turn of the later message has it in the conversation.
-  await env.sessions.open(turn, pendingRecord(turn, message, read.content), 0);
+  await initialTurn.env.sessions.open(turn, pendingRecord(turn, message, read.content), 0);
   return conclude({ outcome: 'merged', into: laterEntry, parts: [] }, { changes: changesToReportIn(turn, laterEntry) });
 }
 

@@ -22,10 +22,9 @@ export async function concludeTurn(
   turn: Turn<Env>,
   ending: Ending,
 ): Promise<{ kind: 'stored'; conclusion: Conclusion } | Exclude<Verdict, Ending>> {
-  const { env } = turn;
   const refusals = ending.conclusion.parts.length === 0 ? 0 : turn.laneRefusals;
   let conclusion = withRefusals(turn, withNotices(turn, ending.conclusion), refusals);
-  for (const feature of env.features)
+  for (const feature of turn.env.features)
     conclusion = (await feature.beforeConclude?.(turn, conclusion, ending)) ?? conclusion;
   const report = refusals === 0 ? [] : [chatState(turn.keys, turn.chat).reportLaneRefusals(refusals)];
   const result = await storeConclusion(turn, conclusion, { ...ending, changes: [...report, ...ending.changes] });
@@ -35,7 +34,7 @@ export async function concludeTurn(
     return { kind: 'hand back' };
   }
   if (result === 'repeated') return { kind: 'again' };
-  env.reach('answer stored');
+  turn.env.reach('answer stored');
   return { kind: 'stored', conclusion };
 }
 

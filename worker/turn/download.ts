@@ -43,11 +43,10 @@ export async function readFile(turn: Turn<Env>, toRead: FileToRead, signal: Abor
 }
 
 async function storeFile(turn: Turn<Env>, { file, field }: FileToRead, bytes: Buffer) {
-  const { env } = turn;
-  const limits = { textMaxChars: env.settings.INBOUND_TEXT_MAX_CHARS, pdfPagesMax: PDF_PAGES_MAX };
+  const limits = { textMaxChars: turn.env.settings.INBOUND_TEXT_MAX_CHARS, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
-  if (read.bytesToStore) await env.media.keep(turn.currentChat, read.bytesToStore);
+  if (read.bytesToStore) await turn.env.media.keep(turn.currentChat, read.bytesToStore);
   await commit(turn, {
     step: field,
     changes: [turn.keepContent(field, JSON.stringify(read.block))],

@@ -26,12 +26,11 @@ type EarlyDecision = { kind: 'open'; message: InboundMessage; command: ReturnTyp
  * Redis throws.
  */
 export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
-  const { env } = turn;
   if (!turn.message.ok) return waitOrFailUnreadable(turn, turn.message);
   const message = turn.message.value;
   const conclusion = mergedConclusion(turn) ?? cancelledConclusion(turn);
   if (conclusion) return conclude(conclusion);
-  const ending = endIfUsedUp(turn, env.settings);
+  const ending = endIfUsedUp(turn, turn.env.settings);
   if (ending) return endWithoutAnswer(turn, ending);
   // Only a refused summons enters a full lane, with this mark. Other messages with the mark are from before 0.4: answer them.
   if (turn.isRefused && turn.isElsewhere) return conclude(refused('lane_full', turn.texts.laneFull(1)));

@@ -92,7 +92,6 @@ export async function findLaterMessageToJoin(
   turn: Turn<Env>,
   running?: { isAnswerVisible: boolean },
 ): Promise<EntryId | undefined> {
-  const { lane } = turn.env;
   if (!turn.message.ok || isSelfEntered(turn.message.value)) return undefined;
   // The turn has asked a person, whose decision it carries out first.
   if (turn.parking.newest !== undefined) return undefined;
@@ -103,7 +102,7 @@ export async function findLaterMessageToJoin(
   const message = turn.message.value;
   const joinsForwards = mayBeComment(message) && running?.isAnswerVisible !== true && !hasAnswerBegun(turn);
   if (!joinsAny && !joinsForwards) return undefined;
-  const waiting = await lane.behind(turn.lane);
+  const waiting = await turn.env.lane.behind(turn.lane);
   const [next] = (joinsAny ? waiting : piecesOf(message, waiting)).filter(
     ({ message, isMerged }) => isForModel(message) && !isMerged,
   );

@@ -113,8 +113,7 @@ async function carryOutAttempt(
   token: string | undefined,
   hold: Hold,
 ): Promise<JobEnd> {
-  const { env } = turn;
-  const { telemetry, log } = env;
+  const { telemetry, log } = turn.env;
   log.debug({ attempt: turn.attempts, stage: turn.stage, session: turn.session }, 'attempt began');
   const attributes = attemptAttributes(telemetry, turn);
   traceTimeBefore(telemetry, turn, job);
@@ -223,11 +222,10 @@ function stopSignalOf({ ending }: Env, lockLost: AbortSignal | undefined): Abort
 
 async function attemptTurn(turn: Turn<Env>, { slot, lockLost }: Hold): Promise<AttemptResult> {
   const { env } = turn;
-  const { settings } = env;
   const stopSignal = stopSignalOf(env, lockLost);
   const deadline = startDeadline({
-    silenceMs: settings.TURN_TIMEOUT_MS,
-    leftMs: settings.TURN_MAX_MS - turn.totalMs(),
+    silenceMs: env.settings.TURN_TIMEOUT_MS,
+    leftMs: env.settings.TURN_MAX_MS - turn.totalMs(),
     slot,
     stopSignal,
     // Best effort: without this note, a watchdog may count the message as overdue.

@@ -140,6 +140,5 @@ function envFor(turn: Turn<Env>): Env {
 
 /** The model that a chat chose, if the operator still allows the model and the endpoint still offers it. */
 function chosenModel({ MODELS }: TurnSettings, turn: Turn): string | undefined {
-  const { choice } = turn;
-  return MODELS.find((model) => model === choice('model') && model !== turn.goneModel);
+  return MODELS.find((model) => model === turn.choice('model') && model !== turn.goneModel);
 }

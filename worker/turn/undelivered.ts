@@ -59,19 +59,17 @@ async function notifyUndelivered(
   conclusion: Conclusion,
   kind: TelegramFailure['kind'],
 ): Promise<boolean> {
-  const { telegram } = turn.env;
   const canArrive = kind === 'rejected' || turn.reply.wasReplayed;
   if (!canArrive || !keepsReply(conclusion, 'undeliverable')) return false;
-  return (await telegram.sendMessage(turn.destination, turn.texts.undelivered)).ok;
+  return (await turn.env.telegram.sendMessage(turn.destination, turn.texts.undelivered)).ok;
 }
 
 /** Replays a chat's refused answers. Call after the chat has taken a message. After a crash, the next delivery replays them. */
 export async function replayRefusedAnswers(turn: Turn<Env>): Promise<void> {
-  const { deadLetters } = turn.env;
   const { keys, chat, refusedAnswers } = turn;
   for (const entry of refusedAnswers) {
-    const letter = await deadLetters.newest(chat, entry);
-    if (letter !== undefined) await deadLetters.replay(letter);
+    const letter = await turn.env.deadLetters.newest(chat, entry);
+    if (letter !== undefined) await turn.env.deadLetters.replay(letter);
   }
   await turn.write('', [chatState(keys, chat).forgetRefusedAnswers()]);
 }

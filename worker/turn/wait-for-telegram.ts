@@ -81,20 +81,19 @@ export async function waitWithAnswer(
   conclusion: Conclusion,
   failure: TelegramFailure,
 ): Promise<AttemptResult> {
-  const { settings } = turn.env;
   if (failure.kind === 'throttled') return waitThrottled(turn, failure);
   const isTry = failure.kind !== 'away';
   const previous = turn.waits.telegram;
   const tries = previous.tries + (isTry ? 1 : 0);
   const waitedMs = previous.waitedMs + turn.elapsedMs();
-  const leftMs = settings.TELEGRAM_PATIENCE_MS - waitedMs;
+  const leftMs = turn.env.settings.TELEGRAM_PATIENCE_MS - waitedMs;
   if (leftMs <= 0)
     return endUndelivered(turn, conclusion, {
       outcome: 'failed',
       reason: TELEGRAM_AWAY,
       alert: telegramAwayAlert(turn, waitedMs, failure),
     });
-  const wait = isTry ? later(failure, backoffMs(tries, settings.RETRY_MS)) : laterForTelegram(failure);
+  const wait = isTry ? later(failure, backoffMs(tries, turn.env.settings.RETRY_MS)) : laterForTelegram(failure);
   const delayMs = Math.ceil(Math.min(wait.delayMs, leftMs));
   await turn.write('', [turn.waits.storeTelegramWait({ waitedMs: waitedMs + delayMs, tries })]);
   return { ...wait, delayMs };

@@ -65,7 +65,6 @@ async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTi
  */
 async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: 'later'; failure: TelegramFailure }> {
   const { env } = turn;
-  const { telegram } = env;
   const summonses = summonsBook(env.redis, env.keys);
   const { entry } = turn;
   for (;;) {
@@ -76,7 +75,7 @@ async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: '
     await pause(Math.min(leftMs, POLL_MS));
   }
   await turn.assertOwned();
-  const result = await telegram.answerSummons(turn.summons?.queryId ?? '', text, SEND_TIMEOUT_MS);
+  const result = await env.telegram.answerSummons(turn.summons?.queryId ?? '', text, SEND_TIMEOUT_MS);
   env.reach('summons answered');
   if (result.ok) return (await summonses.put(entry, result.value.inlineId)) ?? { kind: 'refused' };
   if (!isFinal(result.failure)) return { kind: 'later', failure: result.failure };
@@ -89,10 +88,9 @@ async function edit(
   inlineId: string,
   { text, entities }: ReturnType<typeof inOne>,
 ): Promise<Delivery | Extract<Place, { kind: 'refused' }>> {
-  const { telegram } = env;
-  const result = await telegram.editSummoned(inlineId, text, entities);
+  const result = await env.telegram.editSummoned(inlineId, text, entities);
   const isFormatRefused = !result.ok && result.failure.kind === 'rejected' && entities.length > 0;
-  const final = isFormatRefused ? await telegram.editSummoned(inlineId, text) : result;
+  const final = isFormatRefused ? await env.telegram.editSummoned(inlineId, text) : result;
   env.reach('part sent');
   if (final.ok) return { kind: 'delivered', record: { parts: 1, confirmed: 1, unsure: 0 } };
   const isRefused = isFinal(final.failure) || final.failure.kind === 'message_gone';

@@ -25,13 +25,12 @@ const ARGUMENT = /^(cancel|restore) (\w{1,32})$/;
  * change and the reply.
  */
 export const reminders: CommandHandler = async ({ turn, argument }) => {
-  const { settings } = turn.env;
   const book = bookOf(turn);
   const { texts, currentChat } = turn;
   const [, verb, id] = ARGUMENT.exec(argument) ?? [];
   if (verb === undefined && argument !== '') return replied('reminders', texts.reminders.usage);
   const pending = await book.of(currentChat);
-  const zone = timeZoneOf(turn, settings);
+  const zone = timeZoneOf(turn, turn.env.settings);
   if (verb === undefined) {
     const { list, buttons } = listOf(texts, pending, zone);
     return replied('reminders', list, { buttons });
