@@ -141,7 +141,6 @@ export interface Found {
   readonly language: string | undefined;
 }
 
-/** The result of a search for the code in the waiting updates. */
 type CodeSearch =
   | (Found & { readonly kind: 'found'; readonly updateId: number; readonly isFirst: boolean })
   | { readonly kind: 'none'; readonly strangers: readonly number[]; readonly isMisplaced: boolean };

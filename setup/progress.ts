@@ -26,7 +26,6 @@ export interface Progress {
   readonly language?: string | undefined;
 }
 
-/** The findings of a step. */
 type Findings = { readonly answers?: Values } & Partial<Pick<Progress, 'bot' | 'ownerId' | 'language'>>;
 
 /** The state at the start, from the settings file and the environment. Pure. */

@@ -10,7 +10,6 @@ import { costOf, costOfMinute, loadPrices, type Prices } from './model/prices.ts
 import { serverTools } from './tools/server-tools.ts';
 import type { ToolSpec } from './tools/toolbox.ts';
 
-/** The settings that name a file. */
 type NamedFiles = Partial<
   Pick<Settings, 'SYSTEM_PROMPT_FILE' | 'COMPACTION_PRESERVE_FILE' | 'MODEL_PRICES_FILE' | 'MCP_CONFIG' | 'CHATS_FILE'>
 >;

@@ -21,7 +21,6 @@ import type { Exclusions } from './tools/toolboxes.ts';
 /** The services that all shards of a process share. `startWorker` builds them once. */
 export interface ProcessEnv extends Root {
   limits: Limits;
-  /** The settings of turns. */
   settings: TurnSettings;
   /** The settings of single chats. */
   chats: ChatTable;

@@ -110,7 +110,6 @@ export type WebhookState =
   /** Another URL is set as the bot's webhook, or none is. */
   | 'taken';
 
-/** The result of one webhook check. */
 interface WebhookCheck {
   info: WebhookInfo;
   state: WebhookState;

@@ -115,7 +115,6 @@ function onlyGet(path: string, readState: () => Promise<{ ready: boolean; body: 
   };
 }
 
-/** Returns a function that finds the route of a path. Pure. */
 function router(routes: readonly Route[]): (path: string) => Route | undefined {
   const exact = new Map(routes.map((route) => [route.path, route]));
   const trees = routes.filter(({ isTree }) => isTree);

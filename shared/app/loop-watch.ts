@@ -18,7 +18,6 @@ export interface FrozenProcess {
   frozenMs: number;
 }
 
-/** The data that the thread gets. */
 interface ThreadData extends FrozenProcess {
   /** A single counter, which the event loop increments every `tickMs`. */
   beats: Int32Array;

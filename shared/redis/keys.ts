@@ -28,7 +28,6 @@ function buildKeys(shard: number) {
   };
 }
 
-/** Keys of the flow of messages. */
 function flowKeys(tag: string) {
   return {
     /** The prefix of BullMQ's keys: `<prefix>:<queue>:…`. */
@@ -68,7 +67,6 @@ function flowKeys(tag: string) {
   };
 }
 
-/** Keys of chats and their conversations. */
 function chatKeys(tag: string) {
   return {
     /** Set of the sessions that may have records to archive. */
@@ -204,7 +202,6 @@ export function fieldOfUpdate(updateId: number): number {
   return updateId % UPDATES_OF_A_BUCKET;
 }
 
-/** The parts of a chat key. */
 interface ParsedChatKey {
   chat: ChatKey;
   /** The id of the chat that owns the data: for a summons, the person's private chat. */

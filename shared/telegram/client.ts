@@ -80,7 +80,6 @@ const ABSOLUTE_PATH = /^(?:[/\\]|[a-z]:)/i;
 const LOCAL_MODE =
   'the Bot API server names a file on its own disk instead of one to download: run the Bot API server without --local';
 
-/** The token, address, timeouts and permissions of a client. */
 interface TelegramClientOptions {
   token: string;
   apiRoot: string;

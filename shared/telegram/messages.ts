@@ -63,7 +63,6 @@ export interface SendOptions extends Timing {
   entities?: MessageEntity[];
   /** The id of the message to which this one replies. If that message was deleted, this one is sent all the same. */
   replyTo?: number | undefined;
-  /** Rows of buttons under the message. */
   buttons?: readonly (readonly (Button | Link)[])[] | undefined;
 }
 
@@ -273,7 +272,6 @@ function keyboard({ buttons = [] }: SendOptions) {
   return rows.length > 0 ? { reply_markup: markup } : {};
 }
 
-/** The fields for the buttons, the sound and the reply target of a new message. */
 function sendFields({ isSilent, replyTo, buttons }: SendOptions) {
   const replyTarget = (id: number): ReplyParameters => ({ message_id: id, allow_sending_without_reply: true });
   return {

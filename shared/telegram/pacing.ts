@@ -15,7 +15,6 @@ export interface Allowance {
 /** Resolves when a call may be made, in the order of the calls. A call whose signal has aborted takes no place. */
 type Gate = (stopSignal?: AbortSignal) => Promise<void>;
 
-/** The pace of one chat. */
 interface ChatPace {
   readonly pass: Gate;
   /** The number of waiting calls. */

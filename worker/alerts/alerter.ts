@@ -30,7 +30,6 @@ const STEP_MS = 60_000;
 /** Below Discord's limit of 2,000 characters. */
 const WEBHOOK_CHARS_MAX = 1_900;
 
-/** The state of one round of the alerter. */
 interface Round {
   env: ProcessEnv;
   channels: Channels;

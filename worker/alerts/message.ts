@@ -47,7 +47,6 @@ export interface AlertMessage {
   entities: readonly MessageEntity[];
   /** Buttons that open a URL. */
   links: readonly Link[];
-  /** Rows of action buttons. */
   buttons?: readonly (readonly Button[])[];
 }
 

@@ -4,7 +4,6 @@ import { type ChatKey, parseChatKey, type SessionId } from '../../shared/redis/k
 /** The owner of a blob: a chat for a file, or a session for a segment of its archive. */
 export type BlobOwner = ChatKey | SessionId;
 
-/** Old blobs of one owner. */
 interface OldBlobs {
   owner: BlobOwner;
   names: readonly string[];

@@ -17,7 +17,6 @@ interface ShardBlobs {
   blobs: Blobs;
 }
 
-/** The dependencies of the blob keeper of a shard. */
 interface KeeperOptions extends ShardBlobs {
   log: Logger;
   /** Reads the id of the store that holds the blobs. Contract: rejects with `BlobStoreError` while the store is unusable. */

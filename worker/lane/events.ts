@@ -41,7 +41,6 @@ interface Report<Event> {
 
 const recovery = (action: string, result = 'ok') => [METRIC.recoveries, { action, result }] as const;
 
-/** How each event is reported. */
 const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'context.exceeded': {
     audit: true,

@@ -12,7 +12,6 @@ interface Circuit {
   openedMs: number;
   /** While the circuit is open, no calls are made before this time. */
   pausedUntilMs: number;
-  /** Whether a probe call is in flight. */
   isProbing: boolean;
 }
 

@@ -99,7 +99,6 @@ export function dayOfRetirement(retiresAtMs: number): string {
 /** The models that an installation may call, each with the settings that name it. */
 export type ModelsInUse = ReadonlyMap<string, readonly string[]>;
 
-/** The settings that name models. */
 type ModelSettings = Pick<Settings, 'MODEL' | 'FALLBACK_MODEL' | 'COMPACTION_MODEL' | 'MODELS'>;
 
 /** The models that the configuration names. */

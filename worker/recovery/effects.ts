@@ -17,7 +17,6 @@ export interface Call {
   /** The message as a record of the log. */
   pending: UserRecord;
   loadedSession: LoadedSession;
-  /** The room that the call may fill. */
   room: Room;
   /** The window of the model itself, as the operator, the endpoint or our list of models states it. */
   windowTokens: number;

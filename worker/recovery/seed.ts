@@ -195,7 +195,6 @@ function openQuestions(reply: string): string[] {
   return sentences.slice(-MOST.questions).map((sentence) => quote(sentence, CHARS.question));
 }
 
-/** A tool call, with its outcome if it has one. */
 interface ToolCall {
   /** The entry of the message for which the model made the call. */
   entry: string | undefined;

@@ -24,7 +24,6 @@ export interface Drafts {
   begin(message: InboundMessage, to: Destination, keep: KeepShown): Draft;
 }
 
-/** The pace of a draft. */
 interface DraftPace {
   /** How long the first words wait before the draft shows them. An answer that is complete by then needs no draft. */
   firstAfterMs: number;

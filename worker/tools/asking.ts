@@ -143,7 +143,6 @@ function questionId(round: number, at: number): string {
   return `${round}.${at}`;
 }
 
-/** The name of the built-in tool that asks a person. */
 const ASK_USER = 'ask_user';
 
 const CHOICES_MAX = 8;

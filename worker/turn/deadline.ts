@@ -10,7 +10,6 @@ interface Deadline extends TurnTime {
   end(): void;
 }
 
-/** The time limits of an attempt, with its slot and its stop signal. */
 interface TurnLimits extends Pick<TurnTime, 'slot' | 'stopSignal'> {
   /** The longest permitted time without progress. */
   silenceMs: number;

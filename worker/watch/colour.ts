@@ -30,7 +30,6 @@ export type RecentOutcome = Pick<OutcomeRecord, 'outcome' | 'reason' | 'settledA
 /** The state of the flow that the colour depends on. Times are by Redis' clock. */
 export interface FlowState {
   nowMs: number;
-  /** The conditions that hold now. */
   conditions: readonly Condition[];
   incidents: readonly (Pick<Incident, 'isOpen' | 'lastMs' | 'endedMs' | 'latest'> & {
     cause: string;

@@ -12,7 +12,6 @@ import { isAboutData, readParts, runEach, type WatchFailure } from '../alerts/wa
 import type { ProcessEnv } from '../shard-env.ts';
 import { createSnapshotReader, type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
-/** The state of the installation at one moment. */
 interface InstallationState {
   snapshot: Snapshot;
   laneSizes: readonly LaneSizes[];

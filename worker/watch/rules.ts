@@ -45,7 +45,6 @@ export interface RuleLimits {
   totals: readonly Limit[];
   /** The maximum number of dead letters of a shard. */
   deadLettersMax: number;
-  /** The models that the settings name. */
   models: ModelsInUse;
   /** Whether the operator accepts a Redis without persistence. */
   isVolatileAccepted: boolean;
@@ -87,7 +86,6 @@ export function conditionsOf(input: RuleInput): Condition[] {
   return failures.length === 0 ? [...conditions] : [...conditions, watcherCondition(failures)];
 }
 
-/** The rules by cause. */
 const RULES: Readonly<Partial<Record<Cause, (input: RuleInput) => Condition[]>>> = {
   unanswered,
   paused: resting,

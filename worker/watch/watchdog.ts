@@ -25,7 +25,6 @@ import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 const CHECK_PAUSE_FACTOR = 10;
 const LEAVE_MS = 1_000;
 
-/** The watchdog's findings so far. */
 interface Findings {
   last?: Snapshot | undefined;
   book: Book;
@@ -181,7 +180,6 @@ function createCheck(
   };
 }
 
-/** The names of the open incidents. */
 function openIncidents(book: Book): ReadonlySet<string> {
   return new Set([...book].filter(([, { isOpen }]) => isOpen).map(([name]) => name));
 }

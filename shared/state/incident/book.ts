@@ -39,7 +39,6 @@ export interface QueuedAlerts {
   upTo: string;
 }
 
-/** A change of the book. */
 interface BookChange {
   /** Incidents as JSON, by name; an empty text removes one. */
   incidents: readonly (readonly [name: string, json: string])[];

@@ -17,7 +17,6 @@ export interface Head {
   person?: number;
 }
 
-/** A head in a script's reply. */
 type HeadReply = [EntryId, LaneKey, traceparent: string, person?: string];
 
 /** Reads a head from a script's reply. Pure. */

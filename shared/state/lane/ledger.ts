@@ -19,11 +19,9 @@ export interface Balance {
   unaccounted: number;
 }
 
-/** A balance with its alarm. */
 interface LedgerReading extends Balance {
   /** False if no script has counted yet. `unaccounted` is then 0 by definition and proves nothing. */
   isCounted: boolean;
-  /** The open alarm, if any. */
   alarm?: LedgerAlarm;
 }
 

@@ -14,7 +14,6 @@ export interface LaneDepth {
   isParked: boolean;
 }
 
-/** How many lanes to read at once. */
 const LANES_AT_ONCE = 1_000;
 
 /** Reads the lanes of a shard that have messages. */

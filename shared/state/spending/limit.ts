@@ -12,7 +12,6 @@ export type Bill = Readonly<Record<Unit, number>>;
 
 /** A limit on spending in a period. */
 export interface Limit {
-  /** The setting that states the limit. */
   setting: keyof typeof SETTINGS;
   whose: Whose;
   period: Period;
@@ -138,7 +137,6 @@ export interface Payer {
   person?: number;
   /** The author's name in a group; absent in a private chat. */
   groupName?: string;
-  /** Whether the author is a guest. */
   isGuest?: boolean;
   /** The chat's own limits. */
   ownLimits?: OwnLimits;

@@ -43,7 +43,6 @@ export interface CallRecord extends Usage {
   model: string;
   /** The cost by the model's price at that time; absent without a known price. */
   dollars?: number;
-  /** The reason for a failure. */
   reason?: FailureReason;
   /** Whether the provider bills a failed call. */
   billed?: boolean;

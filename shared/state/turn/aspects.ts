@@ -193,7 +193,6 @@ export class Reply extends Fields {
 /** The end of an attempt that did not settle its message. */
 export interface EndedAttempt {
   atMs: number;
-  /** The number of the attempt. */
   attempt: number;
   /** A short code, such as `overloaded`. */
   reason: string;

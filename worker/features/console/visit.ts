@@ -18,7 +18,6 @@ export interface VisitEnv {
   Variables: {
     /** The key in the session's forms; absent before a login. */
     formKey: string | undefined;
-    /** The fields of the request's form. */
     form: URLSearchParams;
   };
 }

@@ -121,7 +121,6 @@ const LOST_CHARS = 70;
 /** The field of a turn that stores the reminders merged into the turn's message. All of them share one answer. */
 const MERGED = 'remindersTaken';
 
-/** Handles the messages of due reminders. */
 const due: SelfEntered = {
   header: (message, facts) =>
     `${describe(message, facts)}: its text is yours and no person's; say or do it as far as that message asked for it`,

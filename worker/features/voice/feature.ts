@@ -66,7 +66,6 @@ function labelOf(message: InboundMessage): string {
   return `${SPOKEN[kind] ?? 'a recording'}${seconds === undefined ? '' : ` of ${seconds} s`}, as a program wrote it down`;
 }
 
-/** The recording of a message, if it has one. */
 function soundIn({ content }: InboundMessage): Sound | undefined {
   return 'sound' in content ? content.sound : undefined;
 }

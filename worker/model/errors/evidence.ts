@@ -148,7 +148,6 @@ export function header(part: unknown, name: string): string | undefined {
   return undefined;
 }
 
-/** The status in a field of the error. */
 function statusOf(part: unknown): number | undefined {
   const keys = ['status', 'statusCode', 'status_code', 'httpStatus', 'httpStatusCode', 'code'];
   const status = keys

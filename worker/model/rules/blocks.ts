@@ -90,14 +90,12 @@ const TEXT = shape('type text citations? cache_control?', { citations: isEmptyLi
 /** The system prompt may consist only of text. */
 export const SYSTEM_SHAPES: Shapes = new Map([['text', TEXT]]);
 
-/** Blocks in the result of a tool. */
 const RESULT_SHAPES: Shapes = new Map([
   ['text', TEXT],
   ['image', shape('type source cache_control?', { source: isSource })],
   ['document', shape('type source citations? context? title? cache_control?', { source: isSource })],
 ]);
 
-/** Blocks of a user's message. */
 const USER_SHAPES: Shapes = new Map([
   ...RESULT_SHAPES,
   [

@@ -21,9 +21,7 @@ import { HOME, type Html } from './layout.ts';
 /** The data that a page needs in addition to its report. */
 interface PageContext {
   nowMs: number;
-  /** The key in the page's forms. */
   formKey: string;
-  /** Renders a section of the runbook. */
   runbook: (name: string) => Html;
 }
 
