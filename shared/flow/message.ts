@@ -146,11 +146,8 @@ export type Decoded<T> =
  * The command in a message's text or caption. Forwarded messages, summonses and the gateway's own messages have no command.
  * Pure.
  */
-export function commandIn({
-  content,
-  forwardedFrom,
-  summons,
-}: Pick<InboundMessage, 'content' | 'forwardedFrom' | 'summons'>) {
+export function commandIn(message: Pick<InboundMessage, 'content' | 'forwardedFrom' | 'summons'>) {
+  const { content, forwardedFrom, summons } = message;
   const isOwn = !isSelfEntered({ content }) && forwardedFrom === undefined && summons === undefined;
   return isOwn ? commandOf(content.text ?? '') : undefined;
 }

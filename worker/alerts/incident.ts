@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { clip } from '../../shared/base/text.ts';
 import type { Alert, Cause } from '../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
@@ -103,9 +103,7 @@ const OPENING_CHARS = 10;
 
 /** The id of an incident's present opening: the stored one or, for an incident of version 0.3, a computed one. Pure. */
 export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' | 'opening'>): string {
-  const digest = createHash('sha256')
-    .update(`${incidentOf(incident)} ${incident.openedMs}`)
-    .digest('base64url');
+  const digest = hash('sha256', `${incidentOf(incident)} ${incident.openedMs}`, 'base64url');
   return incident.opening ?? digest.slice(0, OPENING_CHARS);
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Book } from './book.ts';
 import { rowAt } from './causes.ts';
 import { type Incident, incidentOf, openingOf } from './incident.ts';
@@ -175,5 +175,5 @@ function digestOf(incident: Incident, book: Book): string {
     waiting,
     below.map((each) => [incidentOf(each), each.messages, each.chats]),
   ];
-  return createHash('sha256').update(JSON.stringify(fields)).digest('base64url').slice(0, 16);
+  return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 16);
 }

@@ -122,12 +122,8 @@ async function isConfirmed({ terminal, words }: Call): Promise<boolean> {
   return isYes;
 }
 
-async function boundSession({
-  redis,
-  keys,
-  chat,
-}: Pick<SessionContext, 'redis' | 'keys' | 'chat'>): Promise<SessionId> {
-  const session = await sessionOf(redis, keys, chat);
-  if (session === undefined) throw new Error(`Chat ${chat} has no session yet.`);
+async function boundSession(of: Pick<SessionContext, 'redis' | 'keys' | 'chat'>): Promise<SessionId> {
+  const session = await sessionOf(of.redis, of.keys, of.chat);
+  if (session === undefined) throw new Error(`Chat ${of.chat} has no session yet.`);
   return session;
 }

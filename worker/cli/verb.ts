@@ -157,14 +157,10 @@ export async function show(name: ReportName, call: Call): Promise<number> {
   const request = { words, options, ...((showsContent || content !== undefined) && { content: true }) };
   const readReport = await read();
   const next = async (context: ReportContext) => {
-    const {
-      report,
-      json,
-      code = 0,
-    } = await readReport(context, request).catch((error: Error) => {
+    const { report, json, code } = await readReport(context, request).catch((error: Error) => {
       throw context.redis.status === 'ready' ? error : new Error('Redis does not answer.');
     });
-    return { code, text: isJson ? JSON.stringify(json) : textOf(report) };
+    return { code: code ?? 0, text: isJson ? JSON.stringify(json) : textOf(report) };
   };
   const work = async (context: ReportContext): Promise<number> => {
     if (watch === undefined) {

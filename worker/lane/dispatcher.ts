@@ -60,14 +60,8 @@ export function startDispatcher(
   };
 }
 
-async function dispatch({
-  lane,
-  queue,
-  discard,
-  reach,
-  telemetry,
-  log,
-}: LaneFlow & Observability): Promise<Pick<Admission, 'read' | 'newest'>> {
+async function dispatch(flow: LaneFlow & Observability): Promise<Pick<Admission, 'read' | 'newest'>> {
+  const { lane, queue, discard, reach, telemetry, log } = flow;
   const { newest, read, heads, broken, cancelled, refused } = await lane.admit(BATCH);
   if (read > 0) reach('admitted');
   await queue.add(heads);

@@ -33,12 +33,8 @@ export function viewJobs(redis: RedisClient, keys: Keys): JobView {
   };
   return {
     async counts() {
-      const {
-        waiting = 0,
-        active = 0,
-        delayed = 0,
-      } = await (await open()).getJobCounts('waiting', 'active', 'delayed');
-      return { waiting, active, delayed };
+      const counts = await (await open()).getJobCounts('waiting', 'active', 'delayed');
+      return { waiting: 0, active: 0, delayed: 0, ...counts };
     },
     next: async () => (await (await open()).getRanges(['waiting'], 0, 0, true)).map(entryOfJob)[0],
     active: async (limit) => (await (await open()).getRanges(['active'], 0, limit - 1)).map(entryOfJob),

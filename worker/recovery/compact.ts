@@ -85,18 +85,10 @@ async function maskSession(subject: Subject, room: Room): Promise<MaskResult | u
 }
 
 /** The room for another try, if the summariser refused and stated a window of less than half the size that we had assumed. */
-function smallerRoom(
-  {
-    room,
-    turn: {
-      env: { settings },
-    },
-  }: Subject,
-  failed: CompactionFailure,
-): Room | undefined {
+function smallerRoom({ room, turn }: Subject, failed: CompactionFailure): Room | undefined {
   const { limitTokens = 0 } = failed.reason === 'refused' ? failed.failure : {};
   return limitTokens >= LIMIT_TOKENS_MIN && limitTokens * 2 < room.limitTokens
-    ? roomOf(limitTokens, settings)
+    ? roomOf(limitTokens, turn.env.settings)
     : undefined;
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { commit } from '../lane/events.ts';
 import type { TurnSettings } from '../lane/turn-settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
@@ -58,9 +58,7 @@ export async function askFixedParts(model: Model, fixed: FixedParts, signal: Abo
 
 /** A digest of the model and the fixed parts. Only requests with the same digest share the answer to a check. */
 function digestOf({ model, system, tools, serverTools }: FixedParts): string {
-  return createHash('sha1')
-    .update(JSON.stringify([model, system, tools, serverTools]))
-    .digest('base64');
+  return hash('sha1', JSON.stringify([model, system, tools, serverTools]), 'base64');
 }
 
 /** The fixed parts of every request with these settings, without a chat's memory and without the output limit. */

@@ -74,21 +74,12 @@ async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Pro
 }
 
 /** Replaces a document with the text of its leading pages, since text costs less than pages; without text, with a note. */
-async function trimDocument(
-  {
-    turn: {
-      currentChat,
-      texts,
-      env: { media },
-    },
-  }: FailedCall,
-  place: Place,
-  share: number,
-): Promise<TrimResult> {
+async function trimDocument({ turn }: FailedCall, place: Place, share: number): Promise<TrimResult> {
+  const { currentChat, texts, env } = turn;
   const { block } = place;
   const { sha256, pages: statedPages } = (block.source ?? {}) as Partial<Record<string, unknown>>;
   const allPages = Number(statedPages ?? 1);
-  const bytes = typeof sha256 === 'string' ? (await media.load(currentChat, [sha256])).get(sha256) : undefined;
+  const bytes = typeof sha256 === 'string' ? (await env.media.load(currentChat, [sha256])).get(sha256) : undefined;
   const reading = bytes && (await readPdfPages(bytes, Math.floor(share * CHARS_PER_TOKEN)));
   const pages = reading?.ok ? reading.texts : [];
   const name = typeof block.title === 'string' ? nameInBrackets(block.title) : undefined;

@@ -4,17 +4,13 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Limits } from '../limits.ts';
-import { createDrafts, type Drafts, type KeepShown } from './drafts.ts';
+import { createDrafts, type Draft, type KeepShown } from './drafts.ts';
 import { createStatusLines, type StatusLines } from './status-line.ts';
 
 /** Shows the people in a chat the progress of one turn, until the reply. */
-export interface Progress {
-  /** Takes the whole text of the answer so far. Contract: returns at once and never throws. */
-  write(text: string): void;
+export interface Progress extends Draft {
   /** Takes words for an activity, such as a tool call, or '' when it is over. Contract: returns at once and never throws. */
   doing(words: string): void;
-  /** Ends the view. Resolves when its last call has ended. Contract: never rejects. */
-  end(): Promise<void>;
 }
 
 /** Shows the progress of the turns of a process. */
@@ -60,7 +56,7 @@ export function createProgressViews(
 }
 
 /** Shows progress in a draft: the answer so far, and below it the activity. */
-function inDraft(draft: ReturnType<Drafts['begin']>): Progress {
+function inDraft(draft: Draft): Progress {
   let answer = '';
   let activity = '';
   const show = () => draft.write([answer, activity && `_${activity}_`].filter((part) => part !== '').join('\n\n'));

@@ -1,3 +1,4 @@
+import { isFields } from '../../shared/base/fields.ts';
 import { clip } from '../../shared/base/text.ts';
 import type { Block } from '../model/block.ts';
 
@@ -29,7 +30,7 @@ export function sourcesOf(content: readonly Block[]): Source[] {
   );
   const sources = new Map<string, Source>();
   for (const citation of citations.slice(0, CITATIONS_MAX)) {
-    if (!isObject(citation)) continue;
+    if (!isFields(citation)) continue;
     const { url, source, title, document_title: page } = citation;
     const address = url ?? source ?? (typeof page === 'string' ? addressByTitle.get(page) : undefined);
     const found = sourceOf(address, title ?? page);
@@ -66,12 +67,8 @@ function titleOf(title: unknown, host: string): string {
 
 /** The title and the address of the page in a result of the tool `web_fetch`; empty if the block does not have both. */
 function fetchedPage({ type, content }: Block): [string, string][] {
-  if (type !== 'web_fetch_tool_result' || !isObject(content) || !isObject(content.content)) return [];
+  if (type !== 'web_fetch_tool_result' || !isFields(content) || !isFields(content.content)) return [];
   const { url } = content;
   const { title } = content.content;
   return typeof title === 'string' && typeof url === 'string' ? [[title, url]] : [];
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

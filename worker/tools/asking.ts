@@ -1,6 +1,6 @@
 import type { ToolGrant } from '../../shared/state/chat/tool-grants.ts';
 import type { CallDecision, Decision, Parking } from '../../shared/state/turn/parking.ts';
-import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from './toolbox.ts';
+import { type Toolbox, type ToolCall, type ToolOutput, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
 /** A decision that a round of tools needs from a person before the round goes on. */
 export type Asking =
@@ -10,19 +10,13 @@ export type Asking =
   | { kind: 'question'; id: string; question: string; choices: readonly string[] };
 
 /** A call that the model made. */
-export interface ToolUse {
-  id: string;
-  name: string;
-  input: Readonly<Record<string, unknown>>;
+export interface ToolUse extends Pick<ToolCall, 'id' | 'name' | 'input'> {
   /** Whether the model wrote the input as a JSON object, or wrote none. */
   isReadable: boolean;
 }
 
 /** A call that needs an approval. */
-export interface AskedCall {
-  id: string;
-  name: string;
-  input: Readonly<Record<string, unknown>>;
+export interface AskedCall extends Pick<ToolCall, 'id' | 'name' | 'input'> {
   /** The definition of the tool that a grant would cover; absent if an approval of this call cannot become a grant. */
   definition?: string | undefined;
 }

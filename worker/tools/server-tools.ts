@@ -17,10 +17,7 @@ const PAGE_TOKENS_MAX = 20_000;
  * model may call these tools only directly, not from code that it writes: older models cannot call tools from code, and the
  * answer would contain blocks of code. Pure.
  */
-export function serverTools({
-  WEB_SEARCH,
-  WEB_FETCH,
-}: Pick<Settings, 'WEB_SEARCH' | 'WEB_FETCH'>): readonly ServerTool[] {
+export function serverTools(settings: Pick<Settings, 'WEB_SEARCH' | 'WEB_FETCH'>): readonly ServerTool[] {
   const search = {
     type: 'web_search_20260318',
     name: 'web_search',
@@ -35,5 +32,5 @@ export function serverTools({
     citations: { enabled: true },
     allowed_callers: ['direct'],
   };
-  return [...(WEB_SEARCH ? [search] : []), ...(WEB_FETCH ? [fetch] : [])];
+  return [...(settings.WEB_SEARCH ? [search] : []), ...(settings.WEB_FETCH ? [fetch] : [])];
 }

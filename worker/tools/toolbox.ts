@@ -67,6 +67,11 @@ export interface Toolbox {
   call(call: ToolCall, signal: AbortSignal): Promise<ToolOutput>;
 }
 
+/** Whether the model gave a value for a field. An empty text counts as absent, because models fill in optional fields. */
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
+}
+
 const NOTHING: readonly ToolSpec[] = [];
 
 /** A toolbox without tools. */

@@ -6,7 +6,7 @@ import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { Feature } from '../../feature.ts';
 import type { MediaStore } from '../../media/store.ts';
 import { fileKind } from '../../reply/part.ts';
-import { type Toolbox, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
+import { isGiven, type Toolbox, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
 
 const TEXT_BYTES_MAX = 1_000_000;
 /** How long a file's text is stored, so that an answer can wait for its delivery, or a dead letter for its replay. */
@@ -88,10 +88,6 @@ function sourceOf({ content, ref }: Readonly<Record<string, unknown>>): Source |
   const bytes = Buffer.byteLength(text);
   if (bytes > TEXT_BYTES_MAX) return `"content" has ${bytes} bytes; a file can have at most ${TEXT_BYTES_MAX}.`;
   return { content: text };
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== '';
 }
 
 /** The longest file name, in UTF-16 units. */

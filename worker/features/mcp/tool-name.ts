@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 const NAME_CHARS_MAX = 64;
 const SERVER_CHARS_MAX = 24;
@@ -13,10 +13,7 @@ export function toolName(server: string, tool: string): string {
   // The first `__` of a plain name ends the server's name, and no plain name looks as if it ended in a digest.
   const isClear = !/__|_$/.test(server) && server !== '' && tool !== '' && !/_[0-9a-f]{8}$/.test(plain);
   if (isClear && plain.length <= NAME_CHARS_MAX && /^[A-Za-z0-9_-]+$/.test(plain)) return plain;
-  const digest = createHash('sha256')
-    .update(JSON.stringify([server, tool]))
-    .digest('hex')
-    .slice(0, DIGEST_CHARS);
+  const digest = hash('sha256', JSON.stringify([server, tool])).slice(0, DIGEST_CHARS);
   const head = `${legal(server).slice(0, SERVER_CHARS_MAX)}__`;
   return `${head}${legal(tool).slice(0, NAME_CHARS_MAX - head.length - DIGEST_CHARS - 1)}_${digest}`;
 }

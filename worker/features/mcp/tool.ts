@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { ToolSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { isFields } from '../../../shared/base/fields.ts';
 import { clip } from '../../../shared/base/text.ts';
 import type { OmittedTool } from '../../tools/toolbox.ts';
 import { cleanText } from './content.ts';
@@ -38,7 +39,7 @@ const DESCRIPTION_CHARS_MAX = 4_000;
  * Returns `undefined` for a tool that can only run as a task, which the gateway does not support.
  */
 export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
-  const entry = isObject(listed) ? listed : {};
+  const entry = isFields(listed) ? listed : {};
   const omit = (why: string) => ({ tool: typeof entry.name === 'string' ? entry.name : '', why });
   const excess = excessOf(entry.inputSchema);
   if (excess !== undefined) return omit(`its input schema ${excess}`);
@@ -69,8 +70,8 @@ export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
 /** The hash of a JSON value. The order of keys does not matter. */
 function hashOf(value: unknown): string {
   const inOrder = (_: string, each: unknown) =>
-    isObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each;
-  return createHash('sha256').update(JSON.stringify(value, inOrder)).digest('hex');
+    isFields(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each;
+  return hash('sha256', JSON.stringify(value, inOrder));
 }
 
 const CHARS_MAX = 100_000;
@@ -107,7 +108,7 @@ function schemaFault(schema: Schema): string | undefined {
 
 /** The limit that a schema exceeds, if any. Takes an unparsed schema, because parsing an excessive one takes long. */
 function excessOf(schema: unknown): string | undefined {
-  if (!isObject(schema)) return undefined;
+  if (!isFields(schema)) return undefined;
   if (depthOf(schema) > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
   const { length } = JSON.stringify(schema);
   return length > CHARS_MAX ? `has ${length} characters, and not ${CHARS_MAX}` : undefined;
@@ -122,8 +123,4 @@ function depthOf(value: object): number {
     depth += 1;
   }
   return depth;
-}
-
-function isObject(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

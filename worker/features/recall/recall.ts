@@ -7,7 +7,7 @@ import { readAttachment } from '../../media/attachment.ts';
 import { kindOf, PICTURE_BYTES_MAX } from '../../media/kind.ts';
 import type { Block } from '../../model/block.ts';
 import { readImageHeader } from '../../model/media-header.ts';
-import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
+import { isGiven, type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
 import type { ChatMemory, SearchResult } from './chat-memory.ts';
 import { minute, QUOTE_OPENING, type Quote } from './document.ts';
 import { boundaryAt } from './snippet.ts';
@@ -73,9 +73,8 @@ export function createRecall(
 
 /** The request; undefined if malformed. An empty field counts as absent, because models fill in optional fields. */
 function requestOf({ query, ref, from }: Readonly<Record<string, unknown>>): Request | undefined {
-  const hasQuery = query !== undefined && query !== null && query !== '';
-  const hasRef = ref !== undefined && ref !== null && ref !== '';
-  if (hasQuery === hasRef) return undefined;
+  const hasQuery = isGiven(query);
+  if (hasQuery === isGiven(ref)) return undefined;
   if (hasQuery) return typeof query === 'string' && query.length <= QUERY_CHARS_MAX ? { query } : undefined;
   const start = from ?? 0;
   if (typeof ref !== 'string' || !REF.test(ref)) return undefined;

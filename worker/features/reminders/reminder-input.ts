@@ -1,5 +1,6 @@
 import { instantOf, readWall, wallOf, wallText } from '../../../shared/base/wall-time.ts';
 import type { Repeat, Schedule } from '../../../shared/state/reminder/book.ts';
+import { isGiven } from '../../tools/toolbox.ts';
 import { cronProblem, nextDueMs } from './schedule.ts';
 
 /** The reminder that the model asks for; or an error, as a sentence for the model. */
@@ -87,10 +88,6 @@ function isCron(repeat: Repeat | undefined): boolean {
 
 function isMinutes(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= AHEAD_MINUTES_MAX;
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== '';
 }
 
 function wrong(problem: string): ReminderInput {

@@ -1,10 +1,18 @@
 import type { MessageEntity } from '@grammyjs/types';
+import type { Emphasis } from '../../../shared/flow/reply.ts';
 
 type Unplaced<Entity> = Entity extends unknown ? Omit<Entity, 'offset' | 'length'> : never;
 
 /** An entity without its position. */
 export type Mark = Unplaced<MessageEntity>;
 export type EntityType = MessageEntity['type'];
+
+export const EMPHASIS_TYPES = {
+  bold: 'bold',
+  italic: 'italic',
+  strike: 'strikethrough',
+  spoiler: 'spoiler',
+} as const satisfies Record<Emphasis, EntityType>;
 
 export interface Formatted {
   readonly text: string;

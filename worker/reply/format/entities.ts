@@ -1,17 +1,20 @@
-import type { Block, Emphasis, Inline, Item, List, Quote, Table } from '../../../shared/flow/reply.ts';
-import { type Canvas, type EntityType, type Formatted, finishCanvas, type Mark, mark, newCanvas } from './canvas.ts';
+import type { Block, Inline, Item, List, Quote, Table } from '../../../shared/flow/reply.ts';
+import {
+  type Canvas,
+  EMPHASIS_TYPES,
+  type EntityType,
+  type Formatted,
+  finishCanvas,
+  type Mark,
+  mark,
+  newCanvas,
+} from './canvas.ts';
 import { gridOf } from './table-columns.ts';
 
 /** A quote of at least this many lines is folded. */
 const FOLDED_LINES = 8;
 const RULE = '———';
 const BULLET = '• ';
-const TYPES = {
-  bold: 'bold',
-  italic: 'italic',
-  strike: 'strikethrough',
-  spoiler: 'spoiler',
-} as const satisfies Record<Emphasis, EntityType>;
 
 /** Where a block or a text stands: its indentation, and the quote and the entities around it. */
 export interface Indent {
@@ -152,7 +155,7 @@ function drawInlines(canvas: Canvas, inlines: readonly Inline[], place: Indent):
     if (inline.type === 'text') drawText(canvas, inline.text, place);
     else if (inline.type === 'time') mark(canvas, timeMark(inline.atMs), () => drawText(canvas, inline.text, place));
     else if ('text' in inline) drawInlineCode(canvas, inline.text, place);
-    else if (inline.type !== 'link') drawMarked(canvas, { type: TYPES[inline.type] }, inline.inlines, place);
+    else if (inline.type !== 'link') drawMarked(canvas, { type: EMPHASIS_TYPES[inline.type] }, inline.inlines, place);
     else if (isFoundByClients(inline)) drawInlines(canvas, inline.inlines, place);
     else drawMarked(canvas, { type: 'text_link', url: inline.url }, inline.inlines, place);
   }

@@ -1,15 +1,9 @@
 import type { InputRichBlock, InputRichBlockListItem, RichBlockTableCell, RichText } from '@grammyjs/types';
-import type { Block, Cell, Details, Emphasis, Inline, Item, List, Table } from '../../../shared/flow/reply.ts';
+import type { Block, Cell, Details, Inline, Item, List, Table } from '../../../shared/flow/reply.ts';
+import { EMPHASIS_TYPES } from './canvas.ts';
 
 /** A block of a rich message. It contains no files. */
 export type RichBlock = InputRichBlock<never>;
-
-const TYPES = {
-  bold: 'bold',
-  italic: 'italic',
-  strike: 'strikethrough',
-  spoiler: 'spoiler',
-} as const satisfies Record<Emphasis, string>;
 
 /**
  * Draws blocks as blocks of a rich message. Drops empty blocks, which Telegram refuses. Draws a formula within details as code,
@@ -107,5 +101,5 @@ function richInline(inline: Inline, isInDetails: boolean): RichText {
   }
   const text = richText(inline.inlines, isInDetails);
   if (text === '') return '';
-  return inline.type === 'link' ? { type: 'url', text, url: inline.url } : { type: TYPES[inline.type], text };
+  return inline.type === 'link' ? { type: 'url', text, url: inline.url } : { type: EMPHASIS_TYPES[inline.type], text };
 }
