@@ -87,6 +87,7 @@ const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
 const LOADED_AT_ONCE: readonly string[] = [
   '@anthropic-ai/sdk',
   '@opentelemetry/api',
+  '@opentelemetry/context-async-hooks',
   'bullmq',
   'cron-parser',
   'ioredis',

@@ -1,17 +1,15 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import {
   type Context,
-  type ContextManager,
   context,
   isSpanContextValid,
-  ROOT_CONTEXT,
   type Span,
   type SpanOptions,
   TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
@@ -22,27 +20,13 @@ const SPAN_ID_BYTES = 8;
  * registered.
  */
 export function registerTraceIds(): void {
-  context.setGlobalContextManager(asyncContext());
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager());
   registerIdTracer();
 }
 
 /** Registers only the tracer. For an SDK that exports only metrics, and so registers a context manager but no tracer. */
 export function registerIdTracer(): void {
   trace.setGlobalTracerProvider({ getTracer: () => TRACER });
-}
-
-/** Creates a context manager that keeps the active context across awaits. */
-function asyncContext(): ContextManager {
-  const storage = new AsyncLocalStorage<Context>();
-  const boundTo = (ctx: Context, target: () => void) => storage.run(ctx, () => AsyncLocalStorage.bind(target));
-  const manager: ContextManager = {
-    active: () => storage.getStore() ?? ROOT_CONTEXT,
-    with: (ctx, work, self, ...args) => storage.run(ctx, () => work.apply(self, args)),
-    bind: (ctx, target) => (typeof target === 'function' ? (boundTo(ctx, target as never) as typeof target) : target),
-    enable: () => manager,
-    disable: () => manager,
-  };
-  return manager;
 }
 
 const TRACER: Tracer = {
