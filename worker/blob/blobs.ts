@@ -4,11 +4,6 @@ import { type ChatKey, parseChatKey, type SessionId } from '../../shared/redis/k
 /** The owner of a blob: a chat for a file, or a session for a segment of its archive. */
 export type BlobOwner = ChatKey | SessionId;
 
-interface OldBlobs {
-  owner: BlobOwner;
-  names: readonly string[];
-}
-
 /**
  * The blobs of one shard: bytes outside of Redis' memory. Each put makes a new blob under a new name: the SHA-256 of its bytes
  * and a random part. Redis holds a pointer to each blob in use. A blob without a pointer is an orphan, which a sweep removes
@@ -27,7 +22,7 @@ export interface Blobs {
   /** Removes all blobs of a chat or of an archive. */
   deleteAll(owner: BlobOwner): Promise<void>;
   /** Yields the blobs that were put before `beforeMs`, in batches. A folder store also removes old partial files. */
-  oldBlobs(beforeMs: number): AsyncIterable<OldBlobs>;
+  oldBlobs(beforeMs: number): AsyncIterable<{ owner: BlobOwner; names: readonly string[] }>;
 }
 
 /**

@@ -9,11 +9,6 @@ import { mediaId } from './store.ts';
 /** A file as a block of the session's log, or why it is unreadable. Store `bytesToStore`, if any, before the block. */
 export type Attachment = { ok: true; block: Block; bytesToStore?: Buffer } | { ok: false; notice: FileProblem };
 
-interface AttachmentLimits {
-  textMaxChars: number;
-  pdfPagesMax: number;
-}
-
 /**
  * Turns a file that a user sent into a block. The block of a picture or a PDF refers to its stored bytes. The block of a text
  * contains the text; if the text is long, only its beginning, and a reference to the whole text. The bytes alone decide the
@@ -25,7 +20,7 @@ interface AttachmentLimits {
 export async function readAttachment(
   bytes: Buffer,
   name: string | undefined,
-  limits: AttachmentLimits,
+  limits: { textMaxChars: number; pdfPagesMax: number },
 ): Promise<Attachment> {
   const content = kindOf(bytes);
   switch (content.kind) {

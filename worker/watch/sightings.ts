@@ -1,3 +1,5 @@
+import type { SteadyTimes } from '../../shared/state/lane/overdue.ts';
+
 /**
  * Corrects stored times for steps of Redis' clock, during one check. A time in the future was written before the clock
  * stepped back: `seen` returns the moment at which this process first read this time. A time from before a forward step of
@@ -5,10 +7,7 @@
  *
  * Contract: `seen` throws if a time is not a finite number.
  */
-export interface Look {
-  seen(name: string, ms: number): number;
-  /** The time that Redis' clock showed `ms` milliseconds ago, even if the clock has stepped forward since then. */
-  ago(ms: number): number;
+export interface Look extends SteadyTimes {
   /** Ends the check, and forgets the future times that were not read during this check. */
   end(): void;
 }

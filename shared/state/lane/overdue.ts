@@ -9,19 +9,11 @@ import { msOf } from '../../redis/stream.ts';
 export interface Overdue {
   messages: number;
   chats: number;
-  oldest?: Unanswered;
-}
-
-/** A message that has no outcome yet. */
-interface Unanswered {
-  entry: EntryId;
-  chat: ChatKey;
-  traceId: string;
-  acceptedMs: number;
+  oldest?: { entry: EntryId; chat: ChatKey; traceId: string; acceptedMs: number };
 }
 
 /** Times that remain right even if Redis' clock steps. */
-interface Look {
+export interface SteadyTimes {
   /** Corrects `ms` for forward steps of the clock; if `ms` lies in the future, returns when this process first read `ms`. */
   seen(name: string, ms: number): number;
   /** The time that Redis' clock showed `ms` milliseconds ago, even if it has stepped since. */
@@ -32,7 +24,11 @@ interface Look {
  * Counts the overdue messages in all lanes of a shard; `resting` counts those that wait for the end of an operator's pause.
  * Contract: rejects when Redis cannot be reached.
  */
-export type ReadOverdue = (keys: Keys, look: Look, nowMs: number) => Promise<Record<'overdue' | 'resting', Overdue>>;
+export type ReadOverdue = (
+  keys: Keys,
+  look: SteadyTimes,
+  nowMs: number,
+) => Promise<Record<'overdue' | 'resting', Overdue>>;
 
 type Tally = [messages: number, chats: number, entry: EntryId | '', chat: ChatKey, traceparent: string];
 type FutureMessage = [entry: EntryId, chat: ChatKey, traceparent: string, messages: number, isPaused: 0 | 1];
