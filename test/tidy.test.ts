@@ -92,6 +92,7 @@ const LOADED_AT_ONCE: readonly string[] = [
   'cron-parser',
   'ioredis',
   'leven',
+  'luxon',
   'marked',
   'p-throttle',
   'pino',

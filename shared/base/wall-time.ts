@@ -1,13 +1,12 @@
+import { DateTime, IANAZone } from 'luxon';
+
+const MINUTE_MS = 60_000;
 /** A day, because no clock change, such as to summer time, and no offset from UTC exceeds a day. */
 const DAY_MS = 24 * 3_600_000;
 
 /** The wall time in a zone at an instant, as the ms since the epoch at which clocks in UTC show the same time. Pure. */
 export function wallOf(atMs: number, timeZone: string): number {
-  const parts = formatFor(timeZone).formatToParts(atMs);
-  const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts.find((each) => each.type === type)?.value);
-  const [year, month, day] = [part('year'), part('month') - 1, part('day')];
-  const [hour, minute, second] = [part('hour'), part('minute'), part('second')];
-  return Date.UTC(year, month, day, hour, minute, second) + (((atMs % 1_000) + 1_000) % 1_000);
+  return atMs + IANAZone.create(timeZone).offset(atMs) * MINUTE_MS;
 }
 
 /**
@@ -33,33 +32,13 @@ export function wallText(wallMs: number): string {
   return new Date(wallMs).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-const WALL = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2}))?$/;
+const WALL = /^\d{4}-\d{2}-\d{2}[T ](?:[01]\d|2[0-3]):\d{2}(?::\d{2})?$/;
 
 /** Reads a wall time, such as `2026-11-23T09:00`; `undefined` for any other text. Pure. */
 export function readWall(text: string): number | undefined {
-  const match = WALL.exec(text.trim());
-  if (match === null) return undefined;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
-    .slice(1)
-    .map((digits) => Number(digits ?? 0));
-  const wallMs = Date.UTC(year, month - 1, day, hour, minute, second);
-  const date = new Date(wallMs);
-  const isReal =
-    date.getUTCMonth() === month - 1 && date.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
-  return isReal ? wallMs : undefined;
-}
-
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-function formatFor(timeZone: string): Intl.DateTimeFormat {
-  const cached = formats.get(timeZone);
-  if (cached) return cached;
-  const numeric = 'numeric';
-  const date = { year: numeric, month: numeric, day: numeric } as const;
-  const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const;
-  const format = new Intl.DateTimeFormat('en-US', { ...date, ...time, timeZone });
-  formats.set(timeZone, format);
-  return format;
+  const wall = text.trim();
+  const time = DateTime.fromISO(wall.replace(' ', 'T'), { zone: 'utc' });
+  return WALL.test(wall) && time.isValid ? time.toMillis() : undefined;
 }
 
 /** An instant to the second, for people: `2026-11-25 04:13:59 UTC`. Pure. */
