@@ -23,38 +23,23 @@ export function wrapLines(text: string, columns: number): string[] {
 }
 
 function wrapLine(line: string, columns: number): string[] {
-  const lines: string[] = [];
-  let current = '';
-  let width = 0;
-  for (const word of line.split(' ').flatMap((each) => breakWord(each, columns))) {
-    const wordWidth = widthOf(word);
-    if (current !== '' && width + 1 + wordWidth > columns) {
-      lines.push(current);
-      current = word;
-      width = wordWidth;
-    } else {
-      width += wordWidth + (current === '' ? 0 : 1);
-      current = current === '' ? word : `${current} ${word}`;
-    }
-  }
-  return [...lines, current];
+  const graphemesOf = (word: string) => [...graphemes.segment(word)].map(({ segment }) => segment);
+  const pieces = line.split(' ').flatMap((word) => fill(graphemesOf(word), '', columns));
+  return fill(pieces, ' ', columns);
 }
 
-function breakWord(word: string, columns: number): string[] {
-  const pieces: string[] = [];
-  let piece = '';
-  let width = 0;
-  for (const { segment } of graphemes.segment(word)) {
-    const own = graphemeWidth(segment);
-    if (width + own > columns) {
-      pieces.push(piece);
-      piece = '';
-      width = 0;
-    }
-    piece += segment;
-    width += own;
+/** Joins units to lines that are at most `columns` wide. A unit that is wider gets a line of its own. */
+function fill(units: readonly string[], separator: string, columns: number): string[] {
+  const lines: string[] = [];
+  let current = '';
+  for (const unit of units) {
+    const longer = current === '' ? unit : `${current}${separator}${unit}`;
+    if (current !== '' && widthOf(longer) > columns) {
+      lines.push(current);
+      current = unit;
+    } else current = longer;
   }
-  return [...pieces, piece];
+  return [...lines, current];
 }
 
 function graphemeWidth(grapheme: string): number {
