@@ -19,45 +19,35 @@ export interface Question {
   faultOf: (value: string) => string | undefined;
 }
 
+export type Terminal = ReturnType<typeof openTerminal>;
+
 /**
- * Shows texts to the person at the terminal, and asks the person questions.
+ * Shows texts to the person at the terminal, on this process's own streams, and asks the person questions. When `signal` aborts,
+ * the open question is cancelled.
  *
  * Contract: a cancelled question throws `CancelledError`. Texts may contain anything; the terminal removes control characters.
  */
-export interface Terminal {
-  open(title: string): void;
-  close(text: string): void;
-  say(text: string): void;
-  explain(title: string, text: string): void;
-  good(text: string): void;
-  warn(text: string): void;
-  ask(question: Question): Promise<string>;
-  /** Asks for a secret, without printing the answer. */
-  askSecret(question: Omit<Question, 'initial'>): Promise<string>;
-  confirm(message: string, isYes?: boolean): Promise<boolean>;
-  choose<T extends string>(message: string, options: readonly Option<T>[]): Promise<T>;
-}
-
-/** A terminal on this process's own streams. When `signal` aborts, the open question is cancelled. */
-export function openTerminal(signal: AbortSignal): Terminal {
+export function openTerminal(signal: AbortSignal) {
   const promptOf = ({ message, faultOf }: Question) => ({
     message: printable(message),
     signal,
     validate: (value: string | undefined) => faultOf((value ?? '').trim()),
   });
   return {
-    open: (title) => intro(printable(title)),
-    close: (words) => outro(printable(words)),
-    say: (words) => log.step(printable(words)),
-    explain: (title, words) => note(printable(words), printable(title), { format: (line) => line }),
-    good: (words) => log.success(printable(words)),
-    warn: (words) => log.warn(printable(words)),
-    ask: async (question) => {
+    open: (title: string) => intro(printable(title)),
+    close: (words: string) => outro(printable(words)),
+    say: (words: string) => log.step(printable(words)),
+    explain: (title: string, words: string) => note(printable(words), printable(title), { format: (line) => line }),
+    good: (words: string) => log.success(printable(words)),
+    warn: (words: string) => log.warn(printable(words)),
+    ask: async (question: Question) => {
       const initialValue = question.initial ?? '';
       return answerOf(await text({ ...promptOf(question), initialValue })).trim();
     },
-    askSecret: async (question) => answerOf(await password({ ...promptOf(question), clearOnError: true })).trim(),
-    confirm: async (message, isYes = true) =>
+    /** Asks for a secret, without printing the answer. */
+    askSecret: async (question: Omit<Question, 'initial'>) =>
+      answerOf(await password({ ...promptOf(question), clearOnError: true })).trim(),
+    confirm: async (message: string, isYes = true) =>
       answerOf(await confirm({ message: printable(message), initialValue: isYes, signal })),
     choose: async <T extends string>(message: string, options: readonly Option<T>[]) =>
       answerOf(await select<string>({ message: printable(message), options: [...options], signal })) as T,

@@ -15,23 +15,7 @@ interface StoredObject {
   putMs: number;
 }
 
-/**
- * The objects of a bucket, by their full names.
- *
- * Contract: each method may be repeated. Each rejects with `BlobStoreError` if the server is unusable, after a few tries and
- * about a minute at most; in `list`, this applies to each page. The errors contain no access keys and no signatures.
- */
-export interface Bucket {
-  /** Stores an object. Before this resolves, the server has compared the bytes with `sha256` (in hex). */
-  put(key: string, bytes: Buffer, sha256: string): Promise<void>;
-  /** Stores an object unless an object of that name exists or is being stored. Returns whether it stored the object. */
-  putNew(key: string, bytes: Buffer): Promise<boolean>;
-  get(key: string): Promise<Buffer | undefined>;
-  /** Deletes an object. A missing object is not a failure. */
-  delete(key: string): Promise<void>;
-  /** The objects whose names begin with a prefix, page by page. */
-  list(prefix: string): AsyncIterable<readonly StoredObject[]>;
-}
+export type Bucket = ReturnType<typeof openBucket>;
 
 /** A request fails if the server sends nothing for this long. */
 const SILENT_MS = 15_000;
@@ -44,8 +28,11 @@ const GONE = new Set(['NoSuchKey', 'NotFound']);
 /**
  * Opens a bucket with Amazon's own client, which finds its access keys as all of Amazon's tools do: in the environment
  * (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`), a profile, or the machine's role. Sends nothing yet.
+ *
+ * Contract: each method may be repeated. Each rejects with `BlobStoreError` if the server is unusable, after a few tries and
+ * about a minute at most; in `list`, this applies to each page. The errors contain no access keys and no signatures.
  */
-export function openBucket({ bucket: Bucket, endpoint, region }: Omit<BucketPlace, 'kind' | 'prefix'>): Bucket {
+export function openBucket({ bucket: Bucket, endpoint, region }: Omit<BucketPlace, 'kind' | 'prefix'>) {
   const client = new S3Client({
     region,
     // Servers other than Amazon's rarely have a host name for each bucket.
@@ -58,12 +45,16 @@ export function openBucket({ bucket: Bucket, endpoint, region }: Omit<BucketPlac
   });
   const target = { client, Bucket };
   return {
-    put: (Key, Body, sha256) => inBucket(() => putWhole(target, Key, Body, sha256)),
-    putNew: (Key, Body) => inBucket(() => putNew(target, Key, Body)),
-    get: (Key) => inBucket(() => getWhole(target, Key)),
-    delete: (Key) =>
+    /** Stores an object. Before this resolves, the server has compared the bytes with `sha256` (in hex). */
+    put: (Key: string, Body: Buffer, sha256: string) => inBucket(() => putWhole(target, Key, Body, sha256)),
+    /** Stores an object unless an object of that name exists or is being stored. Returns whether it stored the object. */
+    putNew: (Key: string, Body: Buffer) => inBucket(() => putNew(target, Key, Body)),
+    get: (Key: string) => inBucket(() => getWhole(target, Key)),
+    /** Deletes an object. A missing object is not a failure. */
+    delete: (Key: string) =>
       inBucket(async () => void (await client.send(new DeleteObjectCommand({ Bucket, Key }), deadline()))),
-    list: (prefix) => pagesOf(target, prefix),
+    /** The objects whose names begin with a prefix, page by page. */
+    list: (prefix: string) => pagesOf(target, prefix),
   };
 }
 

@@ -1,13 +1,3 @@
-/**
- * Limits how many turns a process runs at once, over all its shards. Grants slots in the order of the requests, so that no
- * shard starves another. But one person gets at most half of the slots while another person waits for a slot, or if another
- * person asked for one in the last 10 minutes.
- */
-export interface Slots {
-  /** Creates the share of one shard. */
-  share(): Share;
-}
-
 /** The right of a job to run a turn. */
 export interface Slot {
   /** Gives up the slot while the job delivers, unless `DELIVERING_MAX` is reached. The process keeps the job. Idempotent. */
@@ -42,8 +32,14 @@ const BLOCKED_MAX = 200;
 /** One person gets at most half of the slots for this long after another person's last request. */
 const OTHERS_MS = 600_000;
 
-/** Creates a pool of `count` slots for turns. */
-export function createSlots(count: number): Slots {
+export type Slots = ReturnType<typeof createSlots>;
+
+/**
+ * Limits how many turns a process runs at once, over all its shards, to `count`. Grants slots in the order of the requests, so
+ * that no shard starves another. But one person gets at most half of the slots while another person waits for a slot, or if
+ * another person asked for one in the last 10 minutes. `share` creates the share of one shard.
+ */
+export function createSlots(count: number) {
   const pool = new Pool(count);
   return { share: () => shareOf(pool) };
 }

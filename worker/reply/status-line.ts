@@ -2,29 +2,17 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Limits } from '../limits.ts';
 
-/** The status line during one attempt. Contract: `doing` returns at once, `end` after the last call; neither throws. */
-interface StatusLine {
-  doing(words: string): void;
-  end(): Promise<void>;
-}
-
-/**
- * Status lines: silent messages with a stop button while a turn lasts, for chats that get no drafts. A line never contains the
- * answer, so a late edit of the line does no harm.
- */
-export interface StatusLines {
-  begin(turn: Turn): StatusLine;
-  /** Whether the chat shows a status line for the turn. */
-  isShown(turn: Turn): boolean;
-  /** Deletes the line of a turn, if it has one. Contract: never throws; if the deletion fails, the line stays. */
-  remove(turn: Turn): Promise<void>;
-}
+export type StatusLines = ReturnType<typeof createStatusLines>;
 
 type LineTelegram = Pick<Telegram, 'sendMessage' | 'editMessage' | 'deleteMessage'>;
 type LineLimits = Pick<Limits, 'statusAfterMs' | 'statusEveryMs'>;
 
-/** The status lines of a process. Remembers the ids of new lines, since a turn that was read before the send lacks them. */
-export function createStatusLines(telegram: LineTelegram, limits: LineLimits): StatusLines {
+/**
+ * The status lines of a process: silent messages with a stop button while a turn lasts, for chats that get no drafts. A line
+ * never contains the answer, so a late edit of the line does no harm. Remembers the ids of new lines, since a turn that was read
+ * before the send lacks them.
+ */
+export function createStatusLines(telegram: LineTelegram, limits: LineLimits) {
   const newIds = new WeakMap<Turn, number>();
   const idOf = (turn: Turn): number | undefined => {
     const { statusLine } = turn.reply;
@@ -42,9 +30,11 @@ export function createStatusLines(telegram: LineTelegram, limits: LineLimits): S
     }
   };
   return {
-    begin: (turn) => startLine(limits, turn, (text) => show(turn, text)),
-    isShown: (turn) => idOf(turn) !== undefined,
-    async remove(turn) {
+    begin: (turn: Turn) => startLine(limits, turn, (text) => show(turn, text)),
+    /** Whether the chat shows a status line for the turn. */
+    isShown: (turn: Turn) => idOf(turn) !== undefined,
+    /** Deletes the line of a turn, if it has one. Contract: never throws; if the deletion fails, the line stays. */
+    async remove(turn: Turn) {
       const id = idOf(turn);
       if (id !== undefined) await telegram.deleteMessage(turn.destination, id);
     },
@@ -72,12 +62,15 @@ async function sendLine(
   return messageId;
 }
 
-/** Calls `show` with the newest words at intervals, one call at a time, until a call fails or the line ends. */
+/**
+ * Calls `show` with the newest words at intervals, one call at a time, until a call fails or the line ends. Contract: `doing`
+ * returns at once, `end` after the last call; neither throws.
+ */
 function startLine(
   { statusAfterMs, statusEveryMs }: LineLimits,
   { texts }: Turn,
   show: (text: string) => Promise<void>,
-): StatusLine {
+) {
   let words = '';
   let lastText: string | undefined;
   let newestLook = Promise.resolve();
@@ -96,10 +89,10 @@ function startLine(
   };
   timer = setTimeout(next, statusAfterMs);
   return {
-    doing(newest) {
+    doing(newest: string): void {
       words = newest;
     },
-    async end() {
+    async end(): Promise<void> {
       clearTimeout(timer);
       timer = undefined;
       await newestLook;

@@ -177,16 +177,7 @@ function bindSettle(redis: RedisClient, keys: Keys) {
   };
 }
 
-/**
- * The time of a shard's Redis server. Entry ids and job delays use this time, because the clocks of different machines
- * differ. Replies to ordinary requests set the clock; between replies, the monotonic clock of this process advances the time.
- */
-export interface RedisClock {
-  /** Ms since the epoch; the time of this process until a reply has set the clock. */
-  nowMs(): number;
-  /** Sends a request to Redis and sets the clock from the reply, unless the reply is slow. `timeOf` reads the reply's time. */
-  learn<T>(ask: () => Promise<T>, timeOf: (reply: T) => number | undefined): Promise<T>;
-}
+export type RedisClock = ReturnType<typeof createClock>;
 
 /**
  * The longest round trip after which a reply sets the clock again. A slower reply was delayed, or the request was sent
@@ -194,13 +185,18 @@ export interface RedisClock {
  */
 const ROUND_TRIP_MS_MAX = 1_000;
 
-/** Creates a clock, which shows the time of this machine until the first reply of Redis. */
-export function createClock(): RedisClock {
+/**
+ * Creates a clock of a shard's Redis server. Entry ids and job delays use this time, because the clocks of different machines
+ * differ. Replies to ordinary requests set the clock; between replies, the monotonic clock of this process advances the time.
+ */
+export function createClock() {
   /** The time of Redis at which the monotonic clock of this process began. */
   let startMs: number | undefined;
   return {
+    /** Ms since the epoch; the time of this machine until the first reply of Redis. */
     nowMs: () => Math.round(startMs === undefined ? Date.now() : startMs + performance.now()),
-    async learn(ask, timeOf) {
+    /** Sends a request to Redis and sets the clock from the reply, unless the reply is slow. `timeOf` reads the reply's time. */
+    async learn<T>(ask: () => Promise<T>, timeOf: (reply: T) => number | undefined): Promise<T> {
       const requestMs = performance.now();
       const reply = await ask();
       const replyMs = performance.now();

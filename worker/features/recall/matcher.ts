@@ -8,13 +8,6 @@ import { FOLDED_LETTER, fold, JOINED, type SearchTerm, STARTS_UNSPACED } from '.
  */
 export type Shares = ReadonlyMap<number, number>;
 
-/** Finds the terms of a question in texts. */
-interface Matcher {
-  sharesIn(text: string): Shares;
-  /** Whether a word, in the form that `eachWord` yields, matches at least one term. */
-  isMatch(word: string): boolean;
-}
-
 /** A term, and its index among the question's terms. */
 interface IndexedTerm extends SearchTerm {
   term: string;
@@ -29,7 +22,7 @@ const SIMILAR_SHARE = 0.45;
 const ENDING_SHARE = 0.15;
 
 /** Creates a matcher for the terms of a question. Pure; takes time linear in the length of a text. */
-export function createMatcher(searchTerms: ReadonlyMap<string, SearchTerm>): Matcher {
+export function createMatcher(searchTerms: ReadonlyMap<string, SearchTerm>) {
   const terms = [...searchTerms].map(([term, rules], at) => ({ ...rules, term, at }));
   // One finder looks for all terms that allow other spellings.
   const flexible = terms.filter(({ edits }) => edits > 0);
@@ -38,12 +31,13 @@ export function createMatcher(searchTerms: ReadonlyMap<string, SearchTerm>): Mat
     .map((each) => (STARTS_UNSPACED.test(each.term) ? signFinder(each) : wordFinder(each)));
   if (flexible.length > 0) finders.push(formsFinder(flexible));
   return {
-    sharesIn(text) {
+    sharesIn(text: string): Shares {
       const best = new Map<number, number>();
       const foldedText = fold(text);
       for (const find of finders) find(foldedText, best);
       return best;
     },
+    /** Whether a word, in the form that `eachWord` yields, matches at least one term. */
     isMatch: memoize((word) => terms.some((term) => shareOf(word, term) > 0)),
   };
 }
