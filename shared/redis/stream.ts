@@ -45,20 +45,25 @@ export function fieldIn(fields: readonly string[], name: string): string | undef
   return fields.find((_, at) => at % 2 === 1 && fields[at - 1] === name);
 }
 
-/** Yields entries from an id on, or with `isBackwards` back from the id, in pages. Rejects when Redis cannot be reached. */
+/**
+ * Yields at most `max` entries from an id on, or with `isBackwards` back from the id, in pages. Rejects when Redis cannot be
+ * reached.
+ */
 export async function* entriesFrom(
   redis: RedisClient,
   stream: string,
   begin: string,
-  { page, isBackwards = false }: { page: number; isBackwards?: boolean },
+  { page, isBackwards = false, max = Infinity }: { page: number; isBackwards?: boolean; max?: number },
 ): AsyncGenerator<StreamEntry> {
-  for (let from = begin; ; ) {
+  let from = begin;
+  for (let left = max; left > 0; left -= page) {
+    const count = Math.min(page, left);
     const entries = isBackwards
-      ? await redis.xrevrange(stream, from, '-', 'COUNT', page)
-      : await redis.xrange(stream, from, '+', 'COUNT', page);
+      ? await redis.xrevrange(stream, from, '-', 'COUNT', count)
+      : await redis.xrange(stream, from, '+', 'COUNT', count);
     yield* entries;
     const last = entries.at(-1)?.[0];
-    if (last === undefined || entries.length < page) return;
+    if (last === undefined || entries.length < count) return;
     from = `(${last}`;
   }
 }

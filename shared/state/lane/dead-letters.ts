@@ -67,8 +67,8 @@ async function lettersOfEntry(
 ): Promise<DeadLetter[]> {
   const found: DeadLetter[] = [];
   for (const shard of searchedShards)
-    for await (const letter of lettersOf(redis, shards, shard, msOf(entry)))
-      if (letter.entry === entry) found.push(letter);
+    for await (const each of streamOf(redis, keysOf(shard).dead, msOf(entry)))
+      if (fieldIn(each[1], 'entry') === entry) found.push(letterOf(shards, shard, each));
   return found;
 }
 
@@ -136,16 +136,7 @@ export function bindDrop(redis: RedisClient): (keys: Keys, lettersMax: number) =
 
 const DROPPED_AT_ONCE = 100;
 
-/** The letters of a shard since a time, oldest first. */
-async function* lettersOf(
-  redis: RedisClient,
-  shards: readonly Keys[],
-  shard: number,
-  sinceMs: number,
-): AsyncGenerator<DeadLetter> {
-  for await (const entry of streamOf(redis, keysOf(shard).dead, sinceMs)) yield letterOf(shards, shard, entry);
-}
-
+/** The entries of a stream since a time, oldest first. */
 function streamOf(redis: RedisClient, stream: string, sinceMs: number): AsyncGenerator<StreamEntry> {
   return entriesFrom(redis, stream, `${Math.max(0, sinceMs)}-0`, { page: PAGE });
 }
@@ -196,10 +187,11 @@ async function piecesWith(redis: RedisClient, keys: Keys, id: string): Promise<s
   if (!chat) return [id];
   const letters: Piece[] = [];
   const add = (entries: readonly StreamEntry[]) => letters.push(...entries.flatMap((each) => pieceOf(each, chat)));
-  const older = await lettersNextTo(entriesFrom(redis, keys.dead, `(${id}`, { page: PAGE, isBackwards: true }));
+  const nearby = { page: PAGE, max: SEARCHED_MAX / 2 };
+  const older = await Array.fromAsync(entriesFrom(redis, keys.dead, `(${id}`, { ...nearby, isBackwards: true }));
   add(older.toReversed());
   add([letterOfId]);
-  add(await lettersNextTo(entriesFrom(redis, keys.dead, `(${id}`, { page: PAGE })));
+  add(await Array.fromAsync(entriesFrom(redis, keys.dead, `(${id}`, nearby)));
   const hasId = (letter: Piece) => letter.id === id;
   const groupOf = (first: Piece, at: number): Piece[] => {
     const pieces = piecesOf(first.message, letters.slice(at + 1)).map(({ entry }) => entry);
@@ -207,16 +199,6 @@ async function piecesWith(redis: RedisClient, keys: Keys, id: string): Promise<s
   };
   const group = letters.map(groupOf).find((each) => each.some(hasId)) ?? [];
   return group.length === 0 ? [id] : group.map((letter) => letter.id);
-}
-
-/** Reads at most half of `SEARCHED_MAX` letters. */
-async function lettersNextTo(letters: AsyncGenerator<StreamEntry>): Promise<StreamEntry[]> {
-  const found: StreamEntry[] = [];
-  for await (const letter of letters) {
-    found.push(letter);
-    if (found.length >= SEARCHED_MAX / 2) break;
-  }
-  return found;
 }
 
 function pieceOf([id, fields]: StreamEntry, chat: string): Piece[] {
@@ -234,12 +216,9 @@ export function createDeadLetters(redis: RedisClient, keys: Keys) {
   return {
     /** The id of a chat's newest dead letter, or of the letter of `entry`, if found. Skips operators' commands. */
     async newest(chat: ChatKey, entry?: string): Promise<string | undefined> {
-      let letters = 0;
-      for await (const [id, fields] of entriesFrom(redis, keys.dead, '+', { page: PAGE, isBackwards: true })) {
+      const backwards = { page: PAGE, isBackwards: true, max: SEARCHED_MAX };
+      for await (const [id, fields] of entriesFrom(redis, keys.dead, '+', backwards))
         if (isOf(fields, chat, entry) && !isDeskLane(laneIn(fields))) return id;
-        letters += 1;
-        if (letters >= SEARCHED_MAX) break;
-      }
       return undefined;
     },
     /**

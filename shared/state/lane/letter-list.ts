@@ -77,13 +77,9 @@ export async function readNewestLetters(
 }
 
 async function newestIn(redis: RedisClient, shards: readonly Keys[], shard: number, size: number) {
-  const found: DeadLetter[] = [];
-  const page = Math.min(size, PAGE);
-  for await (const entry of entriesFrom(redis, keysOf(shard).dead, '+', { page, isBackwards: true })) {
-    found.push(letterOf(shards, shard, entry));
-    if (found.length === size) break;
-  }
-  return found;
+  const backwards = { page: PAGE, isBackwards: true, max: size };
+  const entries = await Array.fromAsync(entriesFrom(redis, keysOf(shard).dead, '+', backwards));
+  return entries.map((entry) => letterOf(shards, shard, entry));
 }
 
 /** The newest letters that meet a filter. Reads every letter of the filter's time, to count all that meet the filter. */
@@ -99,20 +95,8 @@ async function sift(redis: RedisClient, shards: readonly Keys[], filter: LetterF
 }
 
 function newestOf(letters: readonly DeadLetter[], size: number): DeadLetter[] {
-  return letters.toSorted((one, other) => newestFirst(placeOf(one.name), placeOf(other.name))).slice(0, size);
-}
-
-/** The position of a letter in the streams. */
-interface Place {
-  shard: number;
-  id: string;
-}
-
-function newestFirst(one: Place, other: Place): number {
-  return compareStreamIds(other.id, one.id) || one.shard - other.shard;
-}
-
-function placeOf(name: string): Place {
-  const [, shard = '0', id = ''] = LETTER_NAME.exec(name) ?? [];
-  return { shard: Number(shard), id };
+  const shardOf = ({ name }: DeadLetter) => Number(LETTER_NAME.exec(name)?.[1] ?? 0);
+  return letters
+    .toSorted((one, other) => compareStreamIds(other.id, one.id) || shardOf(one) - shardOf(other))
+    .slice(0, size);
 }

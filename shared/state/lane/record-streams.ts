@@ -76,12 +76,9 @@ async function* recordsSince<T extends object>(redis: RedisClient, stream: strin
 
 /** The readable records among the newest `max` of a stream, newest first. */
 async function* newestRecords<T extends object>(redis: RedisClient, stream: string, max: number): AsyncGenerator<T> {
-  let records = 0;
-  for await (const [, fields] of entriesFrom(redis, stream, '+', { page: PAGE, isBackwards: true })) {
+  for await (const [, fields] of entriesFrom(redis, stream, '+', { page: PAGE, isBackwards: true, max })) {
     const record = jsonFields(fieldIn(fields, 'record')) as T | undefined;
     if (record) yield record;
-    records += 1;
-    if (records >= max) return;
   }
 }
 
