@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { bindScript, type RunScript } from '../../redis/script.ts';
@@ -12,7 +11,7 @@ import { bindScript, type RunScript } from '../../redis/script.ts';
  * and with `BlobStoreError` when the id of the store cannot be read.
  */
 export function createBinding(redis: RedisClient, storeId: () => Promise<string>) {
-  const bind: RunScript<[id: string, seconds: number]> = bindScript(redis, join(import.meta.dirname, 'bind.lua'));
+  const bind: RunScript<[id: string, seconds: number]> = bindScript(redis, `${import.meta.dirname}/bind.lua`);
   return async () => {
     const idHere = await storeId();
     const [storedId, seconds] = await bind([keysOf(0).blobStore], [idHere]);

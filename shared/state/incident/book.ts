@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Alert } from '../../flow/alert.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type Keys, keysOf } from '../../redis/keys.ts';
@@ -62,7 +61,7 @@ const ASIDE = 'aside:';
  */
 export function incidentBook(redis: RedisClient) {
   const { incidents } = keysOf(0);
-  const record = bindScript<0 | 1>(redis, join(import.meta.dirname, 'record-incidents.lua'));
+  const record = bindScript<0 | 1>(redis, `${import.meta.dirname}/record-incidents.lua`);
   return {
     read: async (): Promise<BookFields> => bookFields(await redis.hgetall(incidents)),
     /** The alerts after a cursor, oldest first, at most `ALERTS_MAX`; `undefined` if there are none. */

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
@@ -24,7 +23,7 @@ export interface AlertingRecord {
  */
 export function deliveryTurn(redis: RedisClient) {
   const { incidents, alerting, alertingLock } = keysOf(0);
-  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, `${import.meta.dirname}/${name}.lua`);
   const begin = script<[] | [nowMs: number, fields: string[]]>('begin-delivery');
   const end = script<0 | 1>('end-delivery');
   return {

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { jsonFields } from '../../base/fields.ts';
 import { decodeMessage, piecesOf, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -109,7 +108,7 @@ const LETTERS_COUNTED_MAX = 1_000;
  * default, now), both inclusive. Operators' commands do not count. Contract: the function rejects when Redis cannot be reached.
  */
 export function bindLetterCount(redis: RedisClient) {
-  const count = bindScript<number>(redis, join(import.meta.dirname, 'count-letters.lua'));
+  const count = bindScript<number>(redis, `${import.meta.dirname}/count-letters.lua`);
   return ({ dead, counts }: Keys, sinceMs?: number, untilMs?: number): Promise<number> =>
     count([dead, counts], [sinceMs ?? '', untilMs ?? '', LETTERS_COUNTED_MAX]);
 }
@@ -130,7 +129,7 @@ export async function countDropped(redis: RedisClient, shards: readonly Keys[]):
  * the ledger records of the removed letters as JSON. Contract: it rejects when Redis cannot be reached.
  */
 export function bindDrop(redis: RedisClient): (keys: Keys, lettersMax: number) => Promise<string[]> {
-  const drop = bindScript<string[]>(redis, join(import.meta.dirname, 'drop-letters.lua'));
+  const drop = bindScript<string[]>(redis, `${import.meta.dirname}/drop-letters.lua`);
   return ({ dead, counts }, lettersMax) => drop([dead, counts], [lettersMax, DROPPED_AT_ONCE]);
 }
 
@@ -164,7 +163,7 @@ const SEARCHED_MAX = 2_000;
  * with its message. Contract: rejects when Redis cannot be reached. Idempotent.
  */
 export function bindReplay(redis: RedisClient) {
-  const run = bindScript<Replayed>(redis, join(import.meta.dirname, 'replay.lua'));
+  const run = bindScript<Replayed>(redis, `${import.meta.dirname}/replay.lua`);
   const at = ({ dead, inbound, counts, absent }: Keys) => [dead, inbound, counts, absent];
   return {
     together: (keys: Keys, ids: readonly string[]) => run(at(keys), [keys.turnPrefix, '', ...ids]),

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { BURST_MAX } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../redis/keys.ts';
@@ -76,7 +75,7 @@ const SLICE = 200;
 
 /** The lanes of a shard in Redis. Replies that state the time of Redis set `clock`. Methods reject if Redis fails. */
 export function createLaneStore(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number) {
-  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, `${import.meta.dirname}/${name}.lua`);
   const discard = script<number>('discard');
   return {
     /** Creates the consumer group if it is missing. */
@@ -109,7 +108,7 @@ type AdmitReply = [
 ];
 
 function bindAdmit(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number) {
-  const admit = bindScript<AdmitReply>(redis, join(import.meta.dirname, 'admit.lua'));
+  const admit = bindScript<AdmitReply>(redis, `${import.meta.dirname}/admit.lua`);
   const at = [keys.inbound, keys.lanes, keys.absent, keys.admitted(randomUUID()), keys.outcomes, keys.counts];
   let calls = 0;
   return async (count: number): Promise<Admission> => {
@@ -127,7 +126,7 @@ function bindAdmit(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMa
 type ReadmitReply = [next: EntryId | '', broken: EntryId[], restored: number, foreign: EntryId[], timeMs: number];
 
 function bindReadmit(redis: RedisClient, keys: Keys, clock: RedisClock) {
-  const bind = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const bind = <Reply>(name: string) => bindScript<Reply>(redis, `${import.meta.dirname}/${name}.lua`);
   const readmit = bind<ReadmitReply>('readmit');
   const headsIn = bind<[cursor: string, HeadReply[]]>('heads');
   const at = [keys.inbound, keys.lanes, keys.absent];
@@ -159,7 +158,7 @@ function bindReadmit(redis: RedisClient, keys: Keys, clock: RedisClock) {
 type SettleReply = [Settled['result'], EntryId | '', LaneKey, traceparent: string, person: string];
 
 function bindSettle(redis: RedisClient, keys: Keys) {
-  const settle = bindScript<SettleReply>(redis, join(import.meta.dirname, 'settle.lua'));
+  const settle = bindScript<SettleReply>(redis, `${import.meta.dirname}/settle.lua`);
   return async (turn: Turn, { record, keepsAnswer, idleSeconds }: Settling): Promise<Settled> => {
     const { entry, lane, chat, fencingToken, session } = turn;
     const { inbound, lanes, outcomes, dead, counts, poisonCandidates, absent, lanePrefix, turnPrefix } = keys;

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Alert } from '../../flow/alert.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -53,7 +52,7 @@ export type Ledger = ReturnType<typeof createLedger>;
  * changes the alarm and queues an alert about it.
  */
 export function createLedger(redis: RedisClient, keys: Keys) {
-  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, `${import.meta.dirname}/${name}.lua`);
   const balance = script<BalanceReply>('balance');
   const alarm = script<0 | 1>('alarm');
   const tellLoss = createLossTeller(redis, keys);

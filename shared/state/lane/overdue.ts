@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { traceIdOf } from '../../base/telemetry.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, keysOf } from '../../redis/keys.ts';
@@ -42,7 +41,7 @@ const LANES_AT_ONCE = 500;
  * the clock of Redis stepped back, is overdue once the watchdog has seen the message for `unansweredMs`.
  */
 export function createOverdueReader(redis: RedisClient, unansweredMs: number): ReadOverdue {
-  const read = bindScript<Slice>(redis, join(import.meta.dirname, 'overdue.lua'));
+  const read = bindScript<Slice>(redis, `${import.meta.dirname}/overdue.lua`);
   return async ({ inbound, lanes, absent, paused, resumed, lanePrefix, turnPrefix }, look, nowMs) => {
     const result = { overdue: { messages: 0, chats: 0 }, resting: { messages: 0, chats: 0 } };
     const fixed = [LANES_AT_ONCE, look.ago(unansweredMs), nowMs, lanePrefix, turnPrefix, 'replied', INBOUND_GROUP];
@@ -75,7 +74,7 @@ function add(to: Overdue, [messages, chats, entry, chat, traceparent]: Tally, ac
 
 /** Creates a counter of the finished answers that wait for their delivery, among the oldest messages of each shard. */
 export function createAnswerCounter(redis: RedisClient, shards: number): () => Promise<WaitingAnswers> {
-  const count = bindScript<[answers: number, chats: number]>(redis, join(import.meta.dirname, 'waiting-answers.lua'));
+  const count = bindScript<[answers: number, chats: number]>(redis, `${import.meta.dirname}/waiting-answers.lua`);
   return async () => {
     const all = { answers: 0, chats: 0 };
     for (let shard = 0; shard < shards; shard++) {
@@ -110,7 +109,7 @@ const SAMPLE_MAX = 5_000;
 
 /** Returns a function that measures a shard's lanes. Contract: it rejects when Redis cannot be reached. */
 export function createLaneMeasure(redis: RedisClient): (keys: Keys) => Promise<LaneSizes> {
-  const measure = bindScript<[number, number, number, number]>(redis, join(import.meta.dirname, 'measure-lanes.lua'));
+  const measure = bindScript<[number, number, number, number]>(redis, `${import.meta.dirname}/measure-lanes.lua`);
   return async (keys) => {
     const at = [keys.lanes, keys.alerts, keys.absent];
     const [nowMs, lanes, deepest, alerts] = await measure(at, [keys.lanePrefix, SAMPLE_MAX]);

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
@@ -48,7 +47,7 @@ const REPLY_SECONDS = 3600;
 
 /** Marks one message as cancelled, if possible; the message's own turn then ends it. `by` names the canceller. Idempotent. */
 export function markCancelled(redis: RedisClient, keys: Keys, entry: EntryId, by: string): Promise<Cancelled> {
-  const run = bindScript<Cancelled>(redis, join(import.meta.dirname, 'cancel-message.lua'));
+  const run = bindScript<Cancelled>(redis, `${import.meta.dirname}/cancel-message.lua`);
   return run([keys.inbound, keys.turn(entry)], [entry, by]);
 }
 
@@ -59,7 +58,7 @@ export async function acceptStop(
   chat: ChatKey,
   stop: { message: string; traceparent: string },
 ): Promise<ChatCancelled> {
-  const run = bindScript<[ChatCancelled, string]>(redis, join(import.meta.dirname, 'cancel-chat.lua'));
+  const run = bindScript<[ChatCancelled, string]>(redis, `${import.meta.dirname}/cancel-chat.lua`);
   const keysAt = [keys.inbound, keys.counts, keys.lane(chat), keys.absent, keys.admitted(randomUUID())];
   const [result] = await run(keysAt, [chat, stop.message, stop.traceparent, REPLY_SECONDS]);
   return result;

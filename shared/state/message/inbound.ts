@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { traceIdOf } from '../../base/telemetry.ts';
 import { decodeMessage } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -87,7 +86,7 @@ export function forgetUnlessUnderWay(
   chat: ChatKey,
   changes: readonly Change[],
 ): Promise<number> {
-  const run = bindScript<number>(redis, join(import.meta.dirname, 'forget.lua'));
+  const run = bindScript<number>(redis, `${import.meta.dirname}/forget.lua`);
   const words = changes.flatMap((change) => [change.length, ...change]);
   return run([...lanesOf(chat).map(keys.lane), keys.absent], words);
 }

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { type Alert, lostDataAlert } from '../../flow/alert.ts';
 import { commandIn, encodeMessage, type InboundMessage, laneOf } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -54,9 +53,9 @@ export type Inbox = ReturnType<typeof createInbox>;
  * messages shows that Redis lost earlier ones.
  */
 export function createInbox(redis: RedisClient, shards: number) {
-  const run = bindScript<[0 | 1, EntryId, number]>(redis, join(import.meta.dirname, 'accept.lua'));
-  const edit = bindScript<[EditResult, EntryId | '', number]>(redis, join(import.meta.dirname, 'edit.lua'));
-  const move = bindScript<0 | 1>(redis, join(import.meta.dirname, 'move.lua'));
+  const run = bindScript<[0 | 1, EntryId, number]>(redis, `${import.meta.dirname}/accept.lua`);
+  const edit = bindScript<[EditResult, EntryId | '', number]>(redis, `${import.meta.dirname}/edit.lua`);
+  const move = bindScript<0 | 1>(redis, `${import.meta.dirname}/move.lua`);
   const groups = movedGroups(redis);
   const lossTellers = new Map<number, ReturnType<typeof createLossTeller>>();
   // A failure to queue the alert must not fail the acceptance; the next acceptance tries again.

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type EntryId, keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
@@ -43,7 +42,7 @@ export async function recordAction(
   if (entry !== undefined) fields.push('entry', entry);
   if (count !== undefined) fields.push('count', String(count));
   const { actions, absent } = keysOf(0);
-  await bindScript(redis, join(import.meta.dirname, 'write-down.lua'))([actions, absent], [ACTIONS_MAX, ...fields]);
+  await bindScript(redis, `${import.meta.dirname}/write-down.lua`)([actions, absent], [ACTIONS_MAX, ...fields]);
 }
 
 /** The largest expected difference between the clocks of two servers of a cluster. */

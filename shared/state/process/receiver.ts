@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Logger } from '../../base/log.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type Keys, keysOf } from '../../redis/keys.ts';
@@ -60,7 +59,7 @@ export function createHeartbeat(
   everyMs: number,
   receiver: Receiver = 'poller',
 ) {
-  const beat = bindScript<number>(redis, join(import.meta.dirname, 'beat.lua'));
+  const beat = bindScript<number>(redis, `${import.meta.dirname}/beat.lua`);
   const writtenAtMs = new Map<TimeField, number>();
   const write = (field: TimeField, kind = ''): void => {
     const nowMs = performance.now();
@@ -103,7 +102,7 @@ export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<Pol
  * Contract: only the owner can renew or release the lease. Rejects when Redis cannot be used.
  */
 export function openReceiverLease(redis: RedisClient, botId: number) {
-  const hold = bindScript<string>(redis, join(import.meta.dirname, 'hold-lease.lua'));
+  const hold = bindScript<string>(redis, `${import.meta.dirname}/hold-lease.lua`);
   return (process: string, forMs: number) => hold([keysOf(0).poller(botId)], [process, forMs]);
 }
 

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import type { CacheSpace } from '../../base/cache-space.ts';
 import { isRunning } from '../../base/machine.ts';
 import type { Alert } from '../../flow/alert.ts';
@@ -58,8 +57,8 @@ export function openWorkerList(
   alertOf: (end: UncleanEnd) => Alert,
 ) {
   const keys = keysOf(0);
-  const show = bindScript<number>(redis, join(import.meta.dirname, 'show-worker.lua'));
-  const strike = bindScript<0 | 1>(redis, join(import.meta.dirname, 'strike-worker.lua'));
+  const show = bindScript<number>(redis, `${import.meta.dirname}/show-worker.lua`);
+  const strike = bindScript<0 | 1>(redis, `${import.meta.dirname}/strike-worker.lua`);
   let silent = new Map<string, string>();
   const reportEnd = async (process: string, seenMs: string): Promise<void> => {
     const [turns, where] = await redis.hmget(keys.running, process, frozenField(process));

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { jsonFields } from '../../base/fields.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -14,7 +13,7 @@ export interface ProviderRecord {
 
 /** Returns a function that stores a call's result (`why` is empty for a success), and rejects when Redis cannot be reached. */
 export function bindProviderNote(redis: RedisClient, { provider }: Keys) {
-  const note = bindScript<number>(redis, join(import.meta.dirname, 'note-provider.lua'));
+  const note = bindScript<number>(redis, `${import.meta.dirname}/note-provider.lua`);
   return (why: ProviderTrouble | '', status: string): Promise<number> => note([provider], [why, status]);
 }
 

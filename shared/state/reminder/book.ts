@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { join } from 'node:path';
 import type { InboundMessage } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
@@ -121,7 +120,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
 }
 
 function bindScripts(redis: RedisClient) {
-  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, `${import.meta.dirname}/${name}.lua`);
   const set = script<['set' | 'too many' | 'full' | 'fenced', due: string]>('set');
   const due = script<[number, string, [ChatKey, string, string, string, ChatKey | ''][]]>('due');
   const enter = script<EntryId | ''>('enter');

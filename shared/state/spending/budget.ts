@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { BoundedMap } from '../../base/bounded-map.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type EntryId, keysOf } from '../../redis/keys.ts';
@@ -67,7 +66,7 @@ export function createBudget(
   /** Redis' clock, so that a process with a wrong clock does not spend the limit of another day. */
   nowMs: () => number = Date.now,
 ) {
-  const script = <R>(name: string) => bindScript<R>(redis, join(import.meta.dirname, `${name}.lua`));
+  const script = <R>(name: string) => bindScript<R>(redis, `${import.meta.dirname}/${name}.lua`);
   const scripts = { reserve: script<number>('hold-money'), settle: script<number[]>('settle-money') };
   const calm: Calm = new BoundedMap(CALM_MAX);
   const spentBy = (payer: Payer) => {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import type { Logger } from '../../base/log.ts';
 import type { FailureReason } from '../../flow/failure.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -56,7 +55,7 @@ export type BookCall = (payer: Payer | undefined, call: CallRecord) => Promise<v
  * clock. If the process dies before it books a call, only the limits on spending count that call.
  */
 export function openAccount(redis: RedisClient, keys: Keys, nowMs: () => number, log: Logger): BookCall {
-  const book = bindScript<0 | 1>(redis, join(import.meta.dirname, 'book-call.lua'));
+  const book = bindScript<0 | 1>(redis, `${import.meta.dirname}/book-call.lua`);
   return async (payer, call) => {
     const { chat, entry, traceId, currentChat = chat, person, groupName } = payer ?? {};
     const atMs = nowMs();

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Logger } from '../../base/log.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
@@ -36,7 +35,7 @@ export type TelegramState = ReturnType<typeof telegramState>;
  */
 export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPauses) {
   const at = [keysOf(0).telegram];
-  const script = <R>(name: string) => bindScript<R>(redis, join(import.meta.dirname, `${name}.lua`));
+  const script = <R>(name: string) => bindScript<R>(redis, `${import.meta.dirname}/${name}.lua`);
   const note = script<Reply>('note-word');
   const begin = script<0 | 1>('begin-telegram-probe');
   const end = script<Reply>('end-telegram-probe');

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { FilePart } from '../../flow/reply.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -15,7 +14,7 @@ export type NotedFiles = ReturnType<typeof notedFiles>;
  * expire with the turn. Each method rejects when Redis cannot be reached.
  */
 export function notedFiles(redis: RedisClient, keys: Keys) {
-  const note = bindScript<'noted' | 'full' | 'fenced'>(redis, join(import.meta.dirname, 'note-file.lua'));
+  const note = bindScript<'noted' | 'full' | 'fenced'>(redis, `${import.meta.dirname}/note-file.lua`);
   const fieldNames = Array.from({ length: FILES_MAX }, (_, at) => `file:${at + 1}`);
   return {
     /** Stores a file, once per call of a tool. `full`: there are `FILES_MAX` files. `fenced`: the attempt may not write. */

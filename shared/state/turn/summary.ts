@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { jsonFields } from '../../base/fields.ts';
 import { counted } from '../../base/text.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -78,7 +77,7 @@ function partsOf(fields: Readonly<Record<string, string>>): TurnSummary['parts']
 
 /** Binds the scripts of an attempt at a message. `Begun` is the type of the reply of `begin.lua`. */
 export function bindTurnScripts<Begun>(redis: RedisClient) {
-  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, `${import.meta.dirname}/${name}.lua`);
   return {
     begin: script<Begun>('begin'),
     write: script<string>('write'),

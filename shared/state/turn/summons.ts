@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
@@ -21,7 +20,7 @@ export type SummonsBook = ReturnType<typeof summonsBook>;
  * when Redis cannot be reached.
  */
 export function summonsBook(redis: RedisClient, keys: Pick<Keys, 'inbound' | 'turn'>) {
-  const run = bindScript<[inlineId: string, isRefused: string]>(redis, join(import.meta.dirname, 'summons.lua'));
+  const run = bindScript<[inlineId: string, isRefused: string]>(redis, `${import.meta.dirname}/summons.lua`);
   const store = async (entry: EntryId, inlineId: string, refusal: '' | 1): Promise<Place | undefined> => {
     const [storedId, isRefused] = await run([keys.inbound, keys.turn(entry)], [entry, inlineId, refusal]);
     if (storedId !== '') return { kind: 'there', inlineId: storedId };
