@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { replaceFile, syncFolder } from '../shared/base/synced-file.ts';
+import { ifPresent, replaceFile, syncFolder } from '../shared/base/synced-file.ts';
 
 /**
  * Writes values into a settings file, which then only its owner can read; a missing file begins as a copy of `template`. Reads
@@ -9,20 +9,12 @@ import { replaceFile, syncFolder } from '../shared/base/synced-file.ts';
  */
 export async function writeEnv(file: string, template: string, changes: ReadonlyMap<string, string>): Promise<void> {
   const place = await realpath(file).catch(() => file);
+  const textOf = (path: string) => ifPresent(readFile(path, 'utf8'));
   const text = (await textOf(place)) ?? (await textOf(template)) ?? '';
   const temporary = join(dirname(place), `.${basename(place)}.${randomUUID()}.tmp`);
   await replaceFile(place, temporary, editEnv(text, changes), (written) => keepOwner(written, place));
   // Some systems cannot open a folder.
   await syncFolder(dirname(place)).catch(() => {});
-}
-
-async function textOf(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 /** Gives the new file the owner of the old one, so that an administrator who runs the setup does not lock the service out. */

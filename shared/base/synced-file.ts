@@ -29,6 +29,11 @@ export async function replaceFile(
   }
 }
 
+/** The result of work on a file; `undefined` if the file does not exist. */
+export async function ifPresent<T>(work: Promise<T>): Promise<T | undefined> {
+  return work.catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? undefined : Promise.reject(error)));
+}
+
 /** Flushes a folder to disk, so that its new files survive a power cut. Rejects on systems that cannot open a folder. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { access, constants, link, mkdir, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { replaceFile, syncFolder } from '../../shared/base/synced-file.ts';
+import { ifPresent, replaceFile, syncFolder } from '../../shared/base/synced-file.ts';
 import {
   type BlobOwner,
   type BlobStore,
@@ -129,8 +129,8 @@ async function* leavesOf(folder: string, depth: number): AsyncGenerator<string> 
 /** Lists the old blobs of a folder. Removes old incomplete files, which killed writes left behind. */
 async function oldIn(folder: string, beforeMs: number): Promise<string[]> {
   const names = await namesIn(folder);
-  const old = await Promise.all(names.map((name) => isOld(join(folder, name), beforeMs)));
-  const oldNames = names.filter((_, at) => old[at]);
+  const all = await Promise.all(names.map((name) => ifPresent(stat(join(folder, name)))));
+  const oldNames = names.filter((_, at) => (all[at]?.mtimeMs ?? beforeMs) < beforeMs);
   for (const name of oldNames) if (name.startsWith(PARTIAL_PREFIX)) await rm(join(folder, name), { force: true });
   return oldNames.filter(isBlobName);
 }
@@ -140,15 +140,6 @@ async function namesIn(folder: string): Promise<string[]> {
     return await readdir(folder);
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return [];
-    throw error;
-  }
-}
-
-async function isOld(path: string, beforeMs: number): Promise<boolean> {
-  try {
-    return (await stat(path)).mtimeMs < beforeMs;
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false;
     throw error;
   }
 }
@@ -178,20 +169,14 @@ async function storeIdOf(folder: string): Promise<string> {
 /** Writes a test file; returns false if the folder is missing. Makes no folder: it would belong to the user of the check. */
 async function probe(folder: string): Promise<boolean> {
   let existing = folder;
-  while (!(await exists(existing)) && existing !== dirname(existing)) existing = dirname(existing);
+  while ((await ifPresent(stat(existing))) === undefined && existing !== dirname(existing))
+    existing = dirname(existing);
   await access(existing, constants.W_OK);
   if (existing !== folder) return false;
   const file = join(folder, `${PARTIAL_PREFIX}${randomUUID()}`);
   await writeDurably(folder, file, Buffer.from('check'));
   await rm(file, { force: true });
   return true;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? false : Promise.reject(error)),
-  );
 }
 
 function codeOf(error: unknown): string | undefined {
