@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readNamedFile } from '../shared/base/env-file.ts';
 import { ownEnvironment, type Settings, type SettingsReading } from '../shared/base/settings.ts';
 import type { ChatTable } from '../shared/state/chat/chat-settings.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
@@ -41,8 +41,8 @@ export async function readSettingFiles(settings: NamedFiles, models?: readonly s
       return instead;
     });
   const [prompt, preserve, prices, mcp] = await Promise.all([
-    collectProblem(readText('SYSTEM_PROMPT_FILE', settings.SYSTEM_PROMPT_FILE), undefined),
-    collectProblem(readText('COMPACTION_PRESERVE_FILE', settings.COMPACTION_PRESERVE_FILE), undefined),
+    collectProblem(readNamedFile('SYSTEM_PROMPT_FILE', settings.SYSTEM_PROMPT_FILE), undefined),
+    collectProblem(readNamedFile('COMPACTION_PRESERVE_FILE', settings.COMPACTION_PRESERVE_FILE), undefined),
     collectProblem(loadPrices(settings.MODEL_PRICES_FILE), new Map()),
     collectProblem(readServers(settings.MCP_CONFIG), undefined),
   ]);
@@ -103,17 +103,9 @@ export async function settingProblems(reading: SettingsReading): Promise<readonl
 
 /** The servers of MCP_CONFIG. Rejects with every problem in that file at once. */
 async function readServers(file: string | undefined): Promise<Extract<McpConfigReading, { ok: true }>> {
-  const reading = readMcpConfig((await readText('MCP_CONFIG', file)) ?? '{"mcpServers":{}}');
+  const reading = readMcpConfig((await readNamedFile('MCP_CONFIG', file)) ?? '{"mcpServers":{}}');
   if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
   return reading;
-}
-
-/** The text of the file that a setting names; `undefined` without a name. Rejects if the file is empty or unreadable. */
-async function readText(setting: string, file: string | undefined): Promise<string | undefined> {
-  if (file === undefined || file.trim() === '') return undefined;
-  const text = (await readFile(file, 'utf8').catch(() => '')).trim();
-  if (text === '') throw new Error(`${setting} names a file that is empty or cannot be read.`);
-  return text;
 }
 
 /** The parts of every request, without the gateway's own tools. */

@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
 
 /** The contents of a settings file. */
@@ -77,4 +78,12 @@ function isExposed(file: string, values: Readonly<Record<string, string>>): bool
 
 function exposureWarning(file: string): string {
   return `${file} holds secrets and every user of this machine can read it: chmod 600 ${file}`;
+}
+
+/** The text of the file that a setting names; `undefined` without a name. Rejects if the file is empty or unreadable. */
+export async function readNamedFile(setting: string, file: string | undefined): Promise<string | undefined> {
+  if (file === undefined || file.trim() === '') return undefined;
+  const text = (await readFile(file, 'utf8').catch(() => '')).trim();
+  if (text === '') throw new Error(`${setting} names a file that is empty or cannot be read.`);
+  return text;
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { readNamedFile } from '../../shared/base/env-file.ts';
 import { jsonValue } from '../../shared/base/fields.ts';
 import type { Usage } from '../../shared/state/spending/usage-book.ts';
 import { canonicalName } from './catalog.ts';
@@ -105,10 +105,8 @@ export function readPrices(json: string): Prices {
  * that a typo prevents the start instead of falsifying the costs.
  */
 export async function loadPrices(file: string | undefined): Promise<Prices> {
-  if (file === undefined || file.trim() === '') return new Map();
-  const json = (await readFile(file, 'utf8').catch(() => '')).trim();
-  if (json === '') throw new Error('MODEL_PRICES_FILE names a file that is empty or cannot be read.');
-  return readPrices(json);
+  const json = await readNamedFile('MODEL_PRICES_FILE', file);
+  return json === undefined ? new Map() : readPrices(json);
 }
 
 /** Prices of Opus 5.5 as multiples of plain input. With other Claude models, reads cost 0.025 to 0.1, which hardly matters. */
