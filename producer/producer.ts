@@ -12,6 +12,7 @@ import { deskMenus, MENUS, type Menu } from '../shared/telegram/commands.ts';
 import { createAccept } from './accept/accept.ts';
 import { deskOf } from './accept/desk.ts';
 import { createSummoner } from './accept/guest-call.ts';
+import { createKnock } from './accept/knock.ts';
 import type { ProducerEnv } from './env.ts';
 import { introduceBot } from './receive/bot-profile.ts';
 import { openLease } from './receive/lease.ts';
@@ -53,6 +54,7 @@ export function startProducer(
     lease,
     heartbeat: createHeartbeat(redis, keysOf(0), log, heartbeatEveryMs, webhook ? 'webhook' : 'poller'),
     allowed: allowedNow(redis, settings.TELEGRAM_ALLOWED_IDS),
+    knock: createKnock(redis, settings),
     botName: introduction.botName,
   };
   const summoner = createSummoner(env);

@@ -40,6 +40,7 @@ const ROOMS = [
   'shared/state/blob',
   'shared/state/spending',
   'shared/state/process',
+  'shared/state/pairing',
   'shared/state/provider',
   'shared/state/telegram',
   'shared/app',

@@ -27,6 +27,7 @@ import {
 /**
  * Accepts one update from a poll or a webhook: stores its message on the stream, applies an edit to a stored message, stores
  * that a group became a supergroup or that the bot was removed, was blocked or is back, or ignores the update and counts it.
+ * A stranger's message may become a request for access instead.
  *
  * Contract: idempotent per update id. Once the promise resolves, the caller may confirm the update to Telegram. Rejects when
  * Redis could not be used; the caller must then leave the update unconfirmed, so that Telegram sends it again.
@@ -102,6 +103,8 @@ async function taskOf(env: ProducerEnv, update: unknown, gate: Gate): Promise<Ta
     reading.reason === 'not_addressed' &&
     isExpected(reading.message, await inbox.expected(telegram.botId, reading.message));
   if (isPiece) return { kind: 'store', message: reading.message };
+  const request = reading.reason === 'not_allowed' ? await env.knock(update, gate) : undefined;
+  if (request !== undefined) return { kind: 'store', message: request };
   return { kind: 'ignore', reason: reading.reason, ...('message' in reading && { overheard: reading.message }) };
 }
 

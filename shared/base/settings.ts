@@ -44,6 +44,7 @@ const environment = z.object({
   TELEGRAM_ALLOWED_IDS: allowedIds.default(new Set<number>()),
   TELEGRAM_ANSWER_ALL_IDS: allowedIds.default(new Set<number>()),
   TELEGRAM_GUESTS: personIds.default(new Set<number>()),
+  PAIRING: oneOf('off', 'on').default('off'),
   TELEGRAM_STREAMING: oneOf('draft', 'status', 'off').default('draft'),
   TELEGRAM_PACING: flag.default(true),
   TELEGRAM_LINK_PREVIEWS: flag.default(false),

@@ -13,6 +13,8 @@ const sender = z.object({
   isGuest: z.literal(true).optional(),
   /** Set if an operator gave the command in the operators' chat. */
   isOperator: z.literal(true).optional(),
+  /** Set if the message is the request for access of a person outside the allow list. */
+  isStranger: z.literal(true).optional(),
   /** The language of the person's app, as an IETF tag. */
   language: z.string().optional(),
 });

@@ -103,6 +103,8 @@ function installationKeys(tag: string) {
     actions: `${tag}:actions`,
     /** Hash: the people and groups that operators added to TELEGRAM_ALLOWED_IDS, by their ids. */
     allowed: `${tag}:allowed`,
+    /** Hash: the people outside the allow list who asked for access or are ignored, by their ids. */
+    strangers: `${tag}:strangers`,
     /** Hash: the former group of each supergroup, by the supergroup's id. */
     movedGroups: `${tag}:moved-groups`,
     /** Hash: the times of the receiver's last events; and the lease of the one process that polls for a bot. */

@@ -6,9 +6,9 @@ interface CommandRule {
   /**
    * The people who may give the command. `listed`: people on the allow list, for a command that erases, costs money, decides
    * for everybody or shows the past. `listed with words`: the same, but without an argument everybody may give the command.
-   * `operators`: only operators, in the operators' chat.
+   * `operators`: only operators, in the operators' chat. `strangers`: only the producer, in the name of a stranger.
    */
-  who: 'everybody' | 'listed' | 'listed with words' | 'operators';
+  who: 'everybody' | 'listed' | 'listed with words' | 'operators' | 'strangers';
   /** The lane in which the command waits: the chat's own (behind earlier messages), its command lane, or its desk lane. */
   lane: 'chat' | 'commands' | 'desk';
   /** The menus that offer the command. Everybody in a group sees the group's menu. `help`: only the reply to `/help`. */
@@ -118,10 +118,11 @@ function ruleOf({ name }: BotCommand): CommandRule {
 /** Whether the sender may give a command. */
 export function isPermitted(
   command: BotCommand,
-  { isGuest, isOperator }: { isGuest?: true | undefined; isOperator?: true | undefined },
+  { isGuest, isOperator, isStranger }: { [Mark in 'isGuest' | 'isOperator' | 'isStranger']?: true | undefined },
 ): boolean {
   const { who } = ruleOf(command);
   if (who === 'operators') return isOperator === true;
+  if (who === 'strangers') return isStranger === true;
   return isGuest !== true || who === 'everybody' || (who === 'listed with words' && command.argument === '');
 }
 
