@@ -29,10 +29,10 @@ export async function isReceived(values: Values, isKnownBot: boolean): Promise<b
 
 /** Allows a person to use the bot at once, as `cli allow` does. Returns false if that fails. Never rejects. */
 export async function letIn(values: Values, id: number): Promise<boolean> {
-  const attribution = { by: userOfMachine(), why: 'npm run setup' };
+  const actor = { by: userOfMachine(), why: 'npm run setup' };
   const subject = { id: String(id), title: String(id), isSet: false };
-  const letIn = (redis: RedisClient) => runAct({ redis, shards: 1 }, allow, subject, attribution);
-  return (await withRunningRedis(values, letIn)) !== undefined;
+  const run = (redis: RedisClient, settings: Settings) => runAct({ redis, shards: 1, settings }, allow, subject, actor);
+  return (await withRunningRedis(values, run)) !== undefined;
 }
 
 /**

@@ -37,6 +37,7 @@ export type Cause =
   | 'budget'
   | 'over-budget'
   | 'group-moved'
+  | 'pairing'
   | 'memory'
   | 'persistence'
   | 'blob-store'

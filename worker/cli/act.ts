@@ -2,7 +2,7 @@ import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import { type Act, findFor, type Result, runAct, type Subject } from '../operator/act.ts';
 import { ACTS } from '../operator/acts.ts';
-import { findLetterSubject, selectLetters } from '../operator/subjects.ts';
+import { findLetterSubject, findSomeone, selectLetters } from '../operator/subjects.ts';
 import { filterOf } from '../report/arguments.ts';
 import type { ReportContext } from '../report/report.ts';
 import { UsageError } from './terminal.ts';
@@ -20,24 +20,20 @@ export const pause = verbOf(ACTS.pause, (_, { kind }, { id }) => ({ chat: id, re
 export const resume = verbOf(ACTS.resume, (_, { kind }, { id }) => ({ chat: id, result: kind }));
 
 /**
- * Allows an id, removes it, or prints the allowed ids. With `--remove`, the exit code is 1 if the id had not been added, or if
+ * Allows a person or a group, removes it, or prints the allowed ids and the open requests. With `--remove`, the exit code is 1 if the id had not been added, or if
  * the settings still allow it.
  */
 export async function allow(call: Call): Promise<number> {
   const { options, terminal, words } = call;
   const isAllowing = options.remove === undefined;
-  const [id] = words;
-  if (!isAllowing && id === undefined) throw new UsageError(`--remove needs an id.\n\n${call.help}`);
-  if (id === undefined) return show('allow', call);
+  const [name] = words;
+  if (!isAllowing && name === undefined) throw new UsageError(`--remove needs an id.\n\n${call.help}`);
+  if (name === undefined) return show('allow', call);
   return withRedis(terminal, async (context) => {
-    const base = context.settings.TELEGRAM_ALLOWED_IDS;
-    const isSet = base === 'everyone' || base.has(Number(id));
-    const result = await runFromTerminal(call, context, isAllowing ? ACTS.allow : ACTS.disallow, {
-      id,
-      title: id,
-      isSet,
-    });
+    const subject = await findSomeone(context, name);
+    const result = await runFromTerminal(call, context, isAllowing ? ACTS.allow : ACTS.disallow, subject);
     const isDone = result.kind === 'allowed' || result.kind === 'removed';
+    const { id, isSet } = subject;
     call.print({ id: Number(id), isIn: isAllowing, isSet, isDone }, () => `${result.text}.`);
     return result.effect === 'failed' ? 1 : 0;
   });

@@ -83,10 +83,10 @@ const ALLOW_VERB: Verb = {
   acts: true,
   summary: 'lets a person or a group in without a restart, or with --remove out again; alone, lists them',
   about: `TELEGRAM_ALLOWED_IDS stays as it is: what is added is kept in Redis, with who did it and why. What somebody wrote before is
-not answered. --remove takes back what was added, and not what the setting says; what was accepted before is still answered
+not answered. With PAIRING, strangers ask to be let in; the code of a request stands for the person who asks. --remove takes back what was added, and not what the setting says; what was accepted before is still answered
 (see "cancel").`,
   exits: '0 when it is so now, 1 when --remove had nothing to take back',
-  examples: ['allow 123456789 --why "Rita, support"', 'allow --remove 123456789', 'allow'],
+  examples: ['allow 123456789 --why "Rita, support"', 'allow BCDFGH', 'allow --remove 123456789', 'allow'],
   load: loadAct('allow'),
 };
 

@@ -2,10 +2,10 @@ import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import { UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
 import { type Attribution, actionOf, type OperatorAction, recordAction } from '../../shared/state/process/actions.ts';
-import type { ReportSource } from '../report/report.ts';
+import type { ReportContext } from '../report/report.ts';
 
 /** The installation in which an operator's action runs. */
-export interface Place extends ReportSource {
+export interface Place extends ReportContext {
   /** Receives a line about each dead letter that an action handles. */
   onPart?: (line: string) => void;
   reach?: ReachFailpoint;

@@ -5,7 +5,7 @@ import { hasLetters, type Incident } from '../alerts/incident.ts';
 import { noteAct } from '../alerts/note-act.ts';
 import { shardsOf } from '../report/report.ts';
 import type { Act, Subject } from './act.ts';
-import { allow, disallow, pause, resume, resumeAll } from './chats.ts';
+import { allow, disallow, ignore, pause, resume, resumeAll } from './chats.ts';
 import { deliver, purge, replay } from './letters.ts';
 import { cancel, probe, promote, retry } from './messages.ts';
 import { forget, importRecords, reset } from './sessions.ts';
@@ -46,6 +46,7 @@ export const ACTS = {
   'resume-all': resumeAll,
   allow,
   disallow,
+  ignore,
   close,
   import: importRecords,
   reset,

@@ -5,12 +5,13 @@ import { acceptStop, EVERY_CHAT, endPause, type Pause } from '../../shared/state
 import { readHead } from '../../shared/state/lane/waiting.ts';
 import { storedMessage } from '../../shared/state/message/inbound.ts';
 import { addOrder, endOrder } from '../../shared/state/orders.ts';
+import { ignoreStranger } from '../../shared/state/pairing/strangers.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { readAllPauses } from '../report/in-flight.ts';
 import type { ReportSource } from '../report/report.ts';
 import { inWords } from '../report/words.ts';
 import type { Act, Result, Subject } from './act.ts';
-import { type ChatSubject, everyChat, findChat, keysFor } from './subjects.ts';
+import { type ChatSubject, everyChat, findChat, findSomeone, keysFor, type SomeoneSubject } from './subjects.ts';
 
 /** Pauses a chat, or every chat. Running messages end normally, and no other message begins. An earlier pause stays. */
 export const pause: Act<ChatSubject> = {
@@ -88,15 +89,17 @@ export async function cancelChat(at: ReportSource, chat: ChatKey, title: string)
   return { kind, effect: effect[kind], text: `${title} ${words[kind]}` };
 }
 
-/** Allows a person or a group; this takes effect within a second. `isSet`: whether `TELEGRAM_ALLOWED_IDS` contains the id. */
-export const allow: Act<Subject & { isSet: boolean }> = {
+/** Allows a person or a group; this takes effect within a second. Also ends the person's request, if there is one. */
+export const allow: Act<SomeoneSubject> = {
   action: 'allow',
   label: 'Allow',
-  async apply({ redis }, { id, isSet }, { by, why }) {
+  find: findSomeone,
+  async apply({ redis }, { id, isSet }, { by, why, isRepeat }) {
     if (isSet) return { kind: 'set', effect: 'none', text: `${id} is already allowed by TELEGRAM_ALLOWED_IDS` };
     const sinceMs = await serverTimeMs(redis);
     const isNew = await addOrder(redis, keysOf(0).allowed, { chat: id, sinceMs, by, why });
-    if (!isNew) return { kind: 'repeated', effect: 'none', text: `${id} was allowed already` };
+    await endOrder(redis, keysOf(0).strangers, id);
+    if (!isNew && !isRepeat) return { kind: 'repeated', effect: 'none', text: `${id} was allowed already` };
     const text = `${id} will be allowed within a second. Earlier messages are not answered`;
     return { kind: 'allowed', effect: 'done', text };
   },
@@ -113,6 +116,18 @@ export const disallow: typeof allow = {
     if (isSet) return { kind, effect: 'failed', text: advice };
     if (wasAdded) return { kind, effect: 'done', text: `${id} will be ignored within a second` };
     return { kind, effect: 'failed', text: `${id} was not on the list; "npm run cli -- allow" shows it` };
+  },
+};
+
+/** Ignores a stranger who asked to be let in. */
+export const ignore: Act = {
+  action: 'ignore',
+  label: 'Ignore',
+  find: findSomeone,
+  async apply({ redis }, { id }) {
+    if (await ignoreStranger(redis, id))
+      return { kind: 'ignored', effect: 'done', text: `${id} gets no reply for 30 days` };
+    return { kind: 'unknown', effect: 'failed', text: `${id} does not wait any more` };
   },
 };
 

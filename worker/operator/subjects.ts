@@ -3,14 +3,17 @@ import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/
 import { type DeadLetter, findLetter, LETTER_NAME, UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
 import { type LetterFilter, lettersMatching } from '../../shared/state/lane/letter-list.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
+import { readStrangers } from '../../shared/state/pairing/strangers.ts';
 import { type MessageReport, readMessage } from '../report/message.ts';
 import { type MessageName, resolveMessage, unknownMessage } from '../report/message-location.ts';
-import { type ReportSource, shardsOf } from '../report/report.ts';
+import { type ReportContext, type ReportSource, shardsOf } from '../report/report.ts';
 import type { Subject } from './act.ts';
 
 /** A chat, a topic, or every chat. */
 export type ChatSubject = Subject & { chat: ChatKey | typeof EVERY_CHAT };
 export type MessageSubject = Subject & { name: MessageName; report: MessageReport };
+/** A person or a group. `isSet`: whether `TELEGRAM_ALLOWED_IDS` contains the id. */
+export type SomeoneSubject = Subject & { isSet: boolean };
 /** One dead letter. */
 export type LetterSubject = Subject & { letter: DeadLetter };
 /** The dead letters that match a filter, oldest first in each shard. `isEvery`: the filter has no start and no chat. */
@@ -38,6 +41,16 @@ export async function findMessage(at: ReportSource, text: string): Promise<Messa
   const report = await readMessage(at, name);
   if (report === undefined) throw unknownMessage(text);
   return { id: name.entry, title: `The message of chat ${report.chat}`, name, report };
+}
+
+/** The person or group with this id, or the stranger who waits with this code. Throws `UnknownNameError` if there is none. */
+export async function findSomeone({ redis, settings }: ReportContext, name: string): Promise<SomeoneSubject> {
+  const isStranger = ({ code }: { code: string }) => code === name.toUpperCase();
+  const id = /^-?[1-9]\d*$/.test(name) ? name : (await readStrangers(redis)).find(isStranger)?.id;
+  if (id === undefined)
+    throw new UnknownNameError(`Nobody waits under ${name} any more. "npm run cli -- allow" lists who waits.`);
+  const { TELEGRAM_ALLOWED_IDS: ids } = settings;
+  return { id, title: id, isSet: ids === 'everyone' || ids.has(Number(id)) };
 }
 
 /** Finds a dead letter by its name. Throws `UnknownNameError` if there is none, or more than one. */

@@ -2,6 +2,7 @@ import { clip } from '../../shared/base/text.ts';
 import { parseChatKey } from '../../shared/redis/keys.ts';
 import { LETTER_NAME } from '../../shared/state/lane/dead-letters.ts';
 import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
+import { CODE } from '../../shared/state/pairing/strangers.ts';
 import { ENTRY_NAME, TRACE_NAME } from './message-location.ts';
 import type { ReportRequest } from './report.ts';
 
@@ -34,8 +35,8 @@ export const ARGUMENTS = {
   incident: { as: '<name>', isValid: (word: string) => word !== '', expected: 'the name of an incident' },
   someone: {
     as: '<who>',
-    isValid: (word: string) => parseChatKey(word)?.chat === word && /^-?[1-9]\d*$/.test(word),
-    expected: 'the number of a person, or that of a group, which begins with a minus sign',
+    isValid: (word: string) => CODE.test(word) || (parseChatKey(word)?.chat === word && /^-?[1-9]\d*$/.test(word)),
+    expected: 'the number of a person, that of a group, which begins with a minus sign, or the code of a request',
   },
   file: { as: '<file>', isValid: () => true, expected: 'a file' },
 } as const;

@@ -2,7 +2,10 @@ import { utcTime } from '../../shared/base/wall-time.ts';
 import { readAllowed } from '../../shared/state/chat/allowed-people.ts';
 import { EVERY_CHAT, type Pause } from '../../shared/state/lane/stops.ts';
 import type { Order } from '../../shared/state/orders.ts';
+import { readStrangers } from '../../shared/state/pairing/strangers.ts';
 import { readActions } from '../../shared/state/process/actions.ts';
+import { knockAlert } from '../alerts/causes/receiving.ts';
+import { plainName } from '../ask/message-header.ts';
 import {
   type Action,
   chatName,
@@ -25,12 +28,17 @@ export const showActions: ReadReport = async ({ redis }, { options }) => {
   return { report: { title: 'Actions', nowMs: Date.now(), sections }, json: records };
 };
 
-/** The report `allow`: ids allowed by the settings, and ids allowed by operators. */
+/** The report `allow`: ids allowed by the settings, the strangers who wait, and ids allowed by operators. */
 export const showAllowed: ReadReport = async ({ redis, settings: { TELEGRAM_ALLOWED_IDS: ids } }) => {
   const orders = await readAllowed(redis);
   const set = ids === 'everyone' ? ['*'] : [...ids].map(String);
-  const facts = [fact('TELEGRAM_ALLOWED_IDS', set.join(', ') || 'not set here')];
-  return { report: { nowMs: Date.now(), sections: [{ facts }, allowedSection(orders)] }, json: { set, added: orders } };
+  const waiting = await readStrangers(redis);
+  const facts = [
+    fact('TELEGRAM_ALLOWED_IDS', set.join(', ') || 'not set here'),
+    ...waiting.map((each) => fact('Waits', knockAlert(each, plainName(each.name)).text)),
+  ];
+  const json = { set, added: orders, waiting };
+  return { report: { nowMs: Date.now(), sections: [{ facts }, allowedSection(orders)] }, json };
 };
 
 export function allowedSection(allowed: readonly Order[]): Section {

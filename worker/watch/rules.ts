@@ -4,7 +4,7 @@ import type { ProviderTrouble } from '../../shared/state/provider/provider.ts';
 import type { Limit } from '../../shared/state/spending/limit.ts';
 import { budgetConditions } from '../alerts/causes/budget.ts';
 import { providerAlert, retirementCondition } from '../alerts/causes/endpoint.ts';
-import { conflictAlert, notReceivingAlert, tokenAlert, unstoredAlert } from '../alerts/causes/receiving.ts';
+import { conflictAlert, knockAlert, notReceivingAlert, tokenAlert, unstoredAlert } from '../alerts/causes/receiving.ts';
 import { fileConditions, memoryConditions } from '../alerts/causes/storage.ts';
 import { telegramAlert } from '../alerts/causes/telegram.ts';
 import {
@@ -19,6 +19,7 @@ import type { Condition } from '../alerts/causes/words.ts';
 import { CAUSES } from '../alerts/causes.ts';
 import { incidentOf } from '../alerts/incident.ts';
 import { runEach, type WatchFailure } from '../alerts/watch-failure.ts';
+import { plainName } from '../ask/message-header.ts';
 import type { ModelsInUse } from '../model/catalog.ts';
 import { type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
@@ -102,6 +103,7 @@ const RULES: Readonly<Partial<Record<Cause, (input: RuleInput) => Condition[]>>>
   budget: ({ now: { spent } }) => spent.flatMap(budgetConditions),
   'dead-letters': manyDeadLetters,
   'alert-channel': alertChannelDown,
+  pairing: ({ now }) => now.strangers.map((each) => knockAlert(each, plainName(each.name))),
 };
 
 /** The condition that messages are overdue, with the oldest message and the numbers of messages and of chats. */

@@ -12,6 +12,7 @@ import {
   type WaitingAnswers,
 } from '../../shared/state/lane/overdue.ts';
 import { newestOutcomes } from '../../shared/state/lane/record-streams.ts';
+import { readStrangers, type Stranger } from '../../shared/state/pairing/strangers.ts';
 import { type PollRecord, readHeartbeat } from '../../shared/state/process/receiver.ts';
 import {
   type ModelLives,
@@ -44,6 +45,7 @@ export interface Snapshot {
   spent: readonly LimitUsage[];
   /** The newest outcomes of all chats, newest first. */
   newest: readonly RecentOutcome[];
+  strangers: readonly Stranger[];
 }
 
 /** The outage of Telegram, if there is one, and the answers that wait for its end. */
@@ -107,6 +109,7 @@ export function createSnapshotReader(
       redis: readServers(redis),
       spent: readSpent(redis, totals, nowMs),
       newest: readNewestOutcomes(redis, shards),
+      strangers: readStrangers(redis),
       shards: Promise.all(
         Array.from({ length: shards }, (_, shard) => readShard(redis, readOverdue, shard, look, nowMs)),
       ),

@@ -14,6 +14,7 @@ export interface Attribution {
 export type OperatorAction =
   | 'allow'
   | 'disallow'
+  | 'ignore'
   | 'cancel'
   | 'retry'
   | 'pause'

@@ -3,7 +3,7 @@ import { createHeartbeat } from '../../../shared/state/process/receiver.ts';
 import { telegramState } from '../../../shared/state/telegram/telegram.ts';
 import { findFor, runAct } from '../../../worker/operator/act.ts';
 import { ACTS } from '../../../worker/operator/acts.ts';
-import type { ReportSource } from '../../../worker/report/report.ts';
+import type { ReportContext } from '../../../worker/report/report.ts';
 import { createSnapshotReader } from '../../../worker/watch/snapshot.ts';
 import { eachWithRedis, keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
@@ -102,7 +102,7 @@ test('what waited for a pause is not overdue as soon as that ends; when nothing 
   await given('8', 1);
   await givenRead();
   await redis.hset(keys.paused, { '7': '{}', '*': '{}' });
-  const at = { redis, shards: 1 } as ReportSource;
+  const at = { redis, shards: 1 } as ReportContext;
   const overdue = async () => (await snapshot()).shards[0]?.overdue.messages;
   const resume = async (chat: string) =>
     runAct(at, ACTS.resume, await findFor(at, ACTS.resume, chat), { by: 'ann', why: '' });

@@ -100,7 +100,7 @@ test('what the settings say cannot be taken back here, and everybody needs nobod
   const already = { code: 0, stdout: expect.stringMatching(/already/) };
   const open = { ...world.env, TELEGRAM_ALLOWED_IDS: '*' };
   expect(await runCli(['allow', String(RITA)], open)).toMatchObject(already);
-  expect(JSON.parse((await cli('allow', '--json')).stdout)).toEqual({ set: [String(CHAT)], added: [] });
+  expect(JSON.parse((await cli('allow', '--json')).stdout)).toEqual({ set: [String(CHAT)], added: [], waiting: [] });
 });
 
 test('the list, the state of everything and the check name who was let in, and by whom', async () => {

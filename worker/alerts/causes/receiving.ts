@@ -1,4 +1,5 @@
 import { durationInWords } from '../../../shared/base/text.ts';
+import type { Stranger } from '../../../shared/state/pairing/strangers.ts';
 import type { Receiver } from '../../../shared/state/process/receiver.ts';
 import type { Condition, Rules } from './words.ts';
 
@@ -8,7 +9,7 @@ const UNSTORED = {
   todo: 'Check Redis: its memory, its disk, and the network to it.',
 };
 
-/** Causes about receiving messages from Telegram. */
+/** Causes about receiving messages from Telegram, and about who may write. */
 export const RECEIVING = {
   'no-poll': {
     severity: 'page',
@@ -49,7 +50,22 @@ export const RECEIVING = {
     endsBy: 'fact',
     namesEach: true,
   },
+  pairing: {
+    severity: 'info',
+    title: 'Somebody asks to use the bot',
+    todo: 'If you know them, press “Allow”; they then have to write again. The request ends after an hour.',
+    endsBy: 'watch',
+    end: 'this request needs no decision any more.',
+    acts: ['allow', 'ignore'],
+  },
 } satisfies Rules;
+
+/** The condition that a stranger waits to be let in. `name`: the person's name without special characters. */
+export function knockAlert({ id, username, code, atMs }: Stranger, name: string): Condition {
+  const person = `${name} (${username ? `@${username}, ` : ''}id ${id})`;
+  const text = `${person} wrote to the bot in private, and was given the code ${code}.`;
+  return { cause: 'pairing', key: id, text, sinceMs: atMs };
+}
 
 /** The condition that nothing is received: for `ageMs`, no poll has succeeded, or no check has found a healthy webhook. */
 export function notReceivingAlert(as: Receiver, ageMs: number, lastFailure: string | undefined): Condition {

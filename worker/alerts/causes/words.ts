@@ -33,6 +33,8 @@ export const ALERT_WORDS = {
     'resume-all': 'Resume',
     /** Cancels the oldest waiting message. */
     cancel: 'Cancel message',
+    allow: 'Allow',
+    ignore: 'Ignore',
     close: 'Close',
   },
 };

@@ -39,7 +39,7 @@ export function startConsole(
   runbookFile = RUNBOOK,
 ): Service & { routes: Route[] } {
   const redis = connectRedis(redisAddress, 'impatient');
-  const source = { redis, shards: settings.SHARDS };
+  const source = { redis, shards: settings.SHARDS, settings };
   const runbook = readRunbook(runbookFile, settings.RUNBOOK_URL);
   const app = consoleApp({ settings, redis, source, runbook, token: tokenOf(token), log });
   // Leave Node's global `Request` and `Response` unchanged.
@@ -113,7 +113,7 @@ async function showReport(visit: Visit, parts: ConsoleParts, { args = [], option
     query.filter(([name, value]) => Object.hasOwn(options, name) && !optionProblem(name, value, options[name])),
   );
   const request = { words, options: values, content: settings.LOG_CONTENT };
-  const { report } = await (await read())({ ...source, settings }, request);
+  const { report } = await (await read())(source, request);
   const context = {
     nowMs: report.nowMs,
     formKey: visit.get('formKey') ?? '',

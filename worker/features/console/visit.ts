@@ -7,7 +7,7 @@ import { readAtMost } from '../../../shared/base/bounded-read.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { Settings } from '../../../shared/base/settings.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
-import type { ReportSource } from '../../report/report.ts';
+import type { ReportContext } from '../../report/report.ts';
 import type { Token } from './login.ts';
 import { HOME, type Page, pageHtml, problemHtml } from './pages/layout.ts';
 import type { Runbook } from './runbook.ts';
@@ -28,7 +28,7 @@ export type Visit = Context<VisitEnv>;
 export interface ConsoleParts {
   settings: Settings;
   redis: RedisClient;
-  source: ReportSource;
+  source: ReportContext;
   runbook: Runbook;
   token: Token;
   log: Logger;

@@ -110,6 +110,7 @@ async function subjectOf(call: DeskCall, incident: Incident, press: Press): Prom
 
 /** The name by which the action's `find` finds the subject. */
 function targetOf({ waiting, ...incident }: Incident, { name, target }: Press, pressedMs: number, shards: number) {
+  if (name === 'allow' || name === 'ignore') return incident.key;
   if (name === 'pause-all') return EVERY_CHAT;
   if (name === 'resume-all') return `${pressedMs}`;
   if (name === 'replay' || name === 'deliver') {
