@@ -5,6 +5,7 @@ import { filesFeature } from './features/files/feature.ts';
 import { guestsFeature } from './features/guests/feature.ts';
 import { mcpFeature } from './features/mcp/feature.ts';
 import { memoryFeature } from './features/memory/feature.ts';
+import { pairingFeature } from './features/pairing/feature.ts';
 import { recallFeature } from './features/recall/feature.ts';
 import { remindersFeature } from './features/reminders/feature.ts';
 import { undoFeature } from './features/undo/feature.ts';
@@ -20,6 +21,7 @@ export const FEATURES: readonly Feature[] = [
   mcpFeature,
   undoFeature,
   guestsFeature,
+  pairingFeature,
   deskFeature,
   consoleFeature,
 ];

@@ -42,6 +42,8 @@ const COMMANDS = {
   decide: { who: 'listed', lane: 'commands', menu: 'nowhere' },
   /** The producer turns operators' commands and presses of buttons in the operators' chat into this command. */
   desk: { who: 'operators', lane: 'desk', menu: 'nowhere' },
+  /** The producer stores this command in place of a stranger's message. */
+  pair: { who: 'strangers', lane: 'commands', menu: 'nowhere' },
 } as const satisfies Record<string, CommandRule>;
 
 export type CommandName = keyof typeof COMMANDS;

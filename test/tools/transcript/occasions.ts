@@ -57,6 +57,7 @@ export const OCCASIONS: Occasions<Texts> = {
   didYouMean: ['a command has one wrong letter', ['model']],
   whoami: ['/whoami, in a group and in private', ['1001', 'Ann', '-1002000'], ['1001', '', undefined]],
   newConversation: '/new', notPermitted: 'a guest of a group gives a command that is not for guests',
+  pairing: ['a stranger writes in private, with PAIRING', ['BCDFGH']],
   stoppedHere: 'below the words so far, after a stop', stoppedByOperator: 'an operator cancelled a message',
   stopped: '/stop, with something to stop', nothingToStop: '/stop, with nothing to stop',
   fileNotSent: ['Telegram refused a file of an answer', ['table.csv']], stopButton: 'the button under the status line',
