@@ -54,6 +54,14 @@ const askOwner: RunStep = async (ports, { values, bot }) => {
   }
 };
 
+/** Asks whether strangers may ask for access, unless the bot is open to everybody. */
+const askPairing: RunStep = async ({ terminal }, { values }) => {
+  const wasOn = values.PAIRING === 'on';
+  const question = 'May strangers ask to be let in? You get a message with the buttons Allow and Ignore (PAIRING)';
+  const isOn = values[ALLOWED] === '*' ? wasOn : await terminal.confirm(question, wasOn);
+  return isOn === wasOn ? {} : { answers: { PAIRING: isOn ? 'on' : 'off' } };
+};
+
 const SWITCH = 'DEADMAN_URL';
 const SECOND = 'ALERT_WEBHOOK_URL';
 
@@ -129,6 +137,7 @@ const RUN: Readonly<Record<Step, RunStep>> = {
   bot: askBot,
   owner: askOwner,
   alerts: askAlertChat,
+  pairing: askPairing,
   watchers: askWatchers,
   model: askModel,
   zone: askTimeZone,

@@ -6,7 +6,7 @@ import type { Terminal } from './terminal.ts';
 export type Values = Readonly<Record<string, string | undefined>>;
 
 /** The steps of a setup, in their order. */
-export const STEPS = ['bot', 'owner', 'alerts', 'watchers', 'model', 'zone', 'save', 'greeting'] as const;
+export const STEPS = ['bot', 'owner', 'alerts', 'pairing', 'watchers', 'model', 'zone', 'save', 'greeting'] as const;
 export type Step = (typeof STEPS)[number];
 
 /** The state of a setup. */

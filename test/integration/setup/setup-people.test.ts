@@ -69,3 +69,11 @@ test.each([
   expect(await again.ended).toBe(0);
   expect(telegram.shown(OWNER)).toHaveLength(greeted.length);
 });
+
+test('of a bot that is open to everybody, setup does not ask whether strangers may ask', async () => {
+  await writeFile(file, OLD.replace('1001,-5', '*'));
+  const ran = start();
+  await keeps(ran, 3);
+  await ran.sees(/DEADMAN_URL \(Enter/);
+  expect(ran.shown()).not.toContain('PAIRING');
+});

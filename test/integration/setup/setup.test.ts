@@ -4,6 +4,7 @@ import { expect, test } from '@jest/globals';
 import { GREETING } from '../../../shared/texts/language.ts';
 import { runFile } from '../../fixture/command.ts';
 import {
+  answersPairing,
   claude,
   eachBeforeSetup,
   environment,
@@ -41,7 +42,7 @@ test('a new bot is set up from nothing: the file is complete, private, and a gat
   await ran.sees(/Where should alerts go/);
   ran.presses(ENTER);
   await ran.sees(/The test message has arrived/);
-  await givesWatchers(ran);
+  await givesWatchers(ran, '', '', 'y');
   await givesModel(ran, KEY);
   await ran.sees(/The model answers: claude-opus-5-5/);
   await finishes(
@@ -61,6 +62,7 @@ test('a new bot is set up from nothing: the file is complete, private, and a gat
     TELEGRAM_BOT_TOKEN: TOKEN,
     TELEGRAM_ALLOWED_IDS: String(OWNER),
     TELEGRAM_ALERT_CHAT_ID: String(OWNER),
+    PAIRING: 'on',
     ANTHROPIC_API_KEY: KEY,
     ANTHROPIC_BASE_URL: claude.url,
     TELEGRAM_API_ROOT: telegram.url,
@@ -191,6 +193,7 @@ test('Ctrl-C leaves the old file as it was, at a question and while a message is
   await writeFile(file, OLD);
   const asked = start();
   await keeps(asked, 3);
+  await answersPairing(asked);
   await asked.sees(/DEADMAN_URL \(Enter/);
   asked.types('not an address');
   await asked.sees(/expected an http or https URL/);

@@ -12,7 +12,7 @@ import { faultOf, firstPerson, withId } from '../../../setup/value.ts';
 
 const after = (progress: Progress, ...steps: Step[]) =>
   steps.reduce((sofar, step) => advance(sofar, step, {}), progress);
-const ASKED: readonly Step[] = ['bot', 'owner', 'alerts', 'watchers', 'model', 'zone'];
+const ASKED: readonly Step[] = ['bot', 'owner', 'alerts', 'pairing', 'watchers', 'model', 'zone'];
 
 test('the steps come in their order; a file that stays as it is is not saved', () => {
   const begun = begin({}, {});
