@@ -109,6 +109,7 @@ export function help(): string {
     ['hello', 'Ann writes in her private chat with the bot'],
     ['ben: hello @bot', 'Ben (or ann, cleo) writes in the group, where the bot answers mentions, replies and commands'],
     ['olga: /status', 'the operator writes in the alert chat'],
+    ['dora: hello', 'Dora, whom nobody has let in, writes to the bot in private'],
     ...[...COMMANDS.values()].map(({ usage, does }) => [usage, does]),
   ];
   return lines.map(([usage = '', does]) => `  ${usage.padEnd(21)}${does}\n`).join('');

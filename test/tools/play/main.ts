@@ -87,6 +87,7 @@ function settingsFor(telegram: TelegramStandIn): Record<string, string> {
     TELEGRAM_ALLOWED_IDS: `${PRIVATE_CHAT},${GROUP}`,
     TELEGRAM_ALERT_CHAT_ID: String(ALERT_CHAT),
     TELEGRAM_OPERATOR_IDS: String(ALERT_CHAT),
+    PAIRING: 'on',
     ANTHROPIC_API_KEY: 'stand-in',
     // A settings file may name a real Redis.
     SPILLWAY_ENV_FILE: 'none',

@@ -3,10 +3,11 @@ import type { Body } from '../../stand-in/telegram/chats.ts';
 import { document, photo } from '../../stand-in/telegram/inbound-kinds.ts';
 import type { TelegramStandIn } from '../../stand-in/telegram/server.ts';
 
-/** The chats of a play: Ann's private chat, a group of three, and the operator's private chat. */
+/** The chats of a play: Ann's private chat, a group of three, and the private chats of the operator and of a stranger. */
 export const PRIVATE_CHAT = 1001;
 export const GROUP = -1_002_000_000_001;
 export const ALERT_CHAT = 9001;
+export const STRANGERS_CHAT = 4004;
 
 const OPERATOR = { id: ALERT_CHAT, firstName: 'Olga' };
 const PEOPLE: Readonly<Record<string, { id: number; firstName: string }>> = {
@@ -14,7 +15,9 @@ const PEOPLE: Readonly<Record<string, { id: number; firstName: string }>> = {
   ben: { id: 1002, firstName: 'Ben' },
   cleo: { id: 1003, firstName: 'Cleo' },
   olga: OPERATOR,
+  dora: { id: STRANGERS_CHAT, firstName: 'Dora' },
 };
+const PRIVATE_CHATS: readonly number[] = [ALERT_CHAT, STRANGERS_CHAT];
 
 /** What a person writes, and where. */
 export interface Speech {
@@ -25,14 +28,14 @@ export interface Speech {
 }
 
 /**
- * Reads a typed line. `ben: hello` is Ben's message in the group, `olga: /status` the operator's in the alert chat, and a
- * line without a name is Ann's in her private chat. `@bot` becomes the bot's real name.
+ * Reads a typed line. `ben: hello` is Ben's message in the group, `olga: /status` the operator's in the alert chat, `dora: hello`
+ * the stranger's in private, and a line without a name is Ann's in her private chat. `@bot` becomes the bot's real name.
  */
 export function readSpeech(line: string, botName: string): Speech {
   const [, name = '', words = ''] = /^(\w+):\s*(.*)$/.exec(line) ?? [];
   const person = PEOPLE[name.toLowerCase()];
   const { id: fromId, firstName } = person ?? { id: PRIVATE_CHAT, firstName: 'Ann' };
-  const chatId = person === undefined ? PRIVATE_CHAT : person === OPERATOR ? ALERT_CHAT : GROUP;
+  const chatId = person === undefined || PRIVATE_CHATS.includes(fromId) ? fromId : GROUP;
   const text = (person === undefined ? line : words).replaceAll(/@bot\b/gi, `@${botName}`);
   return { chatId, fromId, firstName, text };
 }

@@ -1,7 +1,7 @@
 import type { ShownMessage } from '../../stand-in/telegram/chats.ts';
 import type { InlineButton } from '../../stand-in/telegram/markup.ts';
 import type { TelegramCall, TelegramStandIn } from '../../stand-in/telegram/server.ts';
-import { ALERT_CHAT, GROUP, PRIVATE_CHAT } from './people.ts';
+import { ALERT_CHAT, GROUP, PRIVATE_CHAT, STRANGERS_CHAT } from './people.ts';
 
 /** A message is printed once it has stood unchanged for so long: while it streams, it changes every second. */
 const SETTLE_MS = 300;
@@ -9,6 +9,7 @@ const SPEAKERS = new Map([
   [PRIVATE_CHAT, 'bot'],
   [GROUP, 'bot in the group'],
   [ALERT_CHAT, 'alert'],
+  [STRANGERS_CHAT, 'bot to Dora'],
 ]);
 
 /** A button that was printed. */

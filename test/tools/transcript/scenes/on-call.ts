@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Alert, Cause } from '../../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../../shared/state/incident/book.ts';
@@ -6,6 +7,7 @@ import { isAlertText } from '../../../fixture/alert-text.ts';
 import { until } from '../../../fixture/root.ts';
 import { ANN, OPERATOR, type Scene, type Stage } from '../scene.ts';
 
+const DORA = 4_004;
 const OLGA = { fromId: OPERATOR, firstName: 'Olga' };
 
 /** What who is woken sees and does, on a phone. */
@@ -43,6 +45,26 @@ export const ON_CALL: readonly Scene[] = [
       await expectShown(OPERATOR, /^Chat 1001 resumes/);
       await write(ANN.id, 'Are you there?');
       assert.equal(world.telegram.shown(ANN.id).length, 2);
+    },
+  },
+  {
+    name: 'stranger',
+    title: 'A stranger at the door',
+    about: 'Somebody who is not allowed reads a code. The operator lets them in with a button, and they write again.',
+    world: { env: { TELEGRAM_OPERATOR_IDS: String(OPERATOR), PAIRING: 'on' } },
+    limits: { watchEveryMs: 200 },
+    chats: [
+      { id: DORA, title: 'Dora and Spillway' },
+      { id: OPERATOR, title: 'The operator’s chat' },
+    ],
+    async play({ write, press, expectShown }) {
+      const dora = { fromId: DORA, firstName: 'Dora', username: 'dora_b' };
+      await write(DORA, 'Hello! Ann told me about you.', 'command', dora);
+      await press(OPERATOR, 'Allow');
+      await expectShown(OPERATOR, /^Resolved/);
+      // A process uses an allow list that it has read for a second.
+      await pause(1_100);
+      await write(DORA, 'Hello again!', 'answered', dora);
     },
   },
   {
