@@ -1,3 +1,4 @@
+import type { InboundMessage } from '../shared/flow/message.ts';
 import type { DeadLetters } from '../shared/state/lane/dead-letters.ts';
 import type { Head } from '../shared/state/lane/lanes.ts';
 import type { Budget } from '../shared/state/spending/budget.ts';
@@ -11,6 +12,7 @@ import type { ChatState } from './command/chat-state.ts';
 import type { Elsewhere, Feature, FixedText, SelfEntered } from './feature.ts';
 import type { Verdict } from './lane/verdict.ts';
 import type { ProgressViews } from './reply/progress.ts';
+import type { UserRecord } from './session/record.ts';
 import type { Sessions } from './session/store.ts';
 import type { ShardEnv } from './shard-env.ts';
 import type { TurnTime } from './turn/deadline.ts';
@@ -49,15 +51,26 @@ export interface Env extends ShardEnv {
 /** A command that its sender may give, with the turn of its message. */
 export interface CommandContext {
   turn: Turn<Env>;
+  message: InboundMessage;
   /** The text after the command's name, trimmed. */
   argument: string;
   isGroup: boolean;
   time: TurnTime;
 }
 
+/** A message for the model to answer. */
+export interface ToAsk {
+  kind: 'ask';
+  message: InboundMessage;
+  /** The record for the log, e.g. of an earlier message that is asked again; absent: that of `message`. */
+  pending?: UserRecord;
+}
+
 /**
- * Carries out one command. Returns a verdict, usually with the reply and the changes to store in one step with the reply.
+ * Carries out one command. Returns a verdict, usually with the reply and the changes to store in one step with the reply; or a
+ * message for the model, such as the text after `/new`.
  *
- * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash.
+ * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash, and again in
+ * each attempt while the model has not answered its message.
  */
-export type CommandHandler = (context: CommandContext) => Verdict | Promise<Verdict>;
+export type CommandHandler = (context: CommandContext) => Verdict | ToAsk | Promise<Verdict | ToAsk>;

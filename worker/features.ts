@@ -1,4 +1,5 @@
 import type { Feature } from './feature.ts';
+import { againFeature } from './features/again/feature.ts';
 import { consoleFeature } from './features/console/feature.ts';
 import { deskFeature } from './features/desk/feature.ts';
 import { filesFeature } from './features/files/feature.ts';
@@ -20,6 +21,7 @@ export const FEATURES: readonly Feature[] = [
   memoryFeature,
   mcpFeature,
   undoFeature,
+  againFeature,
   guestsFeature,
   pairingFeature,
   deskFeature,

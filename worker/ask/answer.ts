@@ -16,7 +16,7 @@ import { winTrial } from '../recovery/fresh-session.ts';
 import { forgetLimit } from '../recovery/learnt-limit.ts';
 import { planReply } from '../reply/plan.ts';
 import { type LoadedSession, withRecord } from '../session/held-window.ts';
-import { type AssistantRecord, newStamp } from '../session/record.ts';
+import { type AssistantRecord, hasCalls, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import type { CallResult } from './call.ts';
 import {
@@ -25,7 +25,7 @@ import {
   budgetNotice,
   changesToStore,
   earlierWords,
-  hasCalls,
+  isCut,
   isUnfinished,
   type Speech,
   wholeBlocks,
@@ -116,6 +116,7 @@ export function concludeWithAnswer(
   return {
     kind: 'conclude',
     calledNothing: turn.rounds === 0,
+    isCut: isCut(answer),
     conclusion: { outcome: 'answered', ...planReply([...notices, ...turn.readingNotices], text, { rich }, files) },
     changes: [
       ...append(keys, session, [record]),

@@ -17,13 +17,14 @@ import type { TurnTime } from '../turn/deadline.ts';
 import { concludeWithAnswer, failureIn, recordRound, turnAfterRound } from './answer.ts';
 import { type CallResult, callModel, countExactly } from './call.ts';
 import { omitOldPictures } from './old-pictures.ts';
-import { openSession, pendingRecord } from './pending.ts';
+import { openSession } from './pending.ts';
 import { isUnfinished, type Speech } from './words.ts';
 
 /** A message for the model to answer, with the partial answer and the callbacks for progress. */
 export interface Question {
   message: InboundMessage;
-  content: UserRecord['content'];
+  /** The message as a record of the log. */
+  pending: UserRecord;
   speech: Speech;
   onText: OnText;
   /** Called with the names of the tools that begin to run, and with an empty list once all have ended. */
@@ -38,7 +39,7 @@ export interface Question {
  */
 export async function askModel(
   initialTurn: Turn<Env>,
-  { message, content, speech, onText, onTools }: Question,
+  { message, pending, speech, onText, onTools }: Question,
   time: TurnTime,
 ): Promise<Verdict> {
   const { env } = initialTurn;
@@ -50,7 +51,6 @@ export async function askModel(
   const room = chatRoom(windowTokens, learntTokens, settings);
   turn = await withFixedText(turn, room.limitTokens);
   const calibration = calibrationFor(settings.MODEL, turn.calibration);
-  const pending = pendingRecord(turn, message, content);
   const callFields = { message, pending, windowTokens, modelOutputTokens, calibration };
   const onEachText: OnText = (text) => {
     time.progress();

@@ -5,12 +5,9 @@ import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import { timeZoneOf } from '../lane/turn-settings.ts';
 import { wellFormed } from '../model/block.ts';
-import { type LoadedSession, withRecord } from '../session/held-window.ts';
-import { trimOf } from '../session/overlay.ts';
-import { type LogRecord, newStamp, type UserRecord } from '../session/record.ts';
-import { append } from '../session/store.ts';
+import type { LoadedSession } from '../session/held-window.ts';
+import { newStamp, type UserRecord } from '../session/record.ts';
 import { headerOf, messageCode } from './message-header.ts';
-import { hasCalls } from './words.ts';
 
 /**
  * The maximum number of bytes that a load reads per token of the window. Texts with their records take 3 to 8 bytes per
@@ -36,31 +33,7 @@ export async function openSession(turn: Turn<Env>, pending: UserRecord, limitTok
   const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
   const events = [{ event: 'session.torn', records: torn } as const];
   if (torn > 0) await commit(turn, { step: `torn:${turn.session}`, events });
-  return hideEarlierTry(turn, loadedSession);
-}
-
-const PUT_BACK = '[This message failed, and stands again below. What was done for it before that follows.]';
-
-/**
- * Hides the earlier copy of a replayed message, since the replay is now at the end of the conversation. The tool calls that
- * were made for that copy stay visible, so that the model does not repeat them. Returns the session unchanged if the
- * message is not a replay, or if the window has no copy that is still to be hidden. Contract: as `openSession`.
- */
-async function hideEarlierTry(turn: Turn, loadedSession: LoadedSession): Promise<LoadedSession> {
-  const { replayOf: entry, keys, session } = turn;
-  const { records } = loadedSession.window;
-  const step = `hidden:${session}`;
-  const earlierTry = records.filter((record) => 'entry' in record && record.entry === entry);
-  if (entry === undefined || !earlierTry.some(({ t }) => t === 'user') || turn.hasDone(step)) return loadedSession;
-  const hasActed = earlierTry.some((record) => record.t === 'assistant' && hasCalls(record.content));
-  const replacement = hasActed ? { text: PUT_BACK } : { text: '', turn: true };
-  // Omit the thinking, too: it is bound to the text before it, which the scrub changes.
-  const newRecords: LogRecord[] = [
-    { v: 1, t: 'scrub', ...newStamp(), entry, ...replacement },
-    trimOf('thinking', records),
-  ];
-  await turn.write(step, append(keys, session, newRecords));
-  return newRecords.reduce(withRecord, loadedSession);
+  return loadedSession;
 }
 
 /** The message as a record of the log. */
@@ -77,6 +50,7 @@ export function pendingRecord(turn: Turn<Env>, message: InboundMessage, content:
     entry: turn.entry,
     channel: channelOf(message),
     header: headerOf(message, facts, by),
+    ...(turn.replayOf && { retryOf: turn.replayOf }),
     ...(message.chatType !== 'private' && { from: message.from.name ?? String(message.from.id) }),
   });
 }

@@ -6,7 +6,7 @@ import type { Block } from '../model/block.ts';
 import type { ModelAnswer } from '../model/port.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';
 import type { LoadedSession } from '../session/held-window.ts';
-import { type AssistantRecord, newStamp, textOf } from '../session/record.ts';
+import { type AssistantRecord, hasCalls, newStamp, textOf } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
 /**
@@ -167,11 +167,6 @@ export function isUnfinished(
   { TOOL_ROUNDS_MAX }: Pick<TurnSettings, 'TOOL_ROUNDS_MAX'>,
 ): boolean {
   return round < TOOL_ROUNDS_MAX && (answer.stopReason === 'pause_turn' || hasCalls(wholeBlocks(answer)));
-}
-
-/** Whether the content of an answer has calls to tools that the gateway runs. */
-export function hasCalls(content: AssistantRecord['content']): boolean {
-  return typeof content !== 'string' && content.some(({ type }) => type === 'tool_use');
 }
 
 /** The blocks of the model's earlier answers to this message, tool calls included. */

@@ -31,6 +31,8 @@ export interface Ending {
   ifCancelled?: { changes: readonly Change[]; events: readonly TurnEvent[] };
   /** Whether the model called no tool for the message in any attempt, so the model changed nothing that could be undone. */
   calledNothing?: boolean;
+  /** Whether the answer ended at a limit of length. */
+  isCut?: boolean;
   /** Whether the message stays in its conversation although a request with it was refused: something else was the cause. */
   keepsInConversation?: boolean;
   /** Set if the session is nearly full: the session is compacted once the user has the answer. */

@@ -3,7 +3,7 @@ import { clip } from '../../shared/base/text.ts';
 import { labelOf, sourceOf } from '../media/label.ts';
 import { nameInBrackets } from '../model/block.ts';
 import { estimateContent } from '../model/estimate.ts';
-import { asShown, scrubOf, withScrubs } from '../session/overlay.ts';
+import { asShown, scrubOf, withoutHidden } from '../session/overlay.ts';
 import { type LogRecord, type ScrubRecord, startsTurn, textOf } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
 import { blocksIn, longTexts } from './parts.ts';
@@ -85,7 +85,7 @@ const WORDS_CHARS = 60;
  */
 export function earlierFiles({ head, records }: Window, keptFrom: number): string[] {
   const listedBefore = head?.t === 'compaction' ? (head.files ?? []) : [];
-  const scrubbed = withScrubs(records);
+  const scrubbed = withoutHidden(records);
   const newFiles = records.slice(0, keptFrom).flatMap((record, at) => filesOf(record, scrubbed[at]));
   return [...new Set([...listedBefore, ...newFiles])].slice(-FILES_LISTED_MAX);
 }

@@ -1,6 +1,6 @@
 import { redact } from '../../shared/base/redact.ts';
 import { estimateText } from '../model/estimate.ts';
-import { withScrubs } from '../session/overlay.ts';
+import { withoutHidden } from '../session/overlay.ts';
 import { type LogRecord, resultText, startsTurn, textOf, type UserRecord } from '../session/record.ts';
 import { placesIn } from './parts.ts';
 import { neutralise, quote, speakerOf } from './transcript.ts';
@@ -71,7 +71,7 @@ const BARE_ARGUMENT_CHARS = [100, 50, 20];
  */
 export function buildSeed(source: SeedSource): string {
   const { boundary, pending, tokensMax } = source;
-  const records = withoutRepeats(withScrubs(source.records)).filter(
+  const records = withoutRepeats(withoutHidden(source.records)).filter(
     (record) => record.t !== 'user' || record.entry !== pending,
   );
   const times = records.map((record) => record.at).filter((at) => ISO_TIME.test(at));
@@ -226,7 +226,7 @@ function toolCalls(records: readonly LogRecord[]): ToolCall[] {
  * the shortest lines do not fit, the oldest calls are only counted. Empty without such calls.
  */
 function finishedCalls({ records, pending, tokensMax }: SeedSource, lengths: readonly number[]): string[] {
-  const calls = toolCalls(withScrubs(records)).filter(({ entry }) => entry === pending);
+  const calls = toolCalls(withoutHidden(records)).filter(({ entry }) => entry === pending);
   if (calls.length === 0) return [];
   const title =
     'Calls of tools that were already made for the message that follows, oldest first. Do not make any of them again';

@@ -4,7 +4,6 @@ import { labelWithRef } from '../media/label.ts';
 import { type Block, nameInBrackets, textBlock } from '../model/block.ts';
 import { estimateText } from '../model/estimate.ts';
 import { withId } from '../session/header-code.ts';
-import { withScrubs } from '../session/overlay.ts';
 import { type LogRecord, resultText, textOf, type UserRecord } from '../session/record.ts';
 
 const TOOL_RESULT_CHARS = 2_000;
@@ -20,11 +19,11 @@ export interface Transcript {
 }
 
 /**
- * Writes records as text for a summariser: long tool results without their middle, media as placeholders, no thinking and no
+ * Writes visible records (`withoutHidden`) as text for a summariser: long tool results without their middle, media as placeholders, no thinking and no
  * credentials. If the text exceeds `chunksMax` chunks, shortens long records, and omits the oldest that still do not fit. Pure.
  */
 export function transcribe(records: readonly LogRecord[], chunkTokens: number, chunksMax: number): Transcript {
-  const lines = withScrubs(records).flatMap((record) => lineOf(record) ?? []);
+  const lines = records.flatMap((record) => lineOf(record) ?? []);
   let chunks = packLines(lines, chunkTokens);
   if (chunks.length > chunksMax) {
     const newestFirst = lines.map((line) => clipMiddle(line, SHORTENED_CHARS)).toReversed();

@@ -1,6 +1,6 @@
 import type { Room } from '../model/count.ts';
 import { estimateContent } from '../model/estimate.ts';
-import { asShown, trimOf, withScrubs } from '../session/overlay.ts';
+import { asShown, trimOf, withoutHidden } from '../session/overlay.ts';
 import { type CompactionRecord, type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
 import { view, type Window } from '../session/view.ts';
 import { chooseVerbatimPart, earlierFiles, newestTurn, recordTokens } from './kept.ts';
@@ -87,7 +87,7 @@ function planOf(
   const verbatim = chooseVerbatimPart(records, room.verbatimTokens);
   // If the verbatim part would be the whole window, keep only the newest turn, and summarise everything before it.
   const { from, shortenings } = verbatim.from > 0 ? verbatim : { from: newestTurn(records), shortenings: [] };
-  const older = withScrubs(records).slice(0, from);
+  const older = withoutHidden(records).slice(0, from);
   const { chunks, omitted } = transcribe(older, Math.floor(summariser.limitTokens * CHUNK_SHARE), callsMax);
   if (chunks.length === 0) return 'nothing_to_compact';
   const unseen = omitted + window.omitted;

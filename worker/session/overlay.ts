@@ -5,6 +5,7 @@ import { isThinking } from '../model/rules/blocks.ts';
 import type { Part } from '../recovery/parts.ts';
 import {
   type AssistantRecord,
+  hasCalls,
   type LogRecord,
   newStamp,
   resultText,
@@ -31,15 +32,20 @@ export function scrubOf({ record, block, replacement }: Part): ScrubRecord {
   return { v: 1, t: 'scrub', ...newStamp(), ...target, ...(block !== undefined && { block }), text: replacement };
 }
 
-/** The records as requests show them, scrubbed and trimmed. Pure; records and blocks keep their indexes. */
+/** The records as requests show them: without repeats, scrubbed and trimmed. Pure; records and blocks keep their indexes. */
 export function asShown(records: readonly LogRecord[]): readonly LogRecord[] {
-  return withTrims(withScrubs(records));
+  return withTrims(withoutHidden(records));
 }
 
 /**
- * Applies the scrubs. Of scrubs with the same target, the newest counts. A turn's scrub also empties the turn's other records.
+ * Applies the scrubs, and hides the other copies of retried messages. Of scrubs with the same target, the newest counts. A
+ * turn's scrub also empties the turn's other records.
  */
-export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] {
+export function withoutHidden(records: readonly LogRecord[]): readonly LogRecord[] {
+  return withOneCopyOfEach(withScrubs(records), entriesToHide(records));
+}
+
+function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] {
   const scrubs = records.filter((record): record is ScrubRecord => record.t === 'scrub');
   if (scrubs.length === 0) return records;
   let isTurnScrubbed = false;
@@ -50,6 +56,78 @@ export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] 
     else if (isTurnScrubbed) return { ...record, content: [] };
     return itsScrubs.reduce(applyScrub, record);
   });
+}
+
+/** A message of the log, without the parts that were left out of it. */
+export function withoutParts(message: UserRecord, records: readonly LogRecord[]): UserRecord {
+  const scrubs = records.filter((record): record is ScrubRecord => record.t === 'scrub' && record.turn !== true);
+  return scrubs.filter((scrub) => isTarget(scrub, message)).reduce(applyScrub, message);
+}
+
+const STANDS_BELOW = '[This message stands again below. What was done for it before that follows.]';
+
+/**
+ * Shows one copy of each retried message. If the model called tools for a hidden copy, the calls stay visible, so that the model
+ * does not repeat them. Thinking is bound to the text before it, so answers behind a hidden copy lose theirs, up to the last
+ * retry, which the model answered without the hidden copies.
+ */
+function withOneCopyOfEach(records: readonly LogRecord[], hidden: ReadonlySet<string>): readonly LogRecord[] {
+  if (hidden.size === 0) return records;
+  const answers = records.filter((record) => record.t === 'assistant');
+  const acted = new Set(answers.flatMap(({ content, entry }) => (hasCalls(content) ? [entry] : [])));
+  const isShownRetry = (record: LogRecord) =>
+    record.t === 'user' && record.retryOf !== undefined && !hidden.has(record.entry ?? '');
+  const lastRetry = records.findLastIndex(isShownRetry);
+  let current: string | undefined;
+  let isBehindHidden = false;
+  return records.map((record, at) => {
+    if (record.t !== 'user' && record.t !== 'assistant') return record;
+    if (startsTurn(record)) current = record.entry;
+    const isHidden = current !== undefined && hidden.has(current);
+    isBehindHidden ||= isHidden;
+    if (isHidden && !acted.has(current)) return { ...record, content: [] };
+    if (isHidden && startsTurn(record)) return { ...record, content: STANDS_BELOW };
+    const losesThinking = record.t === 'assistant' && (isHidden || (isBehindHidden && at < lastRetry));
+    if (!losesThinking || typeof record.content === 'string') return record;
+    return { ...record, content: record.content.map(withoutThinking) };
+  });
+}
+
+/**
+ * The entries of all copies of retried messages but one of each: the newest copy that has a complete answer or, as the newest
+ * message of all, still waits for one; else the newest copy.
+ */
+function entriesToHide(records: readonly LogRecord[]): ReadonlySet<string> {
+  const messages = records.filter((record): record is UserRecord => record.t === 'user' && startsTurn(record));
+  if (!messages.some(({ retryOf }) => retryOf !== undefined)) return new Set();
+  const originals = new Map<string, string>();
+  const copies = new Map<string, string[]>();
+  for (const { entry, retryOf } of messages) {
+    if (entry === undefined) continue;
+    const original = retryOf === undefined ? entry : (originals.get(retryOf) ?? retryOf);
+    originals.set(entry, original);
+    copies.set(original, [...(copies.get(original) ?? []), entry]);
+  }
+  const complete = completeEntries(records);
+  const isShown = (entry: string) => complete.has(entry) || entry === messages.at(-1)?.entry;
+  return new Set(
+    [...copies.values()].flatMap((all) => {
+      const shown = all.findLast(isShown) ?? all.at(-1);
+      return all.filter((entry) => entry !== shown);
+    }),
+  );
+}
+
+/** The entries of messages with a complete answer, whose turns were not removed. An answer that broke off names no model. */
+function completeEntries(records: readonly LogRecord[]): ReadonlySet<string | undefined> {
+  const complete = new Set<string | undefined>();
+  for (const record of records) {
+    if (record.t === 'scrub' && record.turn === true) complete.delete(record.entry);
+    if (record.t !== 'assistant') continue;
+    if (record.model !== undefined && !hasCalls(record.content)) complete.add(record.entry);
+    else complete.delete(record.entry);
+  }
+  return complete;
 }
 
 /** Whether a scrub's target is this record: a message by its entry, any other record by its id. */

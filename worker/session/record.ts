@@ -23,6 +23,8 @@ export interface UserRecord extends Base {
   readonly from?: string;
   /** The lines that the gateway puts before the message, with its time and its author. Older records have none. */
   readonly header?: string;
+  /** The entry of the message that this record asks again. Once this record is answered, the conversation goes on from it. */
+  readonly retryOf?: string;
 }
 
 export interface AssistantRecord extends Base {
@@ -121,7 +123,7 @@ function hasShape(record: Partial<Record<string, unknown>>): boolean {
   if (record.t === 'user' || record.t === 'assistant')
     return (
       isContent(record.content) &&
-      [record.entry, record.channel, record.from, record.header].every(isTextOrAbsent) &&
+      [record.entry, record.channel, record.from, record.header, record.retryOf].every(isTextOrAbsent) &&
       (record.unreadable === undefined || Array.isArray(record.unreadable))
     );
   if (record.t === 'compaction')
@@ -192,4 +194,9 @@ export function textOf(content: string | readonly Block[]): string {
   return content
     .flatMap((block) => (block.type === 'text' && typeof block.text === 'string' ? [block.text] : []))
     .join('\n');
+}
+
+/** Whether the content of an answer has calls to tools that the gateway runs. */
+export function hasCalls(content: AssistantRecord['content']): boolean {
+  return typeof content !== 'string' && content.some(({ type }) => type === 'tool_use');
 }

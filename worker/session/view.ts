@@ -26,7 +26,8 @@ export interface Window {
 
 /**
  * The messages of a request, computed from a window. Pure and deterministic: the same window gives the same bytes, and a new
- * message or answer never changes the messages before the last answer. The result starts with a user turn, and satisfies the
+ * message or answer never changes the messages before the last answer, except that a retry takes the place of the message that
+ * it repeats. The result starts with a user turn, and satisfies the
  * rules of the API for every log that this gateway writes.
  */
 export function view(window: Window): MessageParam[] {

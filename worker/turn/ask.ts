@@ -3,13 +3,12 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import { FencedError } from '../../shared/state/change.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Texts } from '../../shared/texts/language.ts';
-import { askModel } from '../ask/conversation.ts';
+import { askModel, type Question } from '../ask/conversation.ts';
 import { pendingRecord } from '../ask/pending.ts';
 import { Speech } from '../ask/words.ts';
 import type { Env } from '../env.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { unsupportedKind } from '../reply/notices.ts';
-import type { UserRecord } from '../session/record.ts';
 import { withPartialAnswer } from './conclude.ts';
 import type { TurnTime } from './deadline.ts';
 import { changesToReportIn, findLaterMessageToJoin } from './gather.ts';
@@ -41,20 +40,21 @@ export async function answer(
   // A line before each forward of a burst names its origin, so the message itself needs no origin.
   const { forwardedFrom: _, ...withoutOrigin } = messages[0];
   const message = isBurst(messages) ? withoutOrigin : messages[0];
+  const pending = pendingRecord(turn, message, read.content);
   // Before paying for the model, look for a later message to answer together with this one. A plain text that was alone in its
   // lane needs no such look: reading the text took no time, and `env.watch` looks again while the model answers.
   const wasSlowToRead = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
   const laterEntry = turn.isAloneAtBegin && !wasSlowToRead ? undefined : await findLaterMessageToJoin(turn);
-  if (laterEntry === undefined) return ask(turn, { message, content: read.content }, time);
+  if (laterEntry === undefined) return ask(turn, { message, pending }, time);
   // Record this message in the session, so that the turn of the later message has it in the conversation.
-  await initialTurn.env.sessions.open(turn, pendingRecord(turn, message, read.content), 0);
+  await turn.env.sessions.open(turn, pending, 0);
   return conclude({ outcome: 'merged', into: laterEntry, parts: [] }, { changes: changesToReportIn(turn, laterEntry) });
 }
 
 /** Asks the model, and shows the user the progress of the answer. Contract: throws `FencedError`, or what Redis throws. */
-async function ask(
+export async function ask(
   turn: Turn<Env>,
-  { message, content }: { message: InboundMessage; content: UserRecord['content'] },
+  { message, pending }: Pick<Question, 'message' | 'pending'>,
   time: TurnTime,
 ): Promise<Verdict> {
   const speech = new Speech(turn);
@@ -71,7 +71,7 @@ async function ask(
     progress.doing(toolsInWords(turn.texts, names));
   };
   try {
-    const verdict = await askModel(turn, { message, content, speech, onText, onTools }, time);
+    const verdict = await askModel(turn, { message, pending, speech, onText, onTools }, time);
     // Store the partial answer, unless this message joins a later one before the user has seen any of the answer.
     if (verdict.kind === 'later' || (verdict.kind === 'hand back' && !(await isJoining()))) await speech.storeAtEnd();
     return await withPartialAnswer(turn, verdict, speech.partialAnswer);

@@ -74,16 +74,14 @@ async function storeConclusion(
 }
 
 /**
- * Adds the turn's notices to a conclusion without an answer, and a retry button to a failure. Puts the text of an unanswered
- * reminder first. An answer has its notices already.
+ * Adds the turn's notices to a conclusion without an answer. Puts the text of an unanswered reminder first. An answer has its
+ * notices already.
  */
 function withNotices(turn: Turn<Env>, conclusion: Conclusion): Conclusion {
   // The conclusion of the message into which this one was merged carries the notices.
   if (conclusion.outcome === 'answered' || conclusion.into !== undefined) return conclusion;
   const plainTexts = turn.env.selfEntered.get(turn.kind)?.plainTexts(turn, conclusion) ?? [];
-  const withTexts = surroundWithTexts(plainTexts, conclusion, turn.notices);
-  if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || turn.isElsewhere) return withTexts;
-  return { ...withTexts, buttons: [[{ text: turn.texts.retryButton, command: `/retry ${turn.entry}` }]] };
+  return surroundWithTexts(plainTexts, conclusion, turn.notices);
 }
 
 function withRefusals({ texts }: Turn, conclusion: Conclusion, count: number): Conclusion {

@@ -2,7 +2,6 @@ import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
 import { BY_OPERATOR, type Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { isPermitted, meantCommand } from '../../shared/telegram/commands.ts';
-import { NEW_CONVERSATION_STARTED } from '../command/new.ts';
 import type { Env } from '../env.ts';
 import type { TurnSettings } from '../lane/turn-settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
@@ -35,13 +34,6 @@ export async function decideEarly(turn: Turn<Env>): Promise<EarlyDecision> {
   // Only a refused summons enters a full lane, with this mark. Other messages with the mark are from before 0.4: answer them.
   if (turn.isRefused && turn.isElsewhere) return conclude(refused('lane_full', turn.texts.laneFull(1)));
   const command = commandIn(message);
-  // An earlier attempt has carried out the `/new` of `/new <text>`, so the text is an ordinary message now.
-  if (command && turn.hasDone(NEW_CONVERSATION_STARTED))
-    return {
-      kind: 'open',
-      message: { ...message, content: { ...message.content, text: command.argument } },
-      command: undefined,
-    };
   const isTypedText = message.content.kind === 'text' && message.forwardedFrom === undefined && !turn.isElsewhere;
   const suggestion = isTypedText ? meantCommand(message.content.text) : undefined;
   if (suggestion) return conclude(suggestCommand(turn, suggestion));

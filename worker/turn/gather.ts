@@ -86,13 +86,15 @@ export function failWithPieces(turn: Turn, verdict: Verdict, pieces?: readonly W
  * Finds a later message to answer together with this one: the next message for the model that was not merged into another. With
  * the choice `busy: interrupt`, any message for the model may stop this turn; with `busy: merge`, only before the model is
  * asked. In every chat, forwards that were sent with this text may stop its turn until the answer has begun. Finds none e.g.
- * for a reminder or a suspect message, in a recovery or a trial, or if the turn has asked a person.
+ * for a reminder, a `/retry` or a suspect message, in a recovery or a trial, or if the turn has asked a person.
  */
 export async function findLaterMessageToJoin(
   turn: Turn<Env>,
   running?: { isAnswerVisible: boolean },
 ): Promise<EntryId | undefined> {
   if (!turn.message.ok || isSelfEntered(turn.message.value)) return undefined;
+  // A `/retry` is answered alone, because only an answer of its own takes the place of the earlier answer.
+  if (turn.retryOf !== undefined) return undefined;
   // The turn has asked a person, whose decision it carries out first.
   if (turn.parking.newest !== undefined) return undefined;
   if (turn.stage !== 'none' || turn.trial !== undefined || turn.isSuspect) return undefined;

@@ -1,13 +1,13 @@
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { carryOut } from '../command/commands.ts';
-import type { Env } from '../env.ts';
+import type { Env, ToAsk } from '../env.ts';
 import { settingsFor, type TurnSettings } from '../lane/turn-settings.ts';
 import { type AfterReply, type AttemptResult, failed, type Verdict } from '../lane/verdict.ts';
 import { calibrationFor, countContent } from '../model/count.ts';
 import { compactAfterReply } from '../recovery/compact.ts';
 import { showTyping } from '../reply/progress.ts';
 import { forChat, forGuests } from '../tools/toolboxes.ts';
-import { answer } from './ask.ts';
+import { answer, ask } from './ask.ts';
 import { concludeTurn } from './conclude.ts';
 import type { TurnTime } from './deadline.ts';
 import { deliverAndClear } from './deliver.ts';
@@ -85,10 +85,14 @@ async function produceAnswer(turn: Turn<Env>, time: TurnTime): Promise<Verdict> 
   if (early.kind !== 'open') return early;
   const { message, command } = early;
   const isGroup = message.chatType !== 'private';
-  if (command) return carryOut(command, { turn, isGroup, time });
-  const gathering = await gather(turn, message);
+  const toAsk: ToAsk | Verdict = command
+    ? await carryOut(command, { turn, message, isGroup, time })
+    : { kind: 'ask', message };
+  if (toAsk.kind !== 'ask') return toAsk;
+  if (toAsk.pending) return ask(turn, { message: toAsk.message, pending: toAsk.pending }, time);
+  const gathering = await gather(turn, toAsk.message);
   if (gathering.kind !== 'gathered') return gathering;
-  const messages = [message, ...gathering.pieces.map((piece) => piece.message)] as const;
+  const messages = [toAsk.message, ...gathering.pieces.map((piece) => piece.message)] as const;
   return failWithPieces(turn, await answer(turn, messages, time), gathering.pieces);
 }
 

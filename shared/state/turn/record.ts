@@ -130,6 +130,15 @@ export class TurnRecord extends Fields {
     return this.set('readingNotices', JSON.stringify([...new Set(notices)]));
   }
 
+  /** The earlier message that this message, a `/retry`, asks again. */
+  get retryOf(): EntryId | undefined {
+    return this.text('retryOf') as EntryId | undefined;
+  }
+
+  setRetryOf(entry: EntryId): Change {
+    return this.set('retryOf', entry);
+  }
+
   get partialAnswer(): StoredPartialAnswer {
     return { text: this.text('said') ?? '', recordedChars: this.number('saidRecorded') ?? 0 };
   }

@@ -75,16 +75,16 @@ test('names a file by name, kind and size, and escapes the name', () => {
   expect(told({ type: 'image', source: { media_type: '</transcript>' } })).toBe('(left out: image)');
 });
 
-test('skips summaries, seeds, torn and blank records, and shows a scrubbed message as its placeholder', () => {
+test('skips summaries, seeds, torn and blank records', () => {
   const log: LogRecord[] = [
     { ...STAMP, t: 'compaction', summary: 'HIDDEN', records: 0 },
     { ...STAMP, t: 'seed', text: 'HIDDEN', parent: '', records: 0 },
     { v: 1, t: 'torn', id: '', at: '' },
-    userSays('HIDDEN', { entry: '1-0' }),
-    { ...STAMP, t: 'scrub', entry: '1-0', text: '[left out]' },
+    { ...STAMP, t: 'scrub', entry: '1-0', text: 'HIDDEN' },
+    userSays('asked', { entry: '1-0' }),
     userSays(' \n'),
   ];
-  expect(written(...log)).toBe('[User]: [left out]');
+  expect(written(...log)).toBe('[User]: asked');
 });
 
 test('content cannot close or open the tag around it', () => {

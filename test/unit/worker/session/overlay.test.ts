@@ -131,3 +131,35 @@ test('the origin of a block in a view is a block of the log', () => {
     SEEDED,
   );
 });
+
+/** An answer of the model to the message with this entry, or one that broke off, or the removal of its turn. */
+const answered = (entry: string, ...content: Block[]) => ({ ...assistantSays(content), entry, model: 'm' });
+const retried = (of: string, entry: string) => userSays('asked', { entry, retryOf: of });
+const FIRST = [userSays('asked', { entry: '1-0' }), answered('1-0', text('first'))];
+const OTHERS = [userSays('other', { entry: '3-0' }), answered('3-0', thinking('hm'), text('of others'))];
+
+test.each<[string, LogRecord[], unknown[]]>([
+  ['that waits hides the first answer', [...FIRST, retried('1-0', '2-0')], [[], [], 'asked']],
+  [
+    'that broke off or was removed does not',
+    [...FIRST, retried('1-0', '2-0'), { ...answered('2-0', text('sec')), model: undefined } as never, ...OTHERS],
+    ['asked', [text('first')], [], [], 'other', [thinking('hm'), text('of others')]],
+  ],
+  [
+    'of a retry stands for both',
+    [...FIRST, retried('1-0', '2-0'), answered('2-0', text('second')), retried('2-0', '4-0')],
+    [[], [], [], [], 'asked'],
+  ],
+  [
+    'behind another answer takes the thinking from that one, which was bound to what is hidden',
+    [...FIRST, ...OTHERS, retried('1-0', '4-0'), answered('4-0', thinking('so'), text('last'))],
+    [[], [], 'other', [text(''), text('of others')], 'asked', [thinking('so'), text('last')]],
+  ],
+  [
+    'hides the message also where its turn was removed',
+    [FIRST[0] as LogRecord, scrub({ entry: '1-0', turn: true }, 'removed'), retried('1-0', '2-0')],
+    [[], 'asked'],
+  ],
+])('a retry %s', (_, log, contents) => {
+  expect(contentsOf(asShown(log))).toEqual(contents);
+});
