@@ -33,16 +33,15 @@ export function sessionArchives(redis: RedisClient, keys: Keys) {
     /** The sessions with records that may be archived. */
     archivable: async (): Promise<SessionId[]> => (await redis.smembers(keys.archivable)) as SessionId[],
     /**
-     * Plans to archive the records before the window and its head, or all records of a closed session. The newest records, of
-     * `tailBytes` together, always stay.
+     * Plans to archive the records before the window and its head. The window stays, also that of a closed session, which a
+     * person may open again. The newest records, of `tailBytes` together, always stay.
      */
     async plan(session: SessionId, tailBytes: number): Promise<ArchivePlan> {
       const fields = await redis.hmget(keys.session(session), 'windowStart', 'head', 'closedBy');
       const [windowStart = null, head = null, closedBy = null] = fields;
       const { first: tailStart } = await logs.tail(session, tailBytes);
       const firstInUse = Math.min(Number(windowStart ?? 0), Number(head ?? Number.POSITIVE_INFINITY));
-      const until = closedBy === null ? Math.min(tailStart, firstInUse) : tailStart;
-      return { until, windowStart: windowStart ?? '', closedBy: closedBy ?? '' };
+      return { until: Math.min(tailStart, firstInUse), windowStart: windowStart ?? '', closedBy: closedBy ?? '' };
     },
     /**
      * Moves a segment to the archive in one step. `item` is the segment's bytes, or the pointer to their blob, which is valid

@@ -105,13 +105,12 @@ test('a segment that is missing or damaged is reported by an export, which holds
     chatKey(CHAT),
     await parseLines(conversation(1_000, 1_000)),
   );
+  await world.peek.hset(world.keys.session(session), 'windowStart', 2_000);
+  await world.peek.sadd(world.keys.archivable, session);
   await start({}, { archiveEveryMs: 20 });
-  world.telegram.say(CHAT, '/new');
-  await nextOutcome(world, CHAT);
   await until('archived', async () =>
     (await world.peek.sismember(world.keys.archivable, session)) === 0 ? true : undefined,
   );
-  await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'session', session);
   const [one = '', other = ''] = await blobFiles();
   const segments = await world.peek.llen(world.keys.archive(session));
   expect(segments).toBeGreaterThan(2);

@@ -168,7 +168,10 @@ test('each search sees all that was said before the window of its session, archi
 
 test('only the newest part of a long chat is searched, and the answer says so; later messages are found', async () => {
   const lines = Array.from({ length: 3_000 }, (_, n) => says(`number ${n} ${'of many words '.repeat(30)}`));
-  await givenLog(redis, keys, PARENT, { lines: [...lines, filler()], about: { closedBy: CURRENT } });
+  await givenLog(redis, keys, PARENT, {
+    lines: [...lines, filler()],
+    about: { closedBy: CURRENT, windowStart: 3_000 },
+  });
   await history.archiveAll(PARENT);
   await givenLog(redis, keys, CURRENT, { lines: [says('first of all')], about: { parent: PARENT, windowStart: 1 } });
   const toolbox = history.recall({ bytesMax: 1024 * 1024 });
