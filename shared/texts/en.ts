@@ -139,8 +139,9 @@ export const EN = {
   },
   ...ASKING_EN,
   retryButton: '↻ Try again',
+  againButton: '↻ New answer',
   retrying: "I'm trying that message again.",
-  nothingToRetry: "There's no failed message here to retry.",
+  nothingToRetry: "I can't try that again. Please send your message once more.",
   compactedNow: (full: number) =>
     `Done: I replaced older messages with a summary. Use /recall to search the originals. The context is now ${full}% full.`,
   nothingToCompact: "There's nothing to summarize yet: the whole conversation fits.",

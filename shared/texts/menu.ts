@@ -2,7 +2,7 @@
 export const MENU_EN = {
   stop: "Stop what I'm doing and drop what's waiting",
   new: 'Start a new conversation',
-  retry: 'Retry the last failed message',
+  retry: 'Try the last message again',
   status: 'Show context use, waiting messages and cost',
   model: 'Choose the model',
   compact: 'Summarize older messages to make room',
@@ -24,7 +24,7 @@ export const MENU_EN = {
 export const MENU_ZH: typeof MENU_EN = {
   stop: '停止目前和等待中的工作',
   new: '開始新的對話',
-  retry: '重試最近一則失敗的訊息',
+  retry: '重試最近一則訊息',
   status: '查看上下文用量、等待中的訊息和費用',
   model: '選擇模型',
   compact: '把較早的訊息改成摘要，騰出空間',

@@ -152,8 +152,9 @@ export const ZH_HANT: Texts = {
     askButton: (name) => `使用 ${name} 前先問`,
   },
   retryButton: '↻ 再試一次',
+  againButton: '↻ 重新回答',
   retrying: '我正在重試那則訊息。',
-  nothingToRetry: '這裡沒有失敗後可以重試的訊息。',
+  nothingToRetry: '這則訊息無法再試一次，請重新傳送。',
   compactedNow: (percent) =>
     `完成：較早的訊息已改成摘要。想找原本的內容，請輸入 /recall 加上關鍵字。目前上下文用了 ${percent}%。`,
   nothingToCompact: '目前還不需要改成摘要：整段對話都放得下。',

@@ -78,7 +78,8 @@ export const OCCASIONS: Occasions<Texts> = {
     asking: ['/tools', [['notebook: erase']]], none: '/tools, where no tool asks',
     askButton: ['a button of /tools', ['notebook: write']],
   },
-  retryButton: 'the button under a failure', retrying: '/retry', nothingToRetry: '/retry, with nothing that failed',
+  retryButton: 'the button under a failure', againButton: 'the button under a cut answer', retrying: '/retry of a failed message',
+  nothingToRetry: '/retry, with nothing to try again',
   compactedNow: ['/compact', [35]], nothingToCompact: '/compact, with nothing to do',
   notCompacted: '/compact, when the summary failed',
   status: {

@@ -38,6 +38,19 @@ export const COMMANDS: readonly Scene[] = [
     },
   },
   {
+    name: 'again',
+    title: 'Answered anew',
+    about: '/retry behind an answer asks the same message again. The conversation goes on from the new answer.',
+    chats: CHATS,
+    async play(stage) {
+      stage.answersWith('Roses are red.');
+      await stage.write(ANN.id, 'A line about the harbour, please.');
+      stage.answersWith('The harbour keeps the last light for itself.');
+      await stage.write(ANN.id, '/retry');
+      await stage.expectShown(ANN.id, /^The harbour keeps/);
+    },
+  },
+  {
     name: 'language',
     title: 'In the language of the person',
     about:
