@@ -58,7 +58,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ['PERSIST', keys.log(id)],
       ['HSET', key, 'entries', entries, 'bytes', bytes, 'imported', 1],
     ],
-    /** Closes the session, whose chat continues in `next`. From then on, records of the window may be archived, too. */
+    /** Closes the session, whose chat continues in `next`. It then expires after the retention, unless it is opened again. */
     closeFor: (next: SessionId): Change[] => [['HSET', key, 'closedBy', next], archivable],
     /** Stores the fresh session of a trial, so that an erasure of the chat also finds the session of a failed trial. */
     addTrial: (fresh: SessionId): Change => ['HSET', key, `${TRIAL}${fresh}`, 1],
@@ -88,6 +88,24 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ['UNLINK', key, keys.log(id), keys.archive(id)],
       ['SREM', keys.archivable, id],
     ],
+  };
+}
+
+/** Changes to a session as one of its chat's conversations, which people may leave and open again. */
+export function conversation(keys: Pick<Keys, 'session' | 'log'>, id: SessionId) {
+  const key = keys.session(id);
+  return {
+    /** Opens a closed session again, with its log as it was. Its archive expires as that of any other open session. */
+    reopen: (): Change[] => [
+      ['HDEL', key, 'closedBy'],
+      ['PERSIST', key],
+      ['PERSIST', keys.log(id)],
+    ],
+    /** Changes which session comes before this one in the chat; `undefined` if none does. */
+    setParent: (parent: string | undefined): Change =>
+      parent === undefined ? ['HDEL', key, 'parent'] : ['HSET', key, 'parent', parent],
+    /** Sets the name that people gave to the conversation; an empty one removes it. */
+    rename: (name: string): Change => (name === '' ? ['HDEL', key, 'name'] : ['HSET', key, 'name', name]),
   };
 }
 
