@@ -1,5 +1,6 @@
 import type { Feature } from './feature.ts';
 import { againFeature } from './features/again/feature.ts';
+import { chatsFeature } from './features/chats/feature.ts';
 import { consoleFeature } from './features/console/feature.ts';
 import { deskFeature } from './features/desk/feature.ts';
 import { filesFeature } from './features/files/feature.ts';
@@ -22,6 +23,7 @@ export const FEATURES: readonly Feature[] = [
   mcpFeature,
   undoFeature,
   againFeature,
+  chatsFeature,
   guestsFeature,
   pairingFeature,
   deskFeature,

@@ -22,6 +22,9 @@ const COMMANDS = {
   stop: { who: 'everybody', lane: 'chat', menu: 'everywhere', cancels: 'always' },
   new: { who: 'listed', lane: 'chat', menu: 'everywhere', cancels: 'always' },
   retry: { who: 'listed', lane: 'chat', menu: 'everywhere' },
+  chats: { who: 'listed', lane: 'commands', menu: 'private' },
+  /** The buttons of `/chats`, and one below the notice of a fresh session, send this command. */
+  continue: { who: 'listed', lane: 'chat', menu: 'nowhere' },
   status: { who: 'everybody', lane: 'commands', menu: 'everywhere' },
   model: { who: 'listed', lane: 'commands', menu: 'private' },
   compact: { who: 'listed', lane: 'chat', menu: 'private' },

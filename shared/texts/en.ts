@@ -118,7 +118,8 @@ export const EN = {
   didYouMean: (command: string) => `Did you mean /${command}?`,
   whoami: (id: string, name: string, chat: string | undefined) =>
     `Your ID is ${id}${name === '' ? '' : ` (${name})`}.${chat === undefined ? '' : ` The ID of this chat is ${chat}.`}`,
-  newConversation: 'A new conversation starts here. The old one is kept: use /recall to search it.',
+  newConversation:
+    'A new conversation starts here. The old one is kept: use /chats to go back to it, or /recall to search it.',
   notPermitted: 'In groups, only people the operator has allowed can do this.',
   pairing: (code: string) =>
     `I only answer people my operator has let in, so I've asked for you. Your code is ${code}, good for an hour. Once you're in, write again.`,
@@ -243,6 +244,24 @@ export const EN = {
     usage: 'Use /memory and choose what to delete.',
     left: (lines: string) =>
       `This group has a new ID, and I couldn't move my memory there. Please tell me again what I should remember:\n${lines}`,
+  },
+  chats: {
+    title: (count: number) =>
+      `${count === 1 ? 'One conversation' : `${count} conversations`} in this chat, newest first. To name this one: /chats name Trip to Tainan`,
+    none: 'There are no conversations here yet.',
+    line: (words: string, messages: string, from: string, to: string) =>
+      `${words}\n${from === to ? from : `${from} – ${to}`}, ${counted(messages, 'message')}`,
+    isPresent: '(open now)',
+    noWords: 'no text',
+    continueButton: (place: number) => `▶ Continue ${place}`,
+    olderButton: 'Older ones',
+    backButton: '▶ Back to the old conversation',
+    continued: (words: string) =>
+      `We're back in this conversation: ${words}\n\nThe one we left is kept: /chats shows it.`,
+    isHere: "We're in that conversation already.",
+    gone: 'That conversation no longer exists.',
+    named: (name: string) => `This conversation is now called “${name}”.`,
+    unnamed: 'This conversation no longer has a name.',
   },
   timeZoneIs: (zone: string, now: string) => `The time in this chat is ${now} (${zone}).`,
   timeZoneSet: (zone: string, now: string) =>

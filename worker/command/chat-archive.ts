@@ -4,7 +4,7 @@ import { applyTogether, type Change } from '../../shared/state/change.ts';
 import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { noteErasure } from '../../shared/state/chat/erasures.ts';
 import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
-import { chainOf, trialSessionsOf } from '../../shared/state/session/header.ts';
+import { chainOf, readHeader, trialSessionsOf } from '../../shared/state/session/header.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
@@ -34,7 +34,7 @@ export function createChatArchive(
     /** Yields the messages and answers of a session and of the sessions before it, oldest first, each once. */
     async *messages(session: SessionId): AsyncGenerator<LogRecord> {
       const ids = new Set<string>();
-      for (const each of (await chainOf(redis, keys, session)).reverse()) {
+      for (const each of await inOrderOfCreation(source, session)) {
         for await (const record of readSession(source, each)) {
           // Skip repeats: a fresh session begins with a copy of the message that its parent could not answer.
           if (!isEntry(record) || ids.has(record.id)) continue;
@@ -72,6 +72,14 @@ export function createChatArchive(
       ];
     },
   };
+}
+
+/** A session and the sessions before it, the oldest first. People may have gone back from a newer session to an older one. */
+async function inOrderOfCreation({ redis, keys }: SessionSource, session: SessionId): Promise<SessionId[]> {
+  const chain = (await chainOf(redis, keys, session)).reverse();
+  const headers = await Promise.all(chain.map((each) => readHeader(redis, keys, each)));
+  const createdAt = new Map(chain.map((each, at) => [each, headers[at]?.createdAt ?? '']));
+  return chain.sort((one, other) => (createdAt.get(one) ?? '').localeCompare(createdAt.get(other) ?? ''));
 }
 
 /**

@@ -15,7 +15,7 @@ import { tools } from './tools.ts';
 import { usage } from './usage.ts';
 
 /** The commands whose handlers are in the folders of features. */
-type FeatureCommand = 'desk' | 'memory' | 'pair' | 'recall' | 'reminders' | 'retry';
+type FeatureCommand = 'chats' | 'continue' | 'desk' | 'memory' | 'pair' | 'recall' | 'reminders' | 'retry';
 
 /** The handlers of the commands that no feature handles. `shared/telegram/commands.ts` says who may give each command. */
 export const COMMANDS: Readonly<Record<Exclude<CommandName, FeatureCommand>, CommandHandler>> = {

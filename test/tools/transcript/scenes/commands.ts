@@ -51,6 +51,23 @@ export const COMMANDS: readonly Scene[] = [
     },
   },
   {
+    name: 'chats',
+    title: 'Back to an earlier conversation',
+    about: '/chats lists the conversations; a button goes back to one exactly as it was, and the other one is kept.',
+    chats: CHATS,
+    async play(stage) {
+      stage.answersWith('A ferry leaves at 7:40.');
+      await stage.write(ANN.id, 'When does the ferry to Xiaoliuqiu leave?');
+      await stage.write(ANN.id, '/chats name Trip to the island', 'command');
+      await stage.write(ANN.id, '/new', 'command');
+      stage.answersWith('Two eggs and a cup of flour.');
+      await stage.write(ANN.id, 'What do I need for pancakes?');
+      await stage.write(ANN.id, '/chats', 'command');
+      await stage.press(ANN.id, EN.chats.continueButton(2));
+      await stage.expectShown(ANN.id, /^We're back in this conversation: Trip to the island/);
+    },
+  },
+  {
     name: 'language',
     title: 'In the language of the person',
     about:

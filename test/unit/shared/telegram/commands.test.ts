@@ -61,5 +61,5 @@ test.each([
 
 test('each command has one handler, in the core or in a feature', () => {
   const all = [COMMANDS, ...FEATURES.map(({ commands = {} }) => commands)].flatMap((each) => Object.keys(each));
-  expect(all.sort()).toEqual([...HELP_NAMES, 'start', 'decide', 'desk', 'pair'].sort());
+  expect(all.sort()).toEqual([...HELP_NAMES, 'start', 'continue', 'decide', 'desk', 'pair'].sort());
 });
