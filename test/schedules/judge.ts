@@ -5,7 +5,7 @@ import type { Ground } from './ground.ts';
 import { type Asked, inOrder, messagesOf, repliesIn } from './message.ts';
 import { saidIn } from './oracle.ts';
 import type { Plan } from './plan.ts';
-import { isCommand, type Send, type Shown } from './telegram.ts';
+import { cancels, isCommand, type Send, type Shown } from './telegram.ts';
 
 /** An invariant of the design that does not hold, with what was seen. */
 export interface Violation {
@@ -21,7 +21,7 @@ const TRACE = /^(?!0{32})[0-9a-f]{32}$/;
 
 /** Judges what a schedule came to, once it is at rest. Pure. */
 export function judge(plan: Told, ground: Seen, evidence: Evidence): Violation[] {
-  const messages = messagesOf(plan.written, ground.runs, evidence);
+  const messages = messagesOf(plan.written, ground, evidence);
   const chats = [...new Set(messages.map(({ chatId }) => chatId))];
   const ofChats = chats.map((chatId) => messages.filter((each) => each.chatId === chatId));
   return [
@@ -76,7 +76,7 @@ function mayEndAs({ merges }: Told, message: Asked, messages: readonly Asked[]):
   const { chat, into, kind, number, outcome } = message;
   if (isCommand(message)) return outcome === 'command';
   const own = messages.filter((each) => each.chat === chat);
-  if (outcome === 'cancelled') return own.some((each) => isCommand(each) && each.number > number);
+  if (outcome === 'cancelled') return own.some((each) => cancels(each) && each.number > number);
   if (outcome !== 'merged') return outcome === 'answered';
   const first = own.find(({ entry }) => entry === into);
   if (first === undefined || isCommand(first)) return false;
@@ -92,7 +92,7 @@ function mayEndAs({ merges }: Told, message: Asked, messages: readonly Asked[]):
  */
 function judgePresses(messages: readonly Asked[], { acts, history, runs }: Seen, { unsure }: Evidence): Violation[] {
   const told = history.shown.flatMap(({ text }) => PRESSED.exec(text) ?? []);
-  const decided = new Set(told.filter((said) => said !== OVER));
+  const decided = new Set(told.filter((said) => said !== OVER && !CONTINUED.has(said)));
   const lost = history.sends.filter(({ isUnknown, text }) => isUnknown && PRESSED.test(text)).length;
   const cut = runs.filter(({ wasCut }) => wasCut).length;
   const untold = unsure.size - messages.filter(({ isUnsure }) => isUnsure).length;
@@ -114,8 +114,12 @@ function judgePresses(messages: readonly Asked[], { acts, history, runs }: Seen,
 }
 
 const OVER = 'This question is closed';
+const BACK = "We're back in this conversation";
+/** What a press is told that continues a conversation. */
+const CONTINUED = new Set([BACK, "We're in that conversation already"]);
 /** What a press is told. */
-const PRESSED = /Allowed once|is now allowed here|Declined|This question is closed/;
+const PRESSED =
+  /Allowed once|is now allowed here|Declined|This question is closed|We're back in this conversation|We're in that conversation already/;
 
 /** Whether a question went into the forward right behind it: it was asked alone before that came. */
 function isComment({ chat, kind, into, number, outcome }: Asked, messages: readonly Asked[]): boolean {
@@ -218,22 +222,44 @@ function judgeCalls(messages: readonly Asked[], { calls, history }: Seen): Viola
 }
 
 /** I10: the log keeps the conversation. */
-function judgeLog(messages: readonly Asked[], { history: { shown } }: Seen, { logs }: Evidence): Violation[] {
+function judgeLog(messages: readonly Asked[], { history: { shown, presses } }: Seen, { logs }: Evidence): Violation[] {
   const [{ chatId = 0 } = {}] = messages;
   const held = saidIn(logs.get(chatId) ?? '');
-  const [is, expected] = [held, conversation(messages, shown)].map((said) => withoutDoubtful(said, messages).join(' '));
-  const twice = held.find((said, at) => held.indexOf(said) !== at);
+  const own = presses.filter((press) => press.chatId === chatId);
+  const ofChat = shown.filter((each) => each.chatId === chatId);
+  const isBack = ofChat.some(({ text }) => text.includes(BACK));
+  const told = ofChat.filter(({ text }) => PRESSED.test(text)).length;
+  // A press of whose effect nobody was told may have moved the chat.
+  const mayBeEither = told < own.length;
+  const [is = '', ...expected] = [
+    held,
+    ...(isBack ? [] : [conversation(messages, shown, 'now', 'log')]),
+    ...(isBack || mayBeEither ? [conversation(messages, shown, 'before', 'log')] : []),
+  ].map((said) => withoutDoubtful(said, messages).join(' '));
+  const isTwice = (said: string, at: number) => said.startsWith('Answer') && held.indexOf(said) !== at;
+  const twice = held.find(isTwice);
   return [
-    ...(is === expected ? [] : violation('I10', `the log holds "${is}", not "${expected}"`)),
+    ...(expected.includes(is) ? [] : violation('I10', `the log holds "${is}", not "${expected.join('" or "')}"`)),
     ...(twice === undefined ? [] : violation('I11', `the log holds "${twice}" twice`)),
   ];
 }
 
-/** What was asked and answered in a chat since its last `/new`. */
-function conversation(messages: readonly Asked[], shown: readonly Shown[]): string[] {
-  const since = messages.slice(messages.findLastIndex(({ kind }) => kind === 'new') + 1);
-  return since
-    .filter(({ outcome }) => outcome === 'answered')
+/**
+ * What was asked and answered in a chat since its last `/new`, or before that. Requests show only the last answer to what was
+ * asked again; the log keeps all.
+ */
+function conversation(
+  messages: readonly Asked[],
+  shown: readonly Shown[],
+  which: 'now' | 'before' = 'now',
+  where: 'request' | 'log' = 'request',
+): string[] {
+  const start = messages.findLastIndex(({ kind }) => kind === 'new') + 1;
+  const own = which === 'now' ? messages.slice(start) : messages.slice(0, Math.max(0, start - 1));
+  const answered = own.filter(({ outcome }) => outcome === 'answered');
+  const isLast = (each: Asked) => answered.findLast(({ origin }) => origin === each.origin) === each;
+  return answered
+    .filter((each) => where === 'log' || isLast(each))
     .flatMap((each) => [...each.shown, ...shown.flatMap((text) => repliesIn(text, each)).slice(0, 1)]);
 }
 

@@ -1,7 +1,7 @@
 import type { EntryId } from '../../shared/redis/keys.ts';
 import { EN } from '../../shared/texts/en.ts';
 import type { Evidence } from './evidence.ts';
-import type { Run } from './ground.ts';
+import type { Ground, Run } from './ground.ts';
 import { saidIn } from './oracle.ts';
 import { isCommand, type Shown, type Written, wordsOf } from './telegram.ts';
 
@@ -16,6 +16,8 @@ export interface Message extends Written {
   readonly isUnsure: boolean;
   /** What the model has to be shown of it. */
   readonly words: string;
+  /** The message that it asks again, or itself. */
+  readonly origin: string;
 }
 
 /** A message with what went into it. */
@@ -27,6 +29,8 @@ export interface Asked extends Message {
   readonly shown: readonly string[];
   /** The name of what is shown last, which an answer names. */
   readonly answerTo: string;
+  /** The answers that the model gave to it, such as "Answer 1 ". */
+  readonly answers: readonly string[];
 }
 
 /** What a chat is told of a command; of a stop, by whether it cancelled something. */
@@ -35,16 +39,23 @@ const REPLIES: Readonly<Record<Written['kind'], readonly string[]>> = {
   request: [],
   forward: [],
   edit: [],
+  again: [],
+  list: [EN.chats.none, EN.chats.title(1), EN.chats.title(2)],
   stop: [EN.nothingToStop, EN.stopped],
   new: [EN.newConversation],
 };
 
 /** The messages, in the order in which they were written, with what became of them: entries of a chat are in its order. */
-export function messagesOf(written: readonly Written[], runs: readonly Run[], evidence: Evidence): Asked[] {
+export function messagesOf(
+  written: readonly Written[],
+  { runs, calls }: Pick<Ground, 'runs' | 'calls'>,
+  evidence: Evidence,
+): Asked[] {
   const messages = written.filter(({ kind }) => kind !== 'edit').map((each) => messageOf(each, runs, evidence));
   return messages.map((each) => {
     const asked = askedWith(each, messages);
-    return { ...each, shown: asked.map(({ words }) => words), answerTo: asked.at(-1)?.name ?? '' };
+    const answers = calls.flatMap(({ entry }, at) => (entry === each.entry ? [`Answer ${at + 1} `] : []));
+    return { ...each, shown: asked.map(({ words }) => words), answerTo: asked.at(-1)?.origin ?? '', answers };
   });
 }
 
@@ -62,11 +73,13 @@ function messageOf(written: Written, runs: readonly Run[], { outcomes, edited, u
   const entry = entries.sort(inOrder)[number - 1];
   const record = outcomes.find((of) => of.entry === entry);
   const isEdited = entry !== undefined && edited.has(entry);
+  const asked = written.kind === 'again' ? ({ ...written, kind: 'question', number: number - 1 } as const) : written;
   return {
     ...written,
+    origin: `${chat}-${asked.number}`,
     ...{ name: `${chat}-${number}`, entry, outcome: record?.outcome, into: record?.into },
     isUnsure: unsure.has(entry),
-    words: wordsOf(isEdited ? { ...written, kind: 'edit' } : written),
+    words: wordsOf(isEdited ? { ...asked, kind: 'edit' } : asked),
   };
 }
 
@@ -75,10 +88,11 @@ function messageOf(written: Written, runs: readonly Run[], { outcomes, edited, u
  * stands; a reply to a command does not.
  */
 export function repliesIn({ chatId, text }: Pick<Shown, 'chatId' | 'text'>, message: Asked): string[] {
-  const { answerTo, kind, outcome } = message;
+  const { answerTo, answers, kind, outcome } = message;
   if (outcome === 'merged') return [];
   if (isCommand(message)) return REPLIES[kind].filter((reply) => chatId === message.chatId && text.includes(reply));
-  return saidIn(text).filter((said) => said.startsWith('Answer') && said.endsWith(`to ${answerTo}.`));
+  const isOwn = (said: string) => answers.some((each) => said.startsWith(each)) && said.endsWith(`to ${answerTo}.`);
+  return saidIn(text).filter(isOwn);
 }
 
 /** Compares entries by their age. */

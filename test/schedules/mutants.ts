@@ -41,6 +41,16 @@ const own = (name: string, change: Change): FindableMutant => ({ name, mutations
 
 /** What only the order of the steps decides. */
 const OWN: readonly FindableMutant[] = [
+  own('what was asked again stays beside its first answer', [
+    'worker/session/overlay.ts',
+    'withOneCopyOfEach(withScrubs(records), entriesToHide(records))',
+    'withScrubs(records)',
+  ]),
+  own('the chat stays where it is, although a conversation goes on', [
+    'worker/features/chats/conversations.ts',
+    '    chatState(keys, chat).moveTo(to),\n',
+    '',
+  ]),
   own('an answer is stored although its message was cancelled', [
     'shared/state/turn/write.lua',
     "(redis.call('HGET', ARGV[at], ARGV[at + 1]) or '') ~= ARGV[at + 2]",

@@ -8,6 +8,8 @@ import { REQUEST } from './telegram.ts';
 export interface Call {
   readonly by: string;
   readonly shown: readonly string[];
+  /** The entry of the message to answer. */
+  readonly entry: EntryId | undefined;
 }
 
 const WINDOW_TOKENS = 200_000;
@@ -35,9 +37,9 @@ export function modelOf(process: Process, calls: Call[]): Model {
   };
 }
 
-function answer({ model, messages }: ModelRequest, by: string, calls: Call[]): ModelResult {
+function answer({ model, messages, payer }: ModelRequest, by: string, calls: Call[]): ModelResult {
   const shown = saidIn(JSON.stringify(messages));
-  calls.push({ by, shown });
+  calls.push({ by, shown, entry: payer?.entry });
   const usage = { inputTokens: 100, outputTokens: 5, cacheReadTokens: 0 };
   const last = JSON.stringify(messages.at(-1));
   if (last.lastIndexOf(REQUEST) > last.lastIndexOf('Question')) {

@@ -56,6 +56,12 @@ const SCENES: readonly (readonly Written['kind'][])[] = [
   ['question', 'stop'],
   ['question', 'question', 'stop'],
   ['question', 'new', 'question'],
+  ['question', 'again'],
+  ['question', 'question', 'again'],
+  ['question', 'again', 'question'],
+  ['question', 'again', 'stop'],
+  ['question', 'new', 'list'],
+  ['question', 'new', 'question', 'list'],
   ['request'],
   ['request', 'question'],
   ['request', 'stop'],
@@ -85,7 +91,7 @@ export function drawPlan(random: () => number, chats: readonly number[]): Plan {
     presses: 1 + randomInt(random, PRESSES_MAX),
     reconciles: random() < 0.3,
     producers: one([1, 1, 1, 2]),
-    merges: random() < MERGES && written.every(({ kind }) => kind !== 'request'),
+    merges: random() < MERGES && written.every(({ kind }) => kind !== 'request' && kind !== 'again'),
   };
 }
 

@@ -24,10 +24,10 @@ export interface Send {
 
 /**
  * What somebody does in a chat: asks, requests something that the model has to ask back for, forwards a question, edits
- * one, or gives a command that cancels what waits.
+ * one, wants the message before answered again, lists the conversations, or gives a command that cancels what waits.
  */
 export interface Written {
-  readonly kind: 'question' | 'request' | 'forward' | 'edit' | 'stop' | 'new';
+  readonly kind: 'question' | 'request' | 'forward' | 'edit' | 'again' | 'list' | 'stop' | 'new';
   readonly updateId: number;
   readonly chatId: number;
   /** The name of its chat, `A` or `B`: ids differ from run to run. */
@@ -109,7 +109,7 @@ export class ChatHistory {
 
 /** The words of a message; those for the model tell which one it is. */
 export function wordsOf({ kind, chat, number }: Pick<Written, 'kind' | 'chat' | 'number'>): string {
-  if (isCommand({ kind })) return `/${kind}`;
+  if (isCommand({ kind }) || kind === 'again') return COMMANDS[kind] ?? `/${kind}`;
   if (kind === 'request') return `Question ${chat}-${number}? ${REQUEST}`;
   return kind === 'edit' ? `Question ${chat}-${number} anew?` : `Question ${chat}-${number}?`;
 }
@@ -117,8 +117,16 @@ export function wordsOf({ kind, chat, number }: Pick<Written, 'kind' | 'chat' | 
 /** What the model has to ask back for. */
 export const REQUEST = 'Do it.';
 
-/** Whether it is a command, which cancels what waits. */
+/** `/continue` without words lists the conversations. */
+const COMMANDS: Partial<Record<Written['kind'], string>> = { again: '/retry', list: '/continue' };
+
+/** Whether it is a command, to which the gateway itself replies. */
 export function isCommand({ kind }: Pick<Written, 'kind'>): boolean {
+  return kind === 'list' || cancels({ kind });
+}
+
+/** Whether it is a command that cancels what waits. */
+export function cancels({ kind }: Pick<Written, 'kind'>): boolean {
   return kind === 'stop' || kind === 'new';
 }
 

@@ -64,6 +64,14 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     photo: { usage: ':photo [ben:] words', does: 'sends a picture with a caption', run: sendsFile('photo') },
     file: { usage: ':file [ben:] words', does: 'sends a long text file with a caption', run: sendsFile('file') },
     ...Object.fromEntries(acts),
+    cut: {
+      usage: ':cut',
+      does: 'the next answer is cut at the limit of its length; a button asks again',
+      run({ model }) {
+        model.cutNext();
+        return 'the next answer is cut';
+      },
+    },
     overflow: {
       usage: ':overflow [5|off]',
       does: 'the window shrinks to half of the newest request; after :file, 5 percent is too small for a summary, too',

@@ -46,6 +46,7 @@ export class PlayedModel {
   #state: Reaction | undefined;
   #act: string | undefined;
   #acts = 0;
+  #isCut = false;
 
   constructor(claude: ClaudeStandIn) {
     this.#claude = claude;
@@ -56,6 +57,11 @@ export class PlayedModel {
   /** Calls this tool of `ACTS` before the next answer. */
   act(name: string): void {
     this.#act = name;
+  }
+
+  /** Cuts its next answer at the limit of its length. */
+  cutNext(): void {
+    this.#isCut = true;
   }
 
   /** Makes the window this share of the newest request but probes, so that the next one is too long. Returns its tokens. */
@@ -81,6 +87,10 @@ export class PlayedModel {
     if (this.#state !== undefined) return this.#state;
     if (kind !== 'main') return undefined;
     if (pendingText === '') return { do: 'answer', text: 'Good. I go by that.' };
+    if (this.#isCut) {
+      this.#isCut = false;
+      return { do: 'answer', text: 'There are three reasons for that. The first', stopReason: 'max_tokens' };
+    }
     const act = ACTS[this.#act ?? ''];
     if (act === undefined) return undefined;
     this.#act = undefined;
