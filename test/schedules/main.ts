@@ -1,12 +1,10 @@
-import { relative } from 'node:path';
 import type { Redis } from 'ioredis';
-import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { findRedis, Refusal, runTool, say } from '../tools/tool.ts';
 import { onRedis } from './connection.ts';
 import { type Exploration, explore, shrink } from './explore.ts';
 import { FINDABLE } from './mutants.ts';
-import { linesOf, writeReport } from './report.ts';
-import { type Survey, surveyMutant } from './survey.ts';
+import { linesOf } from './report.ts';
+import { surveyMutant } from './survey.ts';
 
 const HELP = `Usage: npm run schedules [-- options]
 
@@ -17,8 +15,7 @@ that it needs.
   --count N      how many schedules; default 20000
   --seed S       the first one's seed; default 1
   --until-red    end with the first that is red
-  --mutant NAME  take a safeguard out of a copy of the product; --mutants takes them one after the other
-  --report       try every mutant too, and write .cache/schedules.md`;
+  --mutant NAME  take a safeguard out of a copy of the product; --mutants takes them one after the other`;
 
 const OPTIONS = {
   count: { type: 'string', default: '20000' },
@@ -26,7 +23,6 @@ const OPTIONS = {
   'until-red': { type: 'boolean', default: false },
   mutant: { type: 'string' },
   mutants: { type: 'boolean' },
-  report: { type: 'boolean' },
 } as const;
 
 /** Which schedules are played. */
@@ -44,16 +40,10 @@ await runTool(HELP, OPTIONS, async (values) => {
   const [seed, count] = [Number(values.seed), Number(values.count)];
   if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(count)) throw new Refusal('--seed and --count are numbers');
   const choice = { seed, count, untilRed: values['until-red'] };
-  const server = await findRedis();
+  await findRedis();
   if (values.mutant !== undefined || values.mutants) return survey(values.mutant, choice);
-  const startedMs = Date.now();
   const explored = await onRedis((redis) => exploreAll(redis, choice));
   process.exitCode = explored.red === 0 ? 0 : 1;
-  if (!values.report) return;
-  const took = { startedMs, endedMs: Date.now() };
-  const surveys: Survey[] = [];
-  for (const mutant of FINDABLE) surveys.push(await surveyMutant(mutant, seed, MUTANT_SCHEDULES));
-  say(`Written: ${relative(PROJECT_ROOT, await writeReport(explored, surveys, took, server))}`);
 });
 
 async function exploreAll(redis: Redis, choice: Choice): Promise<Exploration> {

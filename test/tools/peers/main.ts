@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { findRedis, Refusal, runTool, say } from '../tool.ts';
@@ -9,7 +9,6 @@ import { CHAT_CHECKS } from './chat-checks.ts';
 import { type Check, type Checked, runCheck } from './check.ts';
 import { ERROR_CHECKS } from './error-checks.ts';
 import { createGround, type Ground, type Software } from './ground.ts';
-import { lineOf, type PeersRun, peersReport, summaryOf } from './report.ts';
 import { TOOL_CHECKS } from './tool-checks.ts';
 import { TROUBLE_CHECKS } from './trouble-checks.ts';
 
@@ -19,7 +18,6 @@ Runs the real gateway with software that nobody here wrote: a LiteLLM proxy betw
 reference MCP servers. Brings them from the public registries, at pinned versions, into a temporary folder (about a
 minute, 800 MB); everything else stays on loopback. Takes about three minutes after that.
 
-  --report FILE    writes the result as Markdown, too
   --folder DIR     brings the software there and leaves it, for the next time
   --only TEXT      only checks whose name contains it
   --skip-missing   software that cannot be brought is told, and is no failure
@@ -29,7 +27,6 @@ Exit codes: 0 all as it must be, 1 something differs or could not be brought, 2 
 const CHECKS: readonly Check[] = [...CHAT_CHECKS, ...TOOL_CHECKS, ...ERROR_CHECKS, ...BELIEF_CHECKS, ...TROUBLE_CHECKS];
 
 const OPTIONS = {
-  report: { type: 'string' },
   folder: { type: 'string' },
   only: { type: 'string', default: '' },
   'skip-missing': { type: 'boolean', default: false },
@@ -47,12 +44,7 @@ function cleanUp(): void {
 
 await runTool(HELP, OPTIONS, verify, cleanUp);
 
-async function verify(values: {
-  report?: string;
-  folder?: string;
-  only: string;
-  'skip-missing': boolean;
-}): Promise<void> {
+async function verify(values: { folder?: string; only: string; 'skip-missing': boolean }): Promise<void> {
   const checks = CHECKS.filter(({ name }) => name.includes(values.only));
   if (checks.length === 0) throw new Refusal(`No check is called like ${values.only}.`);
   await findRedis();
@@ -60,9 +52,8 @@ async function verify(values: {
   try {
     const home = values.folder === undefined ? work : resolve(values.folder);
     const { software, missing } = await bring(home);
-    const run = await play(checks, software, missing, join(work, 'run'));
-    conclude(run, values['skip-missing']);
-    if (values.report !== undefined) await writeFile(values.report, peersReport(run));
+    const checked = await play(checks, software, join(work, 'run'));
+    conclude(checked, missing.length > 0 && !values['skip-missing']);
   } finally {
     await ground?.close();
     ground = undefined;
@@ -80,25 +71,20 @@ async function bring(home: string): Promise<{ software: Software; missing: strin
   };
 }
 
-async function play(
-  checks: readonly Check[],
-  software: Software,
-  missing: string[],
-  folder: string,
-): Promise<PeersRun> {
-  const startedMs = Date.now();
+async function play(checks: readonly Check[], software: Software, folder: string): Promise<Checked[]> {
   ground = await createGround(software, folder);
-  const checked: Checked[] = [];
+  const all: Checked[] = [];
   for (const check of checks) {
-    checked.push(await runCheck(check, ground));
-    say(lineOf(checked.at(-1) as Checked));
+    const checked = await runCheck(check, ground);
+    say(`${checked.verdict.padEnd(8)} ${checked.name}\n         ${checked.seen}`);
+    all.push(checked);
   }
-  return { checked, missing, startedMs, endedMs: Date.now() };
+  return all;
 }
 
-function conclude(run: PeersRun, mayLack: boolean): void {
-  say(`\n${summaryOf(run)}`);
-  const differs = run.checked.some(({ verdict }) => verdict === 'DIFFERS');
-  const lacks = run.missing.length > 0 && !mayLack;
-  process.exitCode = differs || lacks ? 1 : 0;
+function conclude(checked: readonly Checked[], lacksSoftware: boolean): void {
+  const count = (verdict: Checked['verdict']): number => checked.filter((each) => each.verdict === verdict).length;
+  const [ok, differ, notRun] = [count('ok'), count('DIFFERS'), count('not run')];
+  say(`\n${ok} of ${checked.length} checks hold, ${differ} differ, ${notRun} were not run.`);
+  process.exitCode = differ > 0 || lacksSoftware ? 1 : 0;
 }
