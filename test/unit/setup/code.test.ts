@@ -15,7 +15,7 @@ test.each([CODE, ' 0123 4567 ', '0123-4567', `/start ${CODE}`, `/start@some_bot 
 });
 
 test('a code within other words, or another code, is none; whoever wrote it is a stranger, and is named once', () => {
-  const updates = [said(1, `is it ${CODE}`, 5), said(2, '01234568', 5), said(3, 'hi', 6)];
+  const updates = [said(1, `is it ${CODE}`, 5), said(2, '01234568', 5), said(3, 'hi', 6), said(4, '/start', 7)];
   expect(findCode(updates, CODE, 'private')).toEqual({ ...NONE, strangers: [5, 6] });
 });
 
