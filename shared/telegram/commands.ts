@@ -1,4 +1,5 @@
 import type { LanguageCode } from '@grammyjs/types';
+import leven from 'leven';
 import { DEFAULT_LANGUAGE, LANGUAGES, type Language, TEXTS } from '../texts/language.ts';
 
 /** The rules for a bot command. The command's handler is in `worker/command/` or in the folder of a feature. */
@@ -107,17 +108,8 @@ export function meantCommand(text: string): MenuName | undefined {
 
 /** Whether a word differs from a name by one letter that is missing, added or wrong, or by two swapped neighbours. */
 function isMisspelt(word: string, name: string): boolean {
-  const [short, long] = word.length < name.length ? [word, name] : [name, word];
-  const from = [...short].findIndex((letter, at) => letter !== long[at]);
-  if (from < 0) return long.length - short.length === 1;
-  const [rest, other] = [short.slice(from), long.slice(from)];
-  if (long.length > short.length) return rest === other.slice(1);
-  const isSwapped = rest[0] === other[1] && rest[1] === other[0] && rest.slice(2) === other.slice(2);
-  return isSwapped || rest.slice(1) === other.slice(1);
-}
-
-function ruleOf({ name }: BotCommand): CommandRule {
-  return COMMANDS[name];
+  const swaps = [...word].map((letter, at) => word.slice(0, at) + word.charAt(at + 1) + letter + word.slice(at + 2));
+  return leven(word, name) === 1 || swaps.includes(name);
 }
 
 /** Whether the sender may give a command. */
@@ -125,7 +117,7 @@ export function isPermitted(
   command: BotCommand,
   { isGuest, isOperator, isStranger }: { [Mark in 'isGuest' | 'isOperator' | 'isStranger']?: true | undefined },
 ): boolean {
-  const { who } = ruleOf(command);
+  const { who } = COMMANDS[command.name];
   if (who === 'operators') return isOperator === true;
   if (who === 'strangers') return isStranger === true;
   return isGuest !== true || who === 'everybody' || (who === 'listed with words' && command.argument === '');
@@ -133,12 +125,12 @@ export function isPermitted(
 
 /** The lane in which a command waits. */
 export function laneOfCommand(command: BotCommand): CommandRule['lane'] {
-  return ruleOf(command).lane;
+  return COMMANDS[command.name].lane;
 }
 
 /** Whether a command cancels earlier messages that are not answered yet. */
 export function cancels(command: BotCommand): boolean {
-  const { cancels: when } = ruleOf(command);
+  const { cancels: when }: CommandRule = COMMANDS[command.name];
   return when === 'always' || (when === 'confirmed' && command.argument === CONFIRMED);
 }
 
@@ -147,11 +139,9 @@ export function isCommand(text: string): boolean {
   return /^[/／]\w{1,64}(?:@\w{1,64})?(?:\s|$)/.test(text);
 }
 
-const ADDRESSED = /^[/／]\w{1,64}@(\w{1,64})(?:\s|$)/;
-
 /** The name of the bot that a command addresses; `undefined` if the text names none. Pure. */
 export function addresseeOf(text: string): string | undefined {
-  return ADDRESSED.exec(text)?.[1];
+  return /^[/／]\w{1,64}@(\w{1,64})(?:\s|$)/.exec(text)?.[1];
 }
 
 /** The commands that Telegram apps offer in some chats and one language; without `language`, in all other languages. */
