@@ -1,4 +1,3 @@
-import type { Settings } from '../../shared/base/settings.ts';
 import { utcTime } from '../../shared/base/wall-time.ts';
 import { chatOf, keysOf } from '../../shared/redis/keys.ts';
 import { readAllowed } from '../../shared/state/chat/allowed-people.ts';
@@ -8,10 +7,9 @@ import { countWorkers, readWorkerReports } from '../../shared/state/process/work
 import { readBreakers } from '../../shared/state/provider/provider.ts';
 import { type LimitUsage, percentOf, spentInWords, totalsOf } from '../../shared/state/spending/limit.ts';
 import { readTelegramPause } from '../../shared/state/telegram/telegram.ts';
-import { modelsInUse } from '../model/catalog.ts';
 import { colourOf, troublesOf } from '../watch/colour.ts';
 import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
-import { conditionsOf } from '../watch/rules.ts';
+import { conditionsOf, ruleLimitsOf } from '../watch/rules.ts';
 import { createSnapshotReader, sum } from '../watch/snapshot.ts';
 import { readInFlight } from './in-flight.ts';
 import { incidentItems, readIncidents } from './incidents.ts';
@@ -64,7 +62,9 @@ async function readStatus(at: ReportContext, caller: ReportRequest['caller']) {
     ]);
   const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
   const now = await snapshotAt({ nowMs, open });
-  const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(settings) });
+  // Failing calls count at once, because the operator asks for the state of this moment.
+  const limits = ruleLimitsOf(settings, { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0 });
+  const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits });
   const takesWrites = refusal === undefined;
   const { accepted, settled, pending, unaccounted } = proof;
   const answeredMs = now.poll?.lastAnswerMs;
@@ -115,15 +115,6 @@ function connectionFacts(status: Status): Fact[] {
     part('Redis', takesWrites, `${megabytes(usedBytes)} ${room}; ${state}`),
     ...telemetry.map((detail) => part('Telemetry', false, detail)),
   ];
-}
-
-/** The limits of the rules. Failing calls count at once, because the operator asks for the state of this moment. */
-function ruleLimits(settings: Settings) {
-  const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = settings;
-  const times = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0 };
-  const isVolatileAccepted = settings.REDIS_ACCEPT.includes('volatile');
-  const totals = totalsOf(settings);
-  return { unansweredMs, deadLettersMax, totals, isVolatileAccepted, models: modelsInUse(settings), ...times };
 }
 
 const RUNNING_SHOWN = 10;

@@ -1,7 +1,8 @@
+import type { Settings } from '../../shared/base/settings.ts';
 import type { Cause } from '../../shared/flow/alert.ts';
 import type { Receiver } from '../../shared/state/process/receiver.ts';
 import type { ProviderTrouble } from '../../shared/state/provider/provider.ts';
-import type { Limit } from '../../shared/state/spending/limit.ts';
+import { type Limit, totalsOf } from '../../shared/state/spending/limit.ts';
 import { budgetConditions } from '../alerts/causes/budget.ts';
 import { providerAlert, retirementCondition } from '../alerts/causes/endpoint.ts';
 import { conflictAlert, knockAlert, notReceivingAlert, tokenAlert, unstoredAlert } from '../alerts/causes/receiving.ts';
@@ -20,7 +21,7 @@ import { CAUSES } from '../alerts/causes.ts';
 import { incidentOf } from '../alerts/incident.ts';
 import { runEach, type WatchFailure } from '../alerts/watch-failure.ts';
 import { plainName } from '../ask/message-header.ts';
-import type { ModelsInUse } from '../model/catalog.ts';
+import { type ModelsInUse, modelsInUse } from '../model/catalog.ts';
 import { type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
 /** The input of a rule. */
@@ -33,7 +34,7 @@ export interface RuleInput {
   limits: RuleLimits;
 }
 
-export interface RuleLimits {
+interface RuleLimits {
   /** A message without an outcome is overdue after this time. */
   unansweredMs: number;
   /** The longest permitted time since the last successful poll; much longer than the 50 seconds of a poll without updates. */
@@ -49,6 +50,18 @@ export interface RuleLimits {
   models: ModelsInUse;
   /** Whether the operator accepts a Redis without persistence. */
   isVolatileAccepted: boolean;
+}
+
+/** The limits in the settings, together with the given times. */
+export function ruleLimitsOf(
+  settings: Settings,
+  { pollAgeMs, providerDownMs, telegramDownMs }: Pick<RuleLimits, 'pollAgeMs' | 'providerDownMs' | 'telegramDownMs'>,
+): RuleLimits {
+  const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = settings;
+  const isVolatileAccepted = settings.REDIS_ACCEPT.includes('volatile');
+  const totals = totalsOf(settings);
+  const times = { pollAgeMs, providerDownMs, telegramDownMs };
+  return { unansweredMs, deadLettersMax, totals, isVolatileAccepted, models: modelsInUse(settings), ...times };
 }
 
 /** How long a refused poll counts as recent: longer than the pause after it (10 s for a conflict, 60 s for a bad bot token). */

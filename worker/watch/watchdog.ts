@@ -5,20 +5,18 @@ import { keysOf } from '../../shared/redis/keys.ts';
 import { queueAlert } from '../../shared/state/incident/book.ts';
 import { endStart, findRefusedWrites, type RefusedWritesError } from '../../shared/state/process/process.ts';
 import { openWorkerList } from '../../shared/state/process/workers.ts';
-import { totalsOf } from '../../shared/state/spending/limit.ts';
 import type { Book } from '../alerts/book.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { clockAlert, uncleanEndAlert } from '../alerts/causes/watch.ts';
 import type { Channels } from '../alerts/channel.ts';
 import { watchTroubles } from '../alerts/redis-trouble.ts';
 import { isAboutData } from '../alerts/watch-failure.ts';
-import { modelsInUse } from '../model/catalog.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 import { createBookKeeper } from './book-keeper.ts';
 import { createDeadMan, type DeadMan, isReceiving, mayPing } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
 import type { WatchdogView } from './readiness.ts';
-import { checkRules, type RuleLimits } from './rules.ts';
+import { checkRules, ruleLimitsOf } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
 /** The shortest time between the starts of two checks, as a multiple of the first check's duration, which may be seconds. */
@@ -92,19 +90,6 @@ export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Cha
   };
 }
 
-function ruleLimitsOf({ settings, limits: { pollAgeMs, providerDownMs, telegramDownMs } }: ProcessEnv): RuleLimits {
-  return {
-    pollAgeMs,
-    providerDownMs,
-    telegramDownMs,
-    unansweredMs: settings.UNANSWERED_ALERT_MS,
-    totals: totalsOf(settings),
-    deadLettersMax: settings.DEAD_LETTERS_MAX,
-    models: modelsInUse(settings),
-    isVolatileAccepted: settings.REDIS_ACCEPT.includes('volatile'),
-  };
-}
-
 /**
  * The smallest possible lead of this process's clock over Redis' clock, from this process's times before and after a request to
  * Redis. Negative if the clock is behind; 0 if the two clocks may agree.
@@ -145,7 +130,7 @@ function createCheck(
 ): () => Promise<boolean> {
   const { settings, log } = env;
   const everyMs = env.limits.watchEveryMs;
-  const limits = ruleLimitsOf(env);
+  const limits = ruleLimitsOf(settings, env.limits);
   const store = createBookStore(redis);
   const readSnapshot = createSnapshotReader(redis, settings.SHARDS, limits.unansweredMs, limits.totals);
   const capLetters = createLetterCap(redis, limits.deadLettersMax, log);
