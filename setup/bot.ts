@@ -18,16 +18,13 @@ export const askBot: RunStep = async (ports, { values }) => {
     if (me.ok) {
       terminal.good(`Telegram accepts the token of @${me.value.username}.`);
       terminal.explain('Groups', groupAdvice(me.value));
-      return { answers: { [TOKEN]: token, ...serverOf(values) }, bot: me.value };
+      // As an answer, the address of the Bot API server gets into the file even if only the environment has it.
+      const { [SERVER]: server } = values;
+      return { answers: { [TOKEN]: token, ...(server && { [SERVER]: server }) }, bot: me.value };
     }
     if (await wantsOtherToken(ports, values, me.failure)) token = await askToken(ports);
   }
 };
-
-/** The address of the Bot API server, if set. As an answer, it gets into the file even if only the environment has it. */
-function serverOf({ [SERVER]: server }: Values): Values {
-  return server ? { [SERVER]: server } : {};
-}
 
 function askToken({ terminal }: SetupPorts): Promise<string> {
   return terminal.askSecret({

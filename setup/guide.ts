@@ -94,7 +94,6 @@ async function askAddress({ terminal }: SetupPorts, name: string, current = ''):
 }
 
 const ZONE = 'TZ';
-const USUAL = 'UTC';
 
 /** Asks for the time zone of the dates that the model sees. */
 const askTimeZone: RunStep = async ({ terminal }, { file, values }) => {
@@ -103,7 +102,7 @@ const askTimeZone: RunStep = async ({ terminal }, { file, values }) => {
     initial: values[ZONE] || new Intl.DateTimeFormat().resolvedOptions().timeZone,
     faultOf: (value) => faultOf(ZONE, value),
   });
-  return zone === USUAL && file[ZONE] === undefined ? {} : { answers: { [ZONE]: zone } };
+  return zone === 'UTC' && file[ZONE] === undefined ? {} : { answers: { [ZONE]: zone } };
 };
 
 /** Whether a value must not appear in the terminal, which other people may see or record. */

@@ -41,8 +41,7 @@ export function openTerminal(signal: AbortSignal) {
     good: (words: string) => log.success(printable(words)),
     warn: (words: string) => log.warn(printable(words)),
     ask: async (question: Question) => {
-      const initialValue = question.initial ?? '';
-      return answerOf(await text({ ...promptOf(question), initialValue })).trim();
+      return answerOf(await text({ ...promptOf(question), initialValue: question.initial ?? '' })).trim();
     },
     /** Asks for a secret, without printing the answer. */
     askSecret: async (question: Omit<Question, 'initial'>) =>

@@ -128,15 +128,11 @@ function closeAfter(response: ServerResponse): void {
 
 async function listen(server: Server, { host, port }: HealthOptions): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', (error: NodeJS.ErrnoException) =>
-    reject(
-      new Error(
-        error.code === 'EADDRINUSE'
-          ? `Port ${port} is taken. Set HTTP_PORT to another one (0 picks a free one).`
-          : `The health server could not listen on ${host}:${port} (${error.code}).`,
-      ),
-    ),
-  );
+  server.once('error', ({ code }: NodeJS.ErrnoException) => {
+    const takenText = `Port ${port} is taken. Set HTTP_PORT to another one (0 picks a free one).`;
+    const otherText = `The health server could not listen on ${host}:${port} (${code}).`;
+    reject(new Error(code === 'EADDRINUSE' ? takenText : otherText));
+  });
   server.listen(port, host, resolve);
   await promise;
 }

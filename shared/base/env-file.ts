@@ -12,7 +12,6 @@ export interface EnvFile {
 
 const IGNORED = /^\s*(?:#|$)/;
 const NAMED = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)$/;
-const EXPECTED = 'expected NAME=value, or a comment that begins with #';
 /** A quoted value, perhaps followed by a comment. Backticks do not count as quotes, because a shell runs the text in them. */
 const QUOTED = /^(["'])(?:(?!\1).)*\1\s*(?:#.*)?$/;
 /** A value whose first # follows a non-space. Shells and Compose read this # as a part of the value, Node as a comment. */
@@ -38,10 +37,7 @@ export function readEnvFile(file: string): EnvFile | undefined {
   try {
     const text = readFileSync(file, 'utf8');
     const parsed = parseEnvFile(text, file);
-    return {
-      ...parsed,
-      warnings: [...(isExposed(file, parsed.values) ? [exposureWarning(file)] : []), ...repeatWarnings(text, file)],
-    };
+    return { ...parsed, warnings: [...exposureWarnings(parsed.values, file), ...repeatWarnings(text, file)] };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
@@ -52,10 +48,9 @@ export function readEnvFile(file: string): EnvFile | undefined {
 function faultOf(line: string): string | undefined {
   if (IGNORED.test(line)) return undefined;
   const value = NAMED.exec(line)?.[2];
-  if (value === undefined) return EXPECTED;
-  if (/^["'`]/.test(value)) {
+  if (value === undefined) return 'expected NAME=value, or a comment that begins with #';
+  if (/^["'`]/.test(value))
     return QUOTED.test(value) ? undefined : 'expected a value in \' or " that are closed at the end of its line';
-  }
   return INNER_HASH.test(value) ? 'expected quotes around a value that holds a #' : undefined;
 }
 
@@ -70,14 +65,11 @@ function repeatWarnings(text: string, file: string): string[] {
   return repeats.map(([name, lines]) => `${file}: ${name} is in lines ${lines.join(' and ')}; the last one counts`);
 }
 
-/** Whether a file holds secrets and every user of this machine can read it. False on Windows, which has no such permissions. */
-function isExposed(file: string, values: Readonly<Record<string, string>>): boolean {
+/** Warns of secrets that every user of this machine can read. Never warns on Windows, which has no such permissions. */
+function exposureWarnings(values: EnvFile['values'], file: string): string[] {
   const hasSecrets = Object.entries(values).some(([name, value]) => value !== '' && isSecretName(name));
-  return hasSecrets && process.platform !== 'win32' && (statSync(file).mode & READABLE_BY_ALL) !== 0;
-}
-
-function exposureWarning(file: string): string {
-  return `${file} holds secrets and every user of this machine can read it: chmod 600 ${file}`;
+  if (!hasSecrets || process.platform === 'win32' || (statSync(file).mode & READABLE_BY_ALL) === 0) return [];
+  return [`${file} holds secrets and every user of this machine can read it: chmod 600 ${file}`];
 }
 
 /** The text of the file that a setting names; `undefined` without a name. Rejects if the file is empty or unreadable. */

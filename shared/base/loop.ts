@@ -44,15 +44,11 @@ async function run({ round, retryMs, onError, firstAfterMs = 0 }: Rounds, signal
       reported.clear();
     } catch (error) {
       if (signal.aborted) return;
-      const kind = kindOf(error);
+      // Errors that differ only in their numbers, such as a port or a count, are of one kind.
+      const kind = String(error).replaceAll(/\d+/g, '0');
       if (!reported.has(kind)) onError(error);
       reported.add(kind);
       waitMs = retryMs;
     }
   }
-}
-
-/** The kind of an error: its text without numbers, so that errors that differ only in a port or a count are of one kind. */
-function kindOf(error: unknown): string {
-  return String(error).replaceAll(/\d+/g, '0');
 }

@@ -141,8 +141,7 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
     async downloadFile(fileId, bytesMax, signal) {
       const answer = await call('getFile', { file_id: fileId }, CALL_TIMEOUT_MS, signal);
       if (!answer.ok) return TOO_BIG.test(answer.failure.description) ? tooLarge(bytesMax) : answer;
-      const file = (answer.value ?? {}) as Unchecked<File>;
-      const { file_path: path, file_size: statedBytes } = file;
+      const { file_path: path, file_size: statedBytes } = (answer.value ?? {}) as Unchecked<File>;
       if (typeof statedBytes === 'number' && statedBytes > bytesMax) return tooLarge(bytesMax);
       if (typeof path !== 'string' || path === '') return failed('rejected', 'the Bot API server names no path');
       // The failure must not quote the path, which contains the token on a server in local mode.

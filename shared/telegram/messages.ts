@@ -1,12 +1,4 @@
-import type {
-  InlineKeyboardMarkup,
-  InputRichBlock,
-  LinkPreviewOptions,
-  Message,
-  MessageEntity,
-  ReplyParameters,
-  SentGuestMessage,
-} from '@grammyjs/types';
+import type { InputRichBlock, LinkPreviewOptions, Message, MessageEntity, SentGuestMessage } from '@grammyjs/types';
 import { failed, type TelegramResult } from './failure.ts';
 import {
   type Arguments,
@@ -66,28 +58,27 @@ export interface SendOptions extends Timing {
   buttons?: readonly (readonly (Button | Link)[])[] | undefined;
 }
 
+/** The result of a send: the id of the new message. */
+type SendResult = Promise<TelegramResult<{ messageId: number }>>;
+
 /** The methods of the Bot API that show or change something in a chat. Contract: no method throws; a failure is a value. */
 export interface Messages {
   /** Sends a text of 1 to 4096 UTF-16 units. */
-  sendMessage(to: Destination, text: string, options?: SendOptions): Promise<TelegramResult<{ messageId: number }>>;
+  sendMessage(to: Destination, text: string, options?: SendOptions): SendResult;
   /** Sends a rich message. Fails as `not_offered` on servers before Bot API 10.2, and then for a day without a request. */
   sendRichMessage(
     to: Destination,
     blocks: InputRichBlock<never>[],
     options?: Omit<SendOptions, 'entities'>,
-  ): Promise<TelegramResult<{ messageId: number }>>;
+  ): SendResult;
   /** Sends a file of 1 byte to 50 MB. Fails as `rejected` if Telegram cannot show the file as its kind. */
-  sendFile(
-    to: Destination,
-    file: OutboundFile,
-    options?: Omit<SendOptions, 'entities'>,
-  ): Promise<TelegramResult<{ messageId: number }>>;
+  sendFile(to: Destination, file: OutboundFile, options?: Omit<SendOptions, 'entities'>): SendResult;
   /** Sends 2 to 10 pictures as one album. If Telegram cannot show one of them, all fail as `rejected`. */
   sendAlbum(
     to: Destination,
     photos: readonly Omit<OutboundFile, 'kind'>[],
     options?: Omit<SendOptions, 'entities' | 'buttons'>,
-  ): Promise<TelegramResult<{ messageId: number }>>;
+  ): SendResult;
   /** Replaces the text and the buttons of a message of ours. Succeeds if nothing changes. */
   editMessage(
     to: Destination,
@@ -153,15 +144,13 @@ export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews
       // Without `skip_entity_detection`, Telegram turns amounts, paths and numbers into links.
       const payload = { rich_message: { blocks, skip_entity_detection: true }, ...previews, ...sendFields(options) };
       const result = await inTopic(to, (place) => call('sendRichMessage', { ...place, ...payload }, CALL_TIMEOUT_MS));
-      const isMissing = !result.ok && METHOD_MISSING.test(result.failure.description);
-      if (isMissing) richMissingUntilMs = Date.now() + MISSING_MS;
+      if (!result.ok && METHOD_MISSING.test(result.failure.description)) richMissingUntilMs = Date.now() + MISSING_MS;
       return messageIn(unlessMissing(result));
     },
     async sendFile(to, { name, bytes, caption, kind = 'document' }, options = {}) {
       const fields = { ...(caption !== '' && { caption }), ...sendFields(options) };
-      const files = [{ field: kind, name, bytes }];
       const sendTo = (place: ReturnType<typeof address>) =>
-        upload(FILE_METHODS[kind], { ...place, ...fields }, files, UPLOAD_TIMEOUT_MS);
+        upload(FILE_METHODS[kind], { ...place, ...fields }, [{ field: kind, name, bytes }], UPLOAD_TIMEOUT_MS);
       return messageIn(await inTopic(to, sendTo));
     },
     async sendAlbum(to, photos, options = {}) {
@@ -268,24 +257,21 @@ function keyboard({ buttons = [] }: SendOptions) {
       ? { text: button.text, url: button.url }
       : { text: button.text, callback_data: button.command, ...(button.destroys && { style: 'danger' as const }) };
   const rows = buttons.map((row) => row.map(keyOf));
-  const markup: InlineKeyboardMarkup = { inline_keyboard: rows };
-  return rows.length > 0 ? { reply_markup: markup } : {};
+  return rows.length > 0 ? { reply_markup: { inline_keyboard: rows } } : {};
 }
 
 function sendFields({ isSilent, replyTo, buttons }: SendOptions) {
-  const replyTarget = (id: number): ReplyParameters => ({ message_id: id, allow_sending_without_reply: true });
   return {
     ...keyboard({ buttons }),
     ...(isSilent && { disable_notification: true }),
-    ...(replyTo !== undefined && { reply_parameters: replyTarget(replyTo) }),
+    ...(replyTo !== undefined && { reply_parameters: { message_id: replyTo, allow_sending_without_reply: true } }),
   };
 }
 
 /** The result of an edit. An edit that changes nothing succeeds. `message_gone`: the message is gone or cannot be edited. */
 function editResult(result: TelegramResult<unknown>): TelegramResult<void> {
   if (result.ok || SAME_TEXT.test(result.failure.description)) return DONE;
-  const isGone = MESSAGE_GONE.test(result.failure.description);
-  return isGone ? failed('message_gone', result.failure.description) : result;
+  return MESSAGE_GONE.test(result.failure.description) ? failed('message_gone', result.failure.description) : result;
 }
 
 function idsOf({ chatId }: Destination, messageId: number) {

@@ -14,7 +14,8 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
   let closedUntilMs = 0;
   const guardCall = async <T>(call: () => Promise<TelegramResult<T>>): Promise<TelegramResult<T>> => {
     const waitMs = closedUntilMs - now();
-    if (waitMs > 0) return notCalled(waitMs);
+    const description = 'not called: the bot token was not accepted just before';
+    if (waitMs > 0) return { ok: false, failure: { kind: 'unauthorized', description, retryAfterMs: waitMs } };
     const result = await call();
     if (result.ok) refusals = 0;
     // Of several calls at the same time, only the first rejection counts.
@@ -30,9 +31,4 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     return [name, (...args: unknown[]) => guardCall(() => call(...args))];
   });
   return Object.fromEntries(members) as Telegram;
-}
-
-function notCalled(waitMs: number): TelegramResult<never> {
-  const description = 'not called: the bot token was not accepted just before';
-  return { ok: false, failure: { kind: 'unauthorized', description, retryAfterMs: waitMs } };
 }
