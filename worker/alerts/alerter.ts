@@ -188,9 +188,8 @@ async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean>
   const [next] = outdated.sort((one, other) => refusalsOf(one) - refusalsOf(other) || one.lastMs - other.lastMs);
   if (next === undefined) return false;
   const { copied } = deliveredOf(next, stored.delivered);
-  const result = await channels.webhook.send(
-    clip(webhookText(next, copied, surroundingsOf(env.settings), stored), WEBHOOK_CHARS_MAX),
-  );
+  const text = clip(webhookText(next, copied, surroundingsOf(env.settings), stored), WEBHOOK_CHARS_MAX);
+  const result = await channels.webhook.send(text);
   if (result.ok) {
     refusals.delete(incidentOf(next));
     note(round, next, { copied: stageOf(next) });

@@ -128,7 +128,7 @@ export function capTimes(incident: Incident, nowMs: number): Incident {
 /** Adds an occurrence to an incident, which opens or reopens if needed. If the incident `staysClosed`, only sets `lastMs`. */
 export function addOccurrence(before: Incident | undefined, alert: PlacedAlert<Alert>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, alert)) return { ...before, lastMs: nowMs };
-  const incident = before?.isOpen ? before : openIncident(recentlyEnded(before, nowMs), alert, nowMs, nowMs);
+  const incident = before?.isOpen ? before : openIncident(before, alert, nowMs, nowMs);
   const { chat } = alert;
   const isNewChat =
     chat !== undefined && !incident.chatNames.includes(chat) && incident.chatNames.length < CHATS_NAMED_MAX;
@@ -178,7 +178,7 @@ export function addSighting(before: Incident | undefined, condition: PlacedAlert
   if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
   const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
   if (!Number.isFinite(openedMs)) throw new RangeError(`The beginning of ${condition.cause} cannot be read`);
-  const incident = before?.isOpen ? before : openIncident(recentlyEnded(before, nowMs), condition, openedMs, nowMs);
+  const incident = before?.isOpen ? before : openIncident(before, condition, openedMs, nowMs);
   const { chat, entry } = condition;
   return {
     ...incident,
@@ -206,14 +206,10 @@ export function endIncident(incident: Incident, nowMs: number, words = ''): Inci
   return { ...incident, isOpen: false, endedMs: nowMs, ...(words !== '' && { latest: words }) };
 }
 
-/** The earlier incident if it ended within the last hour, otherwise `undefined`. */
-function recentlyEnded(before: Incident | undefined, nowMs: number): Incident | undefined {
-  return before !== undefined && nowMs - (before.endedMs ?? before.lastMs) <= REOPEN_MS ? before : undefined;
-}
-
 function openIncident(last: Incident | undefined, alert: Condition, openedMs: number, nowMs: number): Incident {
-  // Trouble of another level is not a recurrence, but a new incident.
-  const before = last?.level === (alert.level ?? '') ? last : undefined;
+  // Trouble of another level, or more than an hour later, is not a recurrence, but a new incident.
+  const isRecent = last !== undefined && nowMs - (last.endedMs ?? last.lastMs) <= REOPEN_MS;
+  const before = isRecent && last.level === (alert.level ?? '') ? last : undefined;
   return {
     cause: alert.cause,
     key: alert.key ?? '',

@@ -32,17 +32,13 @@ export function watchTroubles(
 ): { redis: Trouble; watch: Trouble } {
   const channels = chatId === undefined ? [] : [channelFollowingMoves(telegram, chatId)];
   const reporting = { channels, webhook, log, around: surroundingsOf(settings), afterMs: limits.redisTroubleMs };
-  return { redis: watchRedis(reporting), watch: watchWatchdog(reporting) };
+  const watchdogWords = { name: 'watcher', textOf: watchdogTroubleText, ...ALERT_WORDS.watchdog };
+  return { redis: watchRedis(reporting), watch: watchFor(reporting, watchdogWords) };
 }
 
 /** Creates the reporter for a Redis that does not answer or takes no writes. */
 export function watchRedis(reporting: Reporting) {
   return watchFor(reporting, { name: 'redis-writes', textOf: redisTroubleText, ...ALERT_WORDS.redisWrites });
-}
-
-/** Creates the reporter for this process's watchdog. A failing watchdog cannot alert through the book of incidents. */
-function watchWatchdog(reporting: Reporting) {
-  return watchFor(reporting, { name: 'watcher', textOf: watchdogTroubleText, ...ALERT_WORDS.watchdog });
 }
 
 interface Words {

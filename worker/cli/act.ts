@@ -51,11 +51,8 @@ export async function purge(call: Call): Promise<number> {
   const selections = [words.length > 0, options.before !== undefined, options.all !== undefined].filter(Boolean);
   if (selections.length !== 1) throw new UsageError(call.help);
   if (options.all && !options.yes) throw new UsageError('purge --all removes every dead letter for good: add --yes.');
-  return runOnLetters(
-    call,
-    ACTS.purge,
-    options.before ? { untilMs: Date.now() - Number(options.before) * DAY_MS } : {},
-  );
+  const extraFilter = options.before ? { untilMs: Date.now() - Number(options.before) * DAY_MS } : {};
+  return runOnLetters(call, ACTS.purge, extraFilter);
 }
 
 /** Runs an action on the named dead letter, or on all dead letters that match the filters. */
@@ -75,10 +72,8 @@ async function runOnLetters(call: Call, act: typeof ACTS.purge, extraFilter: Let
   });
 }
 
-type Json = (words: readonly string[], result: Result, subject: Subject) => object;
-
 /** A verb that runs an action on the subject that its first word names, or on every chat. Exit code 1: the action failed. */
-function verbOf(act: Act, jsonOf: Json): RunVerb {
+function verbOf(act: Act, jsonOf: (words: readonly string[], result: Result, subject: Subject) => object): RunVerb {
   return (call) =>
     withRedis(call.terminal, async (context) => {
       const subject = await findFor(context, act, call.words[0] ?? EVERY_CHAT);

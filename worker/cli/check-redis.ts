@@ -93,6 +93,7 @@ async function gatewayFindings(
   const allowed = (await readAllowed(redis)).map(({ chat }) => chat);
   const waiting = sum(now.shards, ({ unanswered }) => unanswered);
   const masters = serversOf(redis).length;
+  const cluster = masters === 1 ? '' : `a cluster of ${masters} masters; `;
   const running = `${counted(workers, 'process', 'processes')}; ${counted(waiting, 'message')} waiting`;
   const connectionFindings = [
     finding("gateway's calls of the model", providerCheck(now)),
@@ -100,11 +101,7 @@ async function gatewayFindings(
     finding("gateway's alerts", alertsCheck(now)),
   ];
   return [
-    finding(
-      'redis',
-      redisCheck(now, undefined),
-      `${description}${masters === 1 ? '' : `a cluster of ${masters} masters; `}`,
-    ),
+    finding('redis', redisCheck(now, undefined), `${description}${cluster}`),
     passed('worker', workers === 0 ? 'none runs now' : running),
     ...(allowed.length === 0 ? [] : [passed('allowed ids', `${allowed.join(', ')} besides TELEGRAM_ALLOWED_IDS`)]),
     ...(workers === 0 ? [] : connectionFindings),
@@ -116,8 +113,6 @@ function finding(part: string, check: Parameters<typeof stateOf>[0], before = ''
   return { part, ok: isWell, detail: `${before}${detail}` };
 }
 
-type Server = ReturnType<typeof serversOf>[number];
-
 /** Compares the settings of every server with the recommended ones. Reports differences as advice, not as failures. */
 async function checkSettings(redis: RedisClient): Promise<Finding> {
   const servers = serversOf(redis);
@@ -128,7 +123,7 @@ async function checkSettings(redis: RedisClient): Promise<Finding> {
 }
 
 /** A server's settings that differ from the recommended ones, with risk and remedy, and those that the server hides. */
-async function differences(server: Server, isCluster: boolean): Promise<string[]> {
+async function differences(server: ReturnType<typeof serversOf>[number], isCluster: boolean): Promise<string[]> {
   const hasReplicas = /connected_slaves:[1-9]/.test(await server.info('replication'));
   const advice: string[] = [];
   const unknownSettings: string[] = [];

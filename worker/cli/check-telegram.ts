@@ -34,9 +34,8 @@ function groupsOf(
   if (readsAll === true)
     return passed('groups', 'the bot sees every message of its groups, and answers those that are addressed to it');
   const privacy = 'privacy mode is on: the bot sees commands and replies to it, but no mentions';
-  const isTooLittle = all === 'everyone' || all.size > 0;
   const advice = 'send /setprivacy to BotFather, then remove it from the group and add it again';
-  if (!isTooLittle) return passed('groups', privacy);
+  if (all !== 'everyone' && all.size === 0) return passed('groups', privacy);
   return withAdvice('groups', `${privacy}, and TELEGRAM_ANSWER_ALL_IDS has no effect: ${advice}`);
 }
 

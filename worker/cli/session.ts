@@ -93,11 +93,9 @@ export async function forget(call: Call): Promise<number> {
     const chat = (await readChatFields(redis, keys, rest.chat))?.movedTo ?? rest.chat;
     const source = { redis, keys, blobs: store?.blobsOf(shard) };
     // `retentionDays` has no effect, since the store only erases here.
-    const archive = createChatArchive(
-      source,
-      createMediaStore({ ...source, retentionDays: 1 }),
-      FEATURES.flatMap(({ changesToErase }) => changesToErase ?? []),
-    );
+    const media = createMediaStore({ ...source, retentionDays: 1 });
+    const erasures = FEATURES.flatMap(({ changesToErase }) => changesToErase ?? []);
+    const archive = createChatArchive(source, media, erasures);
     const subject = { id: chat, title: `Chat ${chat}`, chat, keys, archive };
     const { details, effect, text } = await runFromTerminal(call, context, ACTS.forget, subject);
     const isPrivate = redisAddressOf(settings) === undefined;

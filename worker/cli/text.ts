@@ -39,10 +39,8 @@ function sectionLines(section: Section, nowMs: number): string[] {
 }
 
 function itemLines({ title, severity, lines }: Item, plain: (text: Text) => string): string[] {
-  return [
-    `${severity === undefined ? '' : `${severity} · `}${plain(title)}`,
-    ...lines.map((line) => `  ${plain(line)}`),
-  ];
+  const head = severity === undefined ? '' : `${severity} · `;
+  return [`${head}${plain(title)}`, ...lines.map((line) => `  ${plain(line)}`)];
 }
 
 function tableLines({ columns, rows }: NonNullable<Section['table']>, nowMs: number): string[] {

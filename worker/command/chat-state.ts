@@ -48,10 +48,7 @@ const NEWEST_RECORDS = 20;
 /** Reads the state of the chats of one shard. Contract: changes nothing; rejects when Redis cannot be reached. */
 export function createChatState(redis: RedisClient, keys: Keys) {
   const moved = movedGroups(redis);
-  const formerGroup = async (chat: ChatKey): Promise<string> => {
-    const { chatId = 0 } = parseChatKey(chat) ?? {};
-    return `${await moved.formerOf(chatId)}`;
-  };
+  const formerGroup = async (chat: ChatKey) => `${await moved.formerOf(parseChatKey(chat)?.chatId ?? 0)}`;
   return {
     async session(id: SessionId): Promise<SessionState> {
       const [{ entries, bytes, createdAt, compacted }, { oldest, newest }] = await Promise.all([

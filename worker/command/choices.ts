@@ -57,9 +57,8 @@ const BUTTON_BYTES_MAX = 64;
 
 /** `/model <name>`: sets the model of this chat to one that the operator allows; without a name, shows the current model. */
 export const model: CommandHandler = ({ turn, argument }) => {
-  const { settings } = turn.env;
   const { texts } = turn;
-  const { MODELS: models, MODEL: modelName } = settings;
+  const { MODELS: models, MODEL: modelName } = turn.env.settings;
   const buttons = models
     .map((name) => [{ text: name, command: `/model ${name}` }])
     .filter((row) => row.every(({ command }) => Buffer.byteLength(command) <= BUTTON_BYTES_MAX));

@@ -14,8 +14,7 @@ export const compact: CommandHandler = async (context) => {
   const { turn, time } = context;
   const { texts, session } = turn;
   const room = await roomIn(turn);
-  const isDone = turn.hasDone(STEP);
-  const outcome = isDone ? { ok: true as const } : await summarise(context, room);
+  const outcome = turn.hasDone(STEP) ? { ok: true as const } : await summarise(context, room);
   if (!outcome.ok && time.signal.aborted) return { kind: 'hand back' };
   if (!outcome.ok) return replied('compact', NOTHING.has(outcome.reason) ? texts.nothingToCompact : texts.notCompacted);
   const { tokens } = await context.turn.env.chatState.session(session);
@@ -24,11 +23,9 @@ export const compact: CommandHandler = async (context) => {
 
 function summarise({ turn, time }: CommandContext, room: Room): Promise<CompactionOutcome> {
   const { env } = turn;
-  const { settings } = env;
-  const state = sessionState(turn.keys, turn.session);
   // The reply to the command reports the compaction, so the next answer need not.
-  const effects = [state.reportCompactions()];
-  return time.runRecovery(settings.RECOVERY_TIMEOUT_MS, async (signal) => {
+  const effects = [sessionState(turn.keys, turn.session).reportCompactions()];
+  return time.runRecovery(env.settings.RECOVERY_TIMEOUT_MS, async (signal) => {
     const loadedSession = await env.sessions.load(turn, room.limitTokens * LOAD_BYTES_PER_TOKEN);
     return compactSession({ turn, loadedSession, room, step: STEP, effects, isPersonWaiting: true }, signal);
   });

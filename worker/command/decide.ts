@@ -3,7 +3,6 @@ import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { GRANT_MS, type ToolGrant } from '../../shared/state/chat/tool-grants.ts';
-import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
 import { callDecisions, type Decision, type ParkedQuestion, toolsShown } from '../../shared/state/turn/parking.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
@@ -60,6 +59,7 @@ async function applyPress(turn: Turn<Env>, words: string): Promise<Press | undef
   if (parked === undefined || press === undefined) return undefined;
   if (before === undefined) {
     const { decision, grant, open } = press;
+    const tools = grant ? [grant.tool] : toolsShown(parked);
     const written = await commit(turn, {
       step: 'decided',
       changes: [
@@ -68,17 +68,13 @@ async function applyPress(turn: Turn<Env>, words: string): Promise<Press | undef
         ...(grant ? [addGrant(turn, grant)] : []),
       ],
       expected: [...parking.expectUndecided(id), parking.expectNewest(parked)],
-      events: [questionDecided(head.entry, decision, grant ? [grant.tool] : toolsShown(parked))],
+      events: [{ event: 'question.decided', of: head.entry, how: decision.how, by: decision.by?.id, tools }],
     });
     if (written === 'unmet') return undefined;
     env.reach('question decided');
   }
   if (press.open === undefined) await env.chatState.wake(head);
   return press;
-}
-
-function questionDecided(of: EntryId, { how, by }: Decision, tools: readonly string[]): AuditEvent {
-  return { event: 'question.decided', of, how, by: by?.id, tools };
 }
 
 function addGrant({ keys, chat, toolGrants, nowMs }: Turn, grant: ToolGrant): Change {

@@ -6,11 +6,10 @@ import { type CommandHandler, replied } from './command.ts';
  * command has already cancelled earlier messages. One step stores the last erasures and the reply that reports them.
  */
 export const forget: CommandHandler = async ({ turn, argument }) => {
-  const { chatArchive } = turn.env;
   const { currentChat, texts } = turn;
   if (argument !== CONFIRMED)
     return replied('forget', texts.forgetAsks, {
       buttons: [[{ text: texts.forgetButton, command: `/forget ${CONFIRMED}`, destroys: true }]],
     });
-  return replied('forget', texts.forgotten, { changes: await chatArchive.erase(currentChat, turn.nowMs()) });
+  return replied('forget', texts.forgotten, { changes: await turn.env.chatArchive.erase(currentChat, turn.nowMs()) });
 };

@@ -94,10 +94,8 @@ async function replayAll(at: Place, { letters, count }: LettersSubject): Promise
   // Messages that were merged are replayed together, because a single one would get an answer of its own.
   for (const pieces of Map.groupBy(letters, messageKeyOf).values()) {
     const { keys } = pieces[0] as DeadLetter;
-    const [kind, entry] = await run.together(
-      keys,
-      pieces.map(({ id }) => id),
-    );
+    const letterIds = pieces.map(({ id }) => id);
+    const [kind, entry] = await run.together(keys, letterIds);
     for (const { name } of pieces) at.onPart?.(`Dead letter ${name} ${REPLAY_TEXTS[kind]}${entry && ` as ${entry}`}`);
     if (kind === 'replayed') ids.push(...pieces.map(({ name }) => name));
     if (kind === 'chatless') chatless += pieces.length;
@@ -123,7 +121,6 @@ async function endpointWarning({ redis }: ReportSource): Promise<string | undefi
     return `No call has gone through since ${utcTime(failing.sinceMs)}: the endpoint ${trouble}. ${consequence}`;
   }
   const { book } = await createBookStore(redis).read();
-  return book.get('fixed-parts')?.isOpen
-    ? `The endpoint refused every message a moment ago. ${consequence}`
-    : undefined;
+  if (book.get('fixed-parts')?.isOpen) return `The endpoint refused every message a moment ago. ${consequence}`;
+  return undefined;
 }

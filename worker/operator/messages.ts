@@ -75,11 +75,8 @@ export const promote: Act = {
   label: 'Try again',
   find: async () => everyChat,
   async apply(at) {
-    return {
-      kind: 'now',
-      effect: 'done',
-      text: `${counted(await endDelays(at, shardsOf(at)), 'message')} now being tried`,
-    };
+    const text = `${counted(await endDelays(at, shardsOf(at)), 'message')} now being tried`;
+    return { kind: 'now', effect: 'done', text };
   },
 };
 

@@ -42,10 +42,7 @@ export const forget: Act<StoredChat & { archive: Pick<ChatArchive, 'erase'> }> =
   label: 'Erase',
   async apply({ redis }, { chat, keys, title, archive }) {
     let underWay = await forgetUnlessUnderWay(redis, keys, chat, []);
-    if (underWay === 0) {
-      const finalChanges = await archive.erase(chat, Date.now());
-      underWay = await forgetUnlessUnderWay(redis, keys, chat, finalChanges);
-    }
+    if (underWay === 0) underWay = await forgetUnlessUnderWay(redis, keys, chat, await archive.erase(chat, Date.now()));
     const details = { forgotten: underWay === 0, underWay };
     if (underWay === 0) return { kind: 'forgotten', effect: 'done', text: `All of chat ${chat} is erased`, details };
     const todo = `Cancel them (npm run cli -- cancel ${chat}), then run this again`;

@@ -135,13 +135,12 @@ function safetyFacts(safety: RollUp['contextSafety']): Fact[] {
     fact(`Scrubbed, ${kind}`, `${counted(messages, 'message')}, ${counted(parts, 'part')}, ${thousands(bytes)} bytes`),
   );
   const recoverySteps = `masked results ${forcePruned}, compactions ${compacted}, new sessions ${newSessions}; gave up ${gaveUp}`;
-  const others = `thinking dropped ${thinkingDropped}, output lowered ${outputLowered}, torn records ${tornRecords}`;
   return [
     ...(exceededFacts.length > 0 ? exceededFacts : [fact('Exceeded', 'never')]),
     fact('Recovered by', recoverySteps),
     fact('Failed compactions', inCounts(safety.compactionFailed)),
     ...scrubbedFacts,
-    fact('Also', others),
+    fact('Also', `thinking dropped ${thinkingDropped}, output lowered ${outputLowered}, torn records ${tornRecords}`),
     fact('Capped', inCounts(safety.capped)),
     fact('Requests not sent', inCounts(safety.invalid)),
   ];

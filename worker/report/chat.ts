@@ -1,6 +1,6 @@
 import { counted, thousands } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/wall-time.ts';
-import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
+import { type ChatKey, type Keys, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { readChatFields } from '../../shared/state/chat/chat.ts';
 import { letterRecordsIn, type OutcomeRecord, outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import { pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
@@ -69,10 +69,7 @@ export async function readChat({ redis, shards }: ReportSource, chat: ChatKey) {
   };
 }
 
-type Redis = ReportSource['redis'];
-type ShardKeys = ReturnType<typeof keysOf>;
-
-async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey) {
+async function readFirst(redis: ReportSource['redis'], keys: Keys, chat: ChatKey) {
   const entry = await readHead(redis, keys, chat);
   const inbound = entry === undefined ? undefined : await readInbound(redis, keys, entry);
   if (!inbound) return undefined;

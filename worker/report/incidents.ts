@@ -1,7 +1,7 @@
 import { clip, counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/wall-time.ts';
 import type { Severity } from '../../shared/flow/alert.ts';
-import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
+import { parseChatKey } from '../../shared/redis/keys.ts';
 import { EVERY_CHAT, type Pause, pauseOfChat } from '../../shared/state/lane/stops.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { actsOf } from '../alerts/act.ts';
@@ -158,9 +158,7 @@ function namesOf({ chats, chatNames }: IncidentReport): Piece[] {
 /** Actions that pause or resume the chats of an incident; none if it has many chats, or while every chat is paused. */
 function chatActions({ chats, chatNames }: IncidentReport, pauses: readonly Pause[]): Action[] {
   if (chats > CHATS_PAUSED_MAX) return [];
-  const validChats = chatNames
-    .map((name) => parseChatKey(name)?.chat)
-    .filter((chat): chat is ChatKey => chat !== undefined);
+  const validChats = chatNames.flatMap((name) => parseChatKey(name)?.chat ?? []);
   return validChats.flatMap((chat) => {
     const pause = pauseOfChat(pauses, chat);
     if (pause?.chat === EVERY_CHAT) return [];

@@ -20,21 +20,14 @@ export function createBookKeeper(redis: RedisClient, store: BookStore, shards: n
       loggedFailures.add(what);
     }
   };
-  return async (
-    stored: StoredBook,
-    nowMs: number,
-    check: CheckResult | undefined,
-  ): Promise<{ book: Book; isWhole: boolean }> => {
+  return async (stored: StoredBook, nowMs: number, check: CheckResult | undefined) => {
     const queue = await readAlerts(store, shards, stored);
-    const { unread } = stored;
-    const conditions = check && [
-      ...check.conditions,
-      ...(unread.size > 0 ? [unreadCondition([...unread.keys()])] : []),
-    ];
+    const unreadConditions = stored.unread.size > 0 ? [unreadCondition([...stored.unread.keys()])] : [];
+    const conditions = check && [...check.conditions, ...unreadConditions];
     const alerts = queue.shardAlerts.flatMap((each) => each.alerts);
     const { letters, failures: letterFailures } = check
       ? await countLetters(redis, shards, stored.book, nowMs)
-      : NOT_COUNTED;
+      : { letters: undefined, failures: [] };
     const { book, failures } = enter(stored.book, {
       alerts,
       conditions,
@@ -57,8 +50,6 @@ interface LetterCounts {
   letters?: ReadonlyMap<string, number>;
   failures: readonly WatchFailure[];
 }
-
-const NOT_COUNTED: LetterCounts = { failures: [] };
 
 /** Counts the dead letters of each incident. Unreadable data becomes a failure, so that everything else can be entered. */
 async function countLetters(redis: RedisClient, shards: number, book: Book, nowMs: number): Promise<LetterCounts> {

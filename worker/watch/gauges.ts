@@ -64,10 +64,7 @@ export function startStateGauges({ settings, telemetry, log }: ProcessEnv, redis
     }
     return last.readings;
   });
-  return {
-    name: 'state gauges',
-    stop: async () => end(),
-  };
+  return { name: 'state gauges', stop: async () => end() };
 }
 
 /** Creates a reader of the state of the installation. The reader rejects when Redis cannot be reached. */

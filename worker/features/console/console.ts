@@ -114,11 +114,7 @@ async function showReport(visit: Visit, parts: ConsoleParts, { args = [], option
   );
   const request = { words, options: values, content: settings.LOG_CONTENT };
   const { report } = await (await read())(source, request);
-  const context = {
-    nowMs: report.nowMs,
-    formKey: visit.get('formKey') ?? '',
-    runbook: runbook.section,
-  };
+  const context = { nowMs: report.nowMs, formKey: visit.get('formKey') ?? '', runbook: runbook.section };
   const [at, isFirst] = [pathOfReport(page), page === ''];
   const body = html`${resultHtml(visit)}${reportHtml(report, context)}${optionsForm(at, options, values)}${isFirst ? SEARCH : ''}`;
   return show(visit, { title: reportTitle(report), body, at, ...(isFirst && { refreshSeconds: REFRESH_SECONDS }) });

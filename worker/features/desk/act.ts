@@ -92,17 +92,13 @@ async function runPress(call: DeskCall, incident: Incident, press: Press): Promi
   return resultReply(call, `${text}.`, atMs);
 }
 
-async function subjectOf(call: DeskCall, incident: Incident, press: Press): Promise<Subject> {
+async function subjectOf(call: DeskCall, incident: Incident, press: Press) {
   const { name } = press;
-  if (name === 'close') {
-    const subject: IncidentSubject = { id: incidentOf(incident), title: 'The incident', incident };
-    return subject;
-  }
+  if (name === 'close') return { id: incidentOf(incident), title: 'The incident', incident } satisfies IncidentSubject;
   if (name === 'probe') {
     const { model } = call.context.turn.env;
     const ask = () => model.send(wordRequest(call.source.settings.MODEL), call.context.time.signal);
-    const subject: ProbeSubject = { ...everyChat, ask };
-    return subject;
+    return { ...everyChat, ask } satisfies ProbeSubject;
   }
   const pressedMs = msOf(call.context.turn.entry);
   return findFor(call.source, ACTS[name], targetOf(incident, press, pressedMs, call.source.shards));
@@ -157,20 +153,15 @@ async function runOnChat(call: DeskCall, name: 'pause' | 'resume', chats?: reado
   const [word = '', ...why] = call.words;
   const chat = word.toLowerCase() === 'all' || word === EVERY_CHAT ? EVERY_CHAT : chatIn(call.words);
   if (chat === undefined) return askForChat(call, name, chats);
-  const { text, remainingPauses = [] } = await runAsOperator(
-    call,
-    ACTS[name],
-    await findChat(call.source, chat),
-    why.join(' '),
-  );
+  const subject = await findChat(call.source, chat);
+  const { text, remainingPauses = [] } = await runAsOperator(call, ACTS[name], subject, why.join(' '));
   return { text: `${text}.`, buttons: rowsFor(remainingPauses.map((each) => `/resume ${wordFor(each)}`)) };
 }
 
 /** Runs an action for the operator. The entry of the operator's message identifies a repeated run. */
 function runAsOperator(call: DeskCall, act: Act, subject: Subject, why: string): Promise<Result> {
-  const { reach } = call.context.turn.env;
-  const { entry } = call.context.turn;
-  return runAct({ ...call.source, reach }, act, subject, { by: `${call.by} (${call.id})`, why, entry });
+  const { env, entry } = call.context.turn;
+  return runAct({ ...call.source, reach: env.reach }, act, subject, { by: `${call.by} (${call.id})`, why, entry });
 }
 
 function wordFor(chat: string): string {

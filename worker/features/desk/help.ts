@@ -15,6 +15,5 @@ export const help: DeskHandler = async (call) => {
 export async function isConversation({ context: { turn } }: DeskCall): Promise<boolean> {
   const { redis, settings } = turn.env;
   const ids = await allowedNow(redis, settings.TELEGRAM_ALLOWED_IDS)();
-  const { chatId = 0 } = parseChatKey(turn.chat) ?? {};
-  return ids === 'everyone' || ids.has(chatId);
+  return ids === 'everyone' || ids.has(parseChatKey(turn.chat)?.chatId ?? 0);
 }

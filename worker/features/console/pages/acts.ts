@@ -7,9 +7,8 @@ const NEEDS_QUESTION: ReadonlySet<ActionButton['verb']> = new Set(['cancel', 'pa
 
 /** Buttons side by side. Pure. */
 export function buttonsHtml(buttons: readonly ActionButton[], formKey: string): Html {
-  return buttons.length === 0
-    ? html``
-    : html`<div class="actions">${buttons.map((button) => buttonHtml(button, formKey))}</div>`;
+  if (buttons.length === 0) return html``;
+  return html`<div class="actions">${buttons.map((button) => buttonHtml(button, formKey))}</div>`;
 }
 
 function buttonHtml({ verb, target, label }: ActionButton, formKey: string): Html {
