@@ -88,6 +88,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['book of incidents', 'single', true, keys.incidents],
     ['pauses', 'single', false, keys.paused],
     ['chats without the bot', 'single', false, keys.gone],
+    ['strangers who asked to be let in', 'single', true, keys.strangers],
     ['actions of operators', 'kept', false, keys.actions],
     ['lock of the alerter', 'under way', false, keys.alertingLock],
     ['how alerting goes', 'single', true, keys.alerting],
