@@ -68,7 +68,11 @@ variants(WRONG)(
       return stdout.includes(`metrics cannot be exported to ${address}`) ? stdout : undefined;
     });
     expect(status).toMatch(/^Telemetry +.*spans cannot be exported/m);
-    expect([named('spans').length, named('metrics').length]).toEqual([1, 1]);
+    for (const signal of ['spans', 'metrics']) {
+      // On a busy machine an export may fail for another reason in between, such as its time limit.
+      const reasons = named(signal).map((line) => /cannot be exported to \S+ \(.*?\)/.exec(line)?.[0]);
+      expect(reasons.filter((reason, at) => reason === reasons[at - 1])).toEqual([]);
+    }
     const checked = await runFile('worker/cli/main.ts', ['check'], { ...world.env, ...env });
     expect(checked.stdout).toMatch(new RegExp(`^FAILED telemetry: .*spans cannot be exported to ${address} `, 'm'));
     expect(checked.stdout).toMatch(/metrics cannot be exported/);
