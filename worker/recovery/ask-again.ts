@@ -11,10 +11,8 @@ const MARGIN_TOKENS = 256;
 const RAISE_FACTOR = 2;
 
 /** Delays the message until a transient failure may have passed. Alerts the operator of a requested wait of over an hour. */
-export async function wait(
-  { turn }: FailedCall,
-  { why, delayMs, waitedMs, tries, isUncounted, isLong }: Wait,
-): Promise<Verdict> {
+export async function wait({ turn }: FailedCall, step: Wait): Promise<Verdict> {
+  const { why, delayMs, waitedMs, tries, isUncounted, isLong } = step;
   const changes = [
     ...(why.longWaitMs === undefined ? [] : [queuedAlert(turn.keys, longWaitAlert(turn, 'model', why.longWaitMs))]),
     ...(isUncounted ? [turn.waits.storeModelWait({ waitedMs, tries })] : []),

@@ -6,7 +6,7 @@ import { sessionMemory, sessionState, summaryPart } from '../../shared/state/ses
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
-import type { Verdict } from '../lane/verdict.ts';
+import type { AfterReply, Verdict } from '../lane/verdict.ts';
 import { calibrationFor, estimateFixed, type Room, roomOf } from '../model/count.ts';
 import { systemOf } from '../session/fixed-text.ts';
 import type { LoadedSession } from '../session/held-window.ts';
@@ -62,8 +62,7 @@ export function compactSession(subject: Subject, signal: AbortSignal): Promise<C
     const { reason } = result;
     if (reason === 'aborted') return result;
     span.setAttributes({ 'error.type': reason });
-    const event = { event: 'context.compaction-failed', reason, calls } as const;
-    await commit(subject.turn, { step: '', events: [event] });
+    await commit(subject.turn, { step: '', events: [{ event: 'context.compaction-failed', reason, calls }] });
     return result;
   });
 }
@@ -177,19 +176,15 @@ async function store(
 /** After this many vain compactions in a row, the session is compacted only before a call that needs the room. */
 const VAIN_AFTER_REPLY_MAX = 2;
 
-/** Compacts the session of a message whose request is too long. Stores the new stage together with the result. */
-export function compactForRetry(call: FailedCall, signal: AbortSignal): Promise<CompactionOutcome> {
-  return compactSession(subjectOf(call), signal);
-}
-
 /** Masks old tool results after a failed summary. Returns `undefined` if the masks free too little room. */
 export async function maskForRetry(call: FailedCall): Promise<Verdict | undefined> {
   return (await maskWithoutSummary(subjectOf(call))) && { kind: 'again' };
 }
 
-function subjectOf(call: FailedCall): Subject {
-  const { settings } = call.turn.env;
+/** The session of a message whose request is too long. The compaction's step also stores the new stage. */
+export function subjectOf(call: FailedCall): Subject {
   const { turn, loadedSession } = call;
+  const { settings } = turn.env;
   const limit = learnLimit(turn, settings, limitFromCall(settings, call));
   const effects = [...changesOfStep(call, undefined, 'compacted'), ...limit];
   const step = `recover:${turn.recoveries}`;
@@ -197,20 +192,16 @@ function subjectOf(call: FailedCall): Subject {
 }
 
 /**
- * Prevention: compacts a session after a reply, while no user waits. `loadedSession` includes the answer. A failure does no
+ * Prevention: compacts a session after a reply, while no user waits. The session includes the answer. A failure does no
  * harm, because the count before the next message's call triggers a compaction if one is needed. Each try counts as vain
  * until it succeeds, and after two vain compactions this function does nothing. So a chat whose messages always interrupt
  * the compaction costs a bounded number of calls.
  */
-export async function compactAfterReply(
-  turn: Turn<Env>,
-  loadedSession: LoadedSession,
-  room: Room,
-  signal: AbortSignal,
-): Promise<void> {
+export async function compactAfterReply(turn: Turn<Env>, afterReply: AfterReply, signal: AbortSignal): Promise<void> {
   if (turn.vainCompactions >= VAIN_AFTER_REPLY_MAX) return;
   const state = sessionState(turn.keys, turn.session);
   await turn.write('', [turn.markReplied(), state.setVainCompactions(turn.vainCompactions + 1)]);
+  const { loadedSession, room } = afterReply;
   const subject = { turn, loadedSession, room, step: 'compact-after-reply', effects: [], isPersonWaiting: false };
   await compactSession(subject, signal);
 }

@@ -22,8 +22,7 @@ export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function endModelChoice(turn: Turn<Env>): Promise<Turn<Env>> {
-  const { env, keys, chat, texts, notices } = turn;
-  const { goneModel } = turn;
+  const { env, keys, chat, texts, notices, goneModel } = turn;
   const notice = goneModel === undefined ? '' : texts.modelGone(goneModel, env.settings.MODEL);
   if (goneModel === undefined || notices.includes(notice)) return turn;
   const withNotice = [...notices, notice];

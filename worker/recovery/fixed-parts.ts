@@ -88,26 +88,22 @@ const TOOLS_MAX = 20;
  * Excludes the tools that the API names one after another, until it names no further tool or `TOOLS_MAX` are excluded.
  * `undefined` if the first tool could not be excluded, and is not excluded already.
  */
-export async function excludeTools(
-  call: FailedCall,
-  firstTool: string,
-  signal: AbortSignal,
-): Promise<Verdict | undefined> {
+export async function excludeTools(call: FailedCall, tool: string, signal: AbortSignal): Promise<Verdict | undefined> {
   const { turn, failure } = call;
   const excluded: string[] = [];
-  for (let tool: string | undefined = firstTool; tool !== undefined && excluded.length < TOOLS_MAX; ) {
-    if (!call.turn.env.tools.exclude(tool, failure.reason)) break;
-    excluded.push(tool);
+  for (let next: string | undefined = tool; next !== undefined && excluded.length < TOOLS_MAX; ) {
+    if (!turn.env.tools.exclude(next, failure.reason)) break;
+    excluded.push(next);
     const answer = await takesFixedParts(call, signal);
-    tool = answer.kind === 'refused' ? answer.failure?.tool : undefined;
+    next = answer.kind === 'refused' ? answer.failure?.tool : undefined;
   }
   // Another chat may have excluded the tool since the call began.
-  const isExcluded = call.turn.env.tools.excluded().some(({ tool }) => tool === firstTool);
+  const isExcluded = turn.env.tools.excluded().some((each) => each.tool === tool);
   if (excluded.length === 0 && !isExcluded) return undefined;
   await commit(turn, {
     step: `recover:${turn.recoveries}`,
     changes: [...changesOfStep(call), turn.clearSuspicion()],
-    events: excluded.map((tool) => ({ event: 'tool.excluded', tool })),
+    events: excluded.map((name) => ({ event: 'tool.excluded', tool: name })),
   });
   return { kind: 'again' };
 }

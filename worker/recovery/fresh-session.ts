@@ -42,8 +42,8 @@ export async function startFreshSession(
   call: FailedCall,
   { quotes, isTrial }: { quotes: boolean; isTrial: boolean },
 ): Promise<Verdict> {
-  const { env } = call.turn;
   const { turn, message, pending } = call;
+  const { env, keys, chat } = turn;
   return env.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
     const startedMs = performance.now();
     const limit = limitFromCall(env.settings, call);
@@ -63,7 +63,6 @@ export async function startFreshSession(
     });
     const hasSummary = move.entries > 0 && quotes;
     const seed: LogRecord = { v: 1, t: 'seed', ...newStamp(), text, parent: from, records: move.entries };
-    const { keys, chat } = turn;
     await commit(turn, {
       step: `recover:${turn.recoveries}`,
       changes: [

@@ -66,9 +66,9 @@ function storeNotice(turn: Turn, notice: string): Change {
 
 /** Omits all thinking so far, because the text to which the thinking is bound may have changed without our knowledge. */
 async function leaveOutThinking(call: FailedCall): Promise<Verdict | undefined> {
-  const { env } = call.turn;
-  const { turn, loadedSession, failure } = call;
-  const { records } = loadedSession.window;
+  const { turn, failure } = call;
+  const { env } = turn;
+  const { records } = call.loadedSession.window;
   if (failure.reason === 'thinking_signature') env.boundModels.add(env.settings.MODEL);
   const hasThinking = asShown(records).some(
     (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),

@@ -244,11 +244,8 @@ function chooseTrim({ sizes, tried, stage, isOmitting }: RecoveryState): Step | 
  * The step after a failed summary. If the summariser is unavailable, waits while the time for a summary lasts; then, if the
  * endpoint accepts the fixed parts alone, masks old tool results. `undefined` if the failure calls for no other step.
  */
-function decideFailedSummary(
-  state: RecoveryState,
-  { reason, failure, tookMs }: Uncompacted,
-  limits: Limits,
-): Step | undefined {
+function decideFailedSummary(state: RecoveryState, summary: Uncompacted, limits: Limits): Step | undefined {
+  const { reason, failure, tookMs } = summary;
   if (failure === undefined) return undefined;
   if (isOverBudget(failure.reason)) return { do: 'refuse', why: failure };
   if (isOfAccount(failure.reason) || failure.reason === 'permission') return { ...FAILS.account, why: failure };

@@ -2,7 +2,7 @@ import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { TurnTime } from '../turn/deadline.ts';
 import { changeOutput, repeatCall, sendAsItIs, wait } from './ask-again.ts';
-import { compactForRetry, maskForRetry } from './compact.ts';
+import { compactSession, maskForRetry, subjectOf } from './compact.ts';
 import { useDefaultModel } from './default-model.ts';
 import { type FailedCall, mayBeAtFault, reportFailedStage } from './effects.ts';
 import { fail, refuseOverBudget } from './fail.ts';
@@ -69,17 +69,13 @@ async function takeSteps(failedCall: FailedCall, time: RecoveryTime): Promise<Ve
 /** The result of a step that does not end the attempt: a new observation, or a step that had nothing to do. */
 type StateChange = Partial<Pick<RecoveryState, 'tried' | 'evidence'>>;
 
-async function carryOut(
-  call: FailedCall,
-  step: Step,
-  { signal, deadline }: RecoveryTime,
-): Promise<Verdict | StateChange> {
+async function carryOut(call: FailedCall, step: Step, time: RecoveryTime): Promise<Verdict | StateChange> {
   switch (step.do) {
     case 'repeat':
       return repeatCall(call, step.delayMs);
     case 'ask':
-      if (step.what === 'count') return { evidence: { count: (await call.countTokens(signal)) ?? 'unknown' } };
-      return { evidence: { fixedParts: await takesFixedParts(call, signal) } };
+      if (step.what === 'count') return { evidence: { count: (await call.countTokens(time.signal)) ?? 'unknown' } };
+      return { evidence: { fixedParts: await takesFixedParts(call, time.signal) } };
     case 'wait':
       return wait(call, step);
     case 'send as it is':
@@ -87,7 +83,7 @@ async function carryOut(
     case 'trim':
       return (await trimRound(call, step.tokens)) ?? { tried: [...call.tried, 'trim', 'trim'] };
     case 'compact':
-      return compact(call, step.how, { signal, deadline });
+      return compact(call, step.how, time);
     case 'fresh session':
       if (call.turn.stage === 'compacted' && isOfSize(call.failure))
         reportFailedStage(call.turn.env, 'compacted', 'second_overflow');
@@ -97,7 +93,7 @@ async function carryOut(
     case 'change output':
       return (await changeOutput(call)) ?? { tried: [...call.tried, 'output', 'output'] };
     case 'exclude tools':
-      return (await excludeTools(call, step.named, signal)) ?? { evidence: { fixedParts: { kind: 'refused' } } };
+      return (await excludeTools(call, step.named, time.signal)) ?? { evidence: { fixedParts: { kind: 'refused' } } };
     case 'use default model':
       return useDefaultModel(call);
     case 'fail':
@@ -107,15 +103,12 @@ async function carryOut(
   }
 }
 
-async function compact(
-  call: FailedCall,
-  how: 'summary' | 'mask',
-  { signal, deadline }: RecoveryTime,
-): Promise<Verdict | StateChange> {
+async function compact(call: FailedCall, how: 'summary' | 'mask', time: RecoveryTime): Promise<Verdict | StateChange> {
   if (how === 'mask') return (await maskForRetry(call)) ?? { tried: [...call.tried, 'mask'] };
+  const { signal, deadline } = time;
   const timeout = { ok: false, reason: 'recovery_timeout' } as const;
   const startedMs = performance.now();
-  const outcome = deadline.aborted ? timeout : await compactForRetry(call, signal);
+  const outcome = deadline.aborted ? timeout : await compactSession(subjectOf(call), signal);
   if (outcome.ok || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
   const compaction = { ...(deadline.aborted ? timeout : outcome), tookMs: performance.now() - startedMs };
   reportFailedStage(call.turn.env, 'none', compaction.reason);
@@ -130,7 +123,6 @@ async function reportFailure(call: FailedCall): Promise<void> {
   const { turn, failure } = call;
   const { kind, reason, observedTokens, limitTokens } = failure;
   if (kind === 'transient' || kind === 'terminal') return;
-  const { recoveries, stage } = turn;
   const numbers = {
     ...(observedTokens !== undefined && { observedTokens }),
     ...(limitTokens !== undefined && { limitTokens }),
@@ -144,8 +136,8 @@ async function reportFailure(call: FailedCall): Promise<void> {
       events: [{ event: 'window.contradicted', model, statedTokens, takenTokens }],
     });
   await commit(turn, {
-    step: `exceeded:${recoveries}`,
+    step: `exceeded:${turn.recoveries}`,
     changes: mayBeAtFault(failure) ? [turn.markSuspect()] : [],
-    events: [{ event: 'context.exceeded', phase, kind, stage, reason, ...numbers }],
+    events: [{ event: 'context.exceeded', phase, kind, stage: turn.stage, reason, ...numbers }],
   });
 }

@@ -50,7 +50,7 @@ async function storeConclusion(
   conclusion: Conclusion,
   { changes, events, keepsInConversation = false }: Pick<Ending, 'changes' | 'events' | 'keepsInConversation'>,
 ): Promise<Exclude<Written, 'fenced'>> {
-  const { keys, chat } = turn;
+  const { keys, chat, trial } = turn;
   // A summons is answered by editing one message. The edit may be repeated, so the delivery needs no mark.
   const marks = turn.isElsewhere ? [] : [turn.reply.mark(0, 'sending')];
   const commonChanges = [turn.conclude(conclusion), ...marks, ...changes];
@@ -63,7 +63,6 @@ async function storeConclusion(
       events,
     });
   const isAnswered = conclusion.outcome === 'answered';
-  const { trial } = turn;
   // Hide a message that may have caused a refusal, because otherwise it may cause the refusal of the next request, too.
   if (trial === undefined)
     return store(turn.isSuspect && !isAnswered && !keepsInConversation ? removeTurn(turn) : [], []);

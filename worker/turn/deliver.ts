@@ -24,10 +24,8 @@ export async function deliverAndClear(
 ): Promise<AttemptResult> {
   const { env } = turn;
   const hasProgressMessage = env.progress.isLeft(turn);
-  const verdict = await deliverConclusion(turn, conclusion, {
-    ...time,
-    isFollowed: isFollowed || hasProgressMessage,
-  });
+  const deliveryTime = { ...time, isFollowed: isFollowed || hasProgressMessage };
+  const verdict = await deliverConclusion(turn, conclusion, deliveryTime);
   if (verdict.kind !== 'settle') return verdict;
   if (hasProgressMessage) await env.progress.clear(turn);
   const questionId = turn.parking.openMessageId;
@@ -58,17 +56,13 @@ async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: 
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== turn.destination.chatId) {
     const newConclusion = await moveChat(turn, conclusion, failure.migratedTo);
-    const newTurn = turn.movedTo(failure.migratedTo);
-    return deliverConclusion(newTurn, newConclusion, { ...time, isNew: false });
+    return deliverConclusion(turn.movedTo(failure.migratedTo), newConclusion, { ...time, isNew: false });
   }
   // A rejected bot token affects every message, so the attempt does not count.
-  if (failure.kind === 'unauthorized')
-    return {
-      kind: 'later',
-      delayMs: failure.retryAfterMs ?? UNAUTHORIZED_RETRY_MS,
-      reason: 'telegram_unauthorized',
-      isUncounted: true,
-    };
+  if (failure.kind === 'unauthorized') {
+    const delayMs = failure.retryAfterMs ?? UNAUTHORIZED_RETRY_MS;
+    return { kind: 'later', delayMs, reason: 'telegram_unauthorized', isUncounted: true };
+  }
   if (delivery.kind === 'later') return waitWithAnswer(turn, conclusion, failure);
   return afterRefusal(turn, conclusion, failure);
 }

@@ -127,8 +127,7 @@ export async function mustStopCompaction(turn: Turn<Env>, { stopsCompactionFor }
 
 /** Whether an earlier attempt has shown part of the answer or called tools. */
 function hasAnswerBegun(turn: Turn): boolean {
-  const { rounds } = turn;
-  return rounds > 0 || turn.partialAnswer.text !== '';
+  return turn.rounds > 0 || turn.partialAnswer.text !== '';
 }
 
 /**

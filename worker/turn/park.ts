@@ -58,9 +58,8 @@ interface Question {
 
 /** Sends the file with long arguments, if any, and then the question, so that people can read everything before they decide. */
 async function showQuestion(turn: Turn<Env>, question: Question): Promise<AttemptResult> {
-  const { env } = turn;
+  const { env, parking } = turn;
   const { asking, park } = question;
-  const { parking } = turn;
   const { file, text, options } = questionIn(turn, asking, park);
   if (file && !parking.hasFile(asking.id)) {
     await turn.assertOwned();
@@ -114,12 +113,10 @@ async function notifyBehindQuestion(turn: Turn<Env>, { id }: Asking, waiting: re
     const { content, from, messageId } = message;
     const handler = selfEntered.get(content.kind);
     if (handler) {
-      const step = `said before its turn: ${entry}`;
-      if ((await turn.write(step, [])) === 'written')
+      if ((await turn.write(`said before its turn: ${entry}`, [])) === 'written')
         await telegram.sendMessage(turn.destination, handler.behindQuestion(message, turn.texts));
     } else if (!isMerged && from.id !== asker.id && isForModel(message)) {
-      const step = `question ${id} named to ${from.id}`;
-      if ((await turn.write(step, [])) === 'written')
+      if ((await turn.write(`question ${id} named to ${from.id}`, [])) === 'written')
         await telegram.sendMessage(turn.destination, turn.texts.approval.behind(asker.name ?? ''), {
           replyTo: messageId,
         });
@@ -145,14 +142,11 @@ function parkFor(asking: Asking, untilMs: number): ParkedQuestion {
 }
 
 /** Closes a question with the next message. A plain text is the answer; any other message declines, and is answered next. */
-function closeByText(
-  turn: Turn<Env>,
-  question: Question,
-  { entry, message: { from, content, forwardedFrom } }: Waiting,
-): Promise<AttemptResult> {
+function closeByText(turn: Turn<Env>, question: Question, next: Waiting): Promise<AttemptResult> {
+  const { from, content, forwardedFrom } = next.message;
   const by = { id: from.id, name: from.name };
   return isPlainText(content) && forwardedFrom === undefined
-    ? closeQuestion(turn, question, { how: 'written', by, text: content.text }, entry)
+    ? closeQuestion(turn, question, { how: 'written', by, text: content.text }, next.entry)
     : closeQuestion(turn, question, { how: 'declined', by });
 }
 
@@ -162,9 +156,8 @@ async function closeQuestion(
   decision: Decision,
   answerEntry?: EntryId,
 ): Promise<AttemptResult> {
-  const { env } = turn;
+  const { env, parking } = turn;
   const { id } = park;
-  const { parking } = turn;
   const piece = answerEntry && turnOf(turn.keys, answerEntry);
   const result = await commit(turn, {
     step: '',

@@ -29,7 +29,7 @@ import {
   TURN_TIMEOUT,
   traceTimeBefore,
 } from './settle.ts';
-import { failTurn, runTurn } from './turn.ts';
+import { failTurn, INTERNAL_ERROR, runTurn } from './turn.ts';
 
 /** Runs one job. After the result `parked`, the caller must call `resumeParked`. */
 export type Processor = (
@@ -44,7 +44,6 @@ const POISON_CANDIDATE_WAIT_MS = 1_000;
 const SLOT_TIMEOUT_MS = 2_000;
 /** The delay of a job whose lane this version does not know, so that a worker of a later version can take the job. */
 const FOREIGN_WAIT_MS = 2_000;
-const INTERNAL_ERROR = 'internal_error';
 const STORE_RETRY_MS_MIN = 1_000;
 const STORE_RETRY_MS_MAX = 30_000;
 /** The interval at which a running turn looks for messages that cancel or join it. */
@@ -181,8 +180,7 @@ async function verdictForError(turn: Turn<Env>, { slot, lockLost }: Hold, error:
   if (attempts < env.settings.MAX_ATTEMPTS)
     return { kind: 'later', delayMs: backoffMs(attempts, env.settings.RETRY_MS), reason: INTERNAL_ERROR };
   slot.release();
-  const stopSignal = stopSignalOf(env, lockLost);
-  return failTurn(turn, stopSignal, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
+  return failTurn(turn, stopSignalOf(env, lockLost), error instanceof Error ? error.name : 'no error');
 }
 
 /** The delay of a retry while the blob store fails. Grows with the age of the message: a retry may download files again. */

@@ -44,15 +44,11 @@ const OPTIONAL_TRIES = 2;
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort the verdict is `hand back`.
  */
-export async function readContents(
-  turn: Turn<Env>,
-  { messages, transcripts }: ToRead,
-  signal: AbortSignal,
-): Promise<ContentReading> {
+export async function readContents(turn: Turn<Env>, toRead: ToRead, signal: AbortSignal): Promise<ContentReading> {
   const code = messageCode(turn.env.settings.TELEGRAM_BOT_TOKEN, turn.entry);
   const blocks: Block[] = [];
   const facts = { timeZone: timeZoneOf(turn, turn.env.settings), nowMs: turn.nowMs() };
-  const parts = contentParts({ messages, transcripts }, facts, turn.env.selfEntered.get(turn.kind));
+  const parts = contentParts(toRead, facts, turn.env.selfEntered.get(turn.kind));
   for (const part of parts) {
     if (part.kind === 'text') blocks.push(textBlock(part.text));
     else if (part.kind === 'label') blocks.push(textBlock(`[${code} ${part.text}]`));

@@ -81,6 +81,8 @@ export function reasonOf(verdict: Exclude<AttemptResult, { kind: 'settle' }>): s
 /** The reason code of a retry after the attempt's time ran out. */
 export const TURN_TIMEOUT = 'turn_timeout';
 
+const LOG_TEXTS = { park: 'waits for a person', again: 'tried again at once', 'hand back': 'handed back' } as const;
+
 /**
  * Moves the job as the verdict says, and throws the error that BullMQ then expects: `DelayedError` or `WaitingError`. Returns
  * for a settled or parked message, whose job BullMQ itself completes.
@@ -95,18 +97,12 @@ export async function moveJob(
   if (verdict.kind === 'settle') return;
   const { log } = env;
   const fields = { reason: reasonOf(verdict), tookMs: Math.round(turn.elapsedMs()) };
-  if (verdict.kind === 'later') {
+  if (verdict.kind === 'later')
     log[verdict.isUncounted ? 'info' : 'warn']({ ...fields, delayMs: verdict.delayMs }, 'tried again later');
-    await endAttempt(turn, verdict);
-    return postpone(env, job, token, verdict.delayMs);
-  }
-  if (verdict.kind === 'park') {
-    log.info(fields, 'waits for a person');
-    await endAttempt(turn, verdict);
-    return;
-  }
-  log.info(fields, verdict.kind === 'again' ? 'tried again at once' : 'handed back');
+  else log.info(fields, LOG_TEXTS[verdict.kind]);
   await endAttempt(turn, verdict);
+  if (verdict.kind === 'later') return postpone(env, job, token, verdict.delayMs);
+  if (verdict.kind === 'park') return;
   await job.moveToWait(token);
   env.reach('moved to wait');
   throw new WaitingError();
@@ -139,13 +135,9 @@ export async function postpone(
  * Returns a job to the queue because this process has no slot for the job, but another process may have one. Then waits briefly
  * for a slot: BullMQ fetches no other job in place of this one until this call ends. Throws the error that BullMQ expects.
  */
-export async function returnJobWithoutSlot(
-  { queue, share, lane }: Env,
-  job: Job<TurnJob>,
-  token: string | undefined,
-): Promise<never> {
-  await queue.postpone(job, token, lane.nowMs(), NO_SLOT_WAIT_MS);
-  await share.whenFree(STAND_BACK_MS);
+export async function returnJobWithoutSlot(env: Env, job: Job<TurnJob>, token: string | undefined): Promise<never> {
+  await env.queue.postpone(job, token, env.lane.nowMs(), NO_SLOT_WAIT_MS);
+  await env.share.whenFree(STAND_BACK_MS);
   throw new DelayedError();
 }
 

@@ -62,16 +62,18 @@ export async function runTurn(initialTurn: Turn<Env>, time: TurnTime): Promise<A
   }
 }
 
+/** The reason code of an attempt that threw. */
+export const INTERNAL_ERROR = 'internal_error';
+
 /** Ends a message whose last permitted attempt threw. Gives up the delivery of a stored conclusion; fails any other message. */
 export async function failTurn(
   initialTurn: Turn<Env>,
   stopSignal: AbortSignal,
-  reason: string,
   detail: string,
 ): Promise<AttemptResult> {
   const turn = withReminderNotices(initialTurn);
-  if (turn.conclusion) return endUnsent(turn, turn.conclusion, reason, detail);
-  const verdict = await endWithoutAnswer(turn, failed(reason, turn.texts.unavailable, detail));
+  if (turn.conclusion) return endUnsent(turn, turn.conclusion, INTERNAL_ERROR, detail);
+  const verdict = await endWithoutAnswer(turn, failed(INTERNAL_ERROR, turn.texts.unavailable, detail));
   if (verdict.kind !== 'conclude') return verdict;
   const result = await concludeTurn(turn, verdict);
   // The message was cancelled, or has another conclusion. The next attempt carries that out. This attempt threw, so it counts.
@@ -100,18 +102,14 @@ async function produceAnswer(turn: Turn<Env>, time: TurnTime): Promise<Verdict> 
  * Compacts the session, unless the lane's next message already waits and fits into the session as it is. If such a message
  * arrives meanwhile, the compaction stops, and continues after the reply to that message.
  */
-async function compactWhileNobodyWaits(
-  turn: Turn<Env>,
-  { loadedSession, room, leftTokens }: AfterReply,
-  time: TurnTime,
-): Promise<void> {
-  const calibration = calibrationFor(turn.env.settings.MODEL, turn.calibration);
+async function compactWhileNobodyWaits(turn: Turn<Env>, afterReply: AfterReply, time: TurnTime): Promise<void> {
+  const { MODEL, RECOVERY_TIMEOUT_MS } = turn.env.settings;
+  const calibration = calibrationFor(MODEL, turn.calibration);
   // The estimate of a file covers only its description: its size in tokens is unknown until the file is read.
-  time.stopsCompactionFor = ({ content }) => countContent(JSON.stringify(content), calibration) <= leftTokens;
+  time.stopsCompactionFor = ({ content }) =>
+    countContent(JSON.stringify(content), calibration) <= afterReply.leftTokens;
   if (await mustStopCompaction(turn, time)) return;
-  await time.runRecovery(turn.env.settings.RECOVERY_TIMEOUT_MS, (signal) =>
-    compactAfterReply(turn, loadedSession, room, signal),
-  );
+  await time.runRecovery(RECOVERY_TIMEOUT_MS, (signal) => compactAfterReply(turn, afterReply, signal));
 }
 
 /** Adds the notices of a reminder to its turn, except those that an earlier attempt has stored. */

@@ -36,7 +36,7 @@ export async function afterRefusal(
     return { kind: 'later', delayMs, reason: `telegram_${kind}`, isUncounted: true };
   }
   const cannotReplay = turn.reply.wasReplayed || !keepsReply(conclusion, 'undeliverable');
-  const isNotified = await notifyUndelivered(turn, conclusion, kind);
+  const isNotified = await notifyUndelivered(turn, conclusion, failure);
   return endUndelivered(turn, conclusion, {
     outcome: 'undeliverable',
     reason: `telegram_${kind}`,
@@ -54,12 +54,8 @@ export async function afterRefusal(
 }
 
 /** Notifies the user of a refused answer if the chat may accept other messages. Returns whether the notice was sent. */
-async function notifyUndelivered(
-  turn: Turn<Env>,
-  conclusion: Conclusion,
-  kind: TelegramFailure['kind'],
-): Promise<boolean> {
-  const canArrive = kind === 'rejected' || turn.reply.wasReplayed;
+async function notifyUndelivered(turn: Turn<Env>, conclusion: Conclusion, failure: TelegramFailure): Promise<boolean> {
+  const canArrive = failure.kind === 'rejected' || turn.reply.wasReplayed;
   if (!canArrive || !keepsReply(conclusion, 'undeliverable')) return false;
   return (await turn.env.telegram.sendMessage(turn.destination, turn.texts.undelivered)).ok;
 }
@@ -79,7 +75,7 @@ interface Undeliverable {
   outcome: 'undeliverable' | 'failed';
   reason: string;
   alert: Alert;
-  changes?: readonly Change[];
+  changes?: readonly Change[] | undefined;
 }
 
 /**

@@ -35,12 +35,7 @@ export async function resultIfUnreachable(turn: Turn<Env>): Promise<AttemptResul
     const changes = await turn.env.selfEntered.get(turn.kind)?.chatGone(turn);
     await removeSuspect(turn);
     const conclusion = { outcome: 'undeliverable', parts: [] } as const;
-    return endUndelivered(turn, conclusion, {
-      outcome: 'undeliverable',
-      reason: 'telegram_gone',
-      alert,
-      ...(changes && { changes }),
-    });
+    return endUndelivered(turn, conclusion, { outcome: 'undeliverable', reason: 'telegram_gone', alert, changes });
   }
   const quietMs = turn.quietUntilMs - turn.nowMs();
   if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isUncounted: true };
