@@ -54,7 +54,7 @@ export function failureIn(
     windowTokens,
   });
   if (failure) return isSeconded ? { ...failure, isSeconded } : failure;
-  if (!isEmpty || isUnfinished(answer, round, settings)) return undefined;
+  if (!isEmpty || isUnfinished(answer, round, settings.TOOL_ROUNDS_MAX)) return undefined;
   if (stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
   // After its tools, a model may have nothing to add. Believe an empty answer only in a later attempt, or after earlier text.
   const isDone = turn.rounds > 0 && (turn.attempts > 1 || earlierWords(loadedSession, turn) !== '');
@@ -134,8 +134,7 @@ export function concludeWithAnswer(
 
 /** How many input tokens the chat's own model accepted; 0 if their number is unknown, or if the fallback model answered. */
 function acceptedTokens({ answer: { usage, content }, byFallback }: AnswerResult): number {
-  if (byFallback) return 0;
-  return conversationSize(usage, content)?.inputTokens ?? 0;
+  return byFallback ? 0 : (conversationSize(usage, content)?.inputTokens ?? 0);
 }
 
 /**

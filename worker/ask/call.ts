@@ -75,10 +75,8 @@ export async function callModel(
     return { ok: true, answer, byFallback, isSeconded, sizes };
   }
   const { failure, silences } = result;
-  if (failure.rule !== undefined) {
-    const events = [{ event: 'request.invalid', rule: failure.rule } as const];
-    await commit(turn, { step: '', events });
-  }
+  if (failure.rule !== undefined)
+    await commit(turn, { step: '', events: [{ event: 'request.invalid', rule: failure.rule }] });
   return { ok: false, failure, silences, sizes };
 }
 
@@ -96,20 +94,15 @@ function countedTooLarge({ turn, loadedSession, room }: Call, tokens: number): F
 }
 
 /** The endpoint's own count of the turn's request, if the endpoint gives one. Rejects only if files cannot be loaded. */
-export async function countExactly(
-  about: Pick<Call, 'turn' | 'loadedSession'>,
-  signal: AbortSignal,
-): Promise<number | undefined> {
-  const { turn, loadedSession } = about;
+export async function countExactly(call: Call, signal: AbortSignal): Promise<number | undefined> {
+  const { turn, loadedSession } = call;
   const messages = view(withToolsOf(loadedSession.window, turn.isOfGuest));
-  const request = await requestOf(about, messages);
-  return about.turn.env.model.countTokens({ ...request, maxTokens: 1 }, signal);
+  const request = await requestOf(call, messages);
+  return turn.env.model.countTokens({ ...request, maxTokens: 1 }, signal);
 }
 
-async function requestOf(
-  { turn, loadedSession: { window } }: Pick<Call, 'turn' | 'loadedSession'>,
-  messages: MessageParam[],
-): Promise<Omit<ModelRequest, 'maxTokens'>> {
+async function requestOf(call: Call, messages: MessageParam[]): Promise<Omit<ModelRequest, 'maxTokens'>> {
+  const { turn, loadedSession } = call;
   const { env } = turn;
   return {
     payer: turn.payer,
@@ -120,17 +113,14 @@ async function requestOf(
     tools: env.tools.specs(),
     serverTools: env.settings.serverTools,
     caches: true,
-    cacheLifetime: cacheLifetime(turnTimesMs(window.records), Date.now()),
+    cacheLifetime: cacheLifetime(turnTimesMs(loadedSession.window.records), Date.now()),
     ...(env.settings.EFFORT !== undefined && { effort: env.settings.EFFORT }),
   };
 }
 
-async function fillFiles(
-  { currentChat, env: { media } }: Turn<Env>,
-  messages: MessageParam[],
-): Promise<MessageParam[]> {
+async function fillFiles(turn: Turn<Env>, messages: MessageParam[]): Promise<MessageParam[]> {
   const refs = keptIn(messages);
-  return refs.length === 0 ? messages : fill(messages, await media.load(currentChat, refs));
+  return refs.length === 0 ? messages : fill(messages, await turn.env.media.load(turn.currentChat, refs));
 }
 
 /** The times at which the newest messages of the chat's users were recorded. */
@@ -163,9 +153,8 @@ async function sendOrFallBack(
   { window, fixedParts, onText }: { window: Window; fixedParts: FixedParts; onText: OnText },
   signal: AbortSignal,
 ): Promise<SendResult> {
-  const { env } = turn;
-  const { model } = env;
-  const { FALLBACK_MODEL: fallbackModel } = env.settings;
+  const { model, settings } = turn.env;
+  const { FALLBACK_MODEL: fallbackModel } = settings;
   const result = await model.send(request, signal, onText);
   const first = { ...result, byFallback: false, silences: countSilence(result) };
   if (fallbackModel === undefined || fallbackModel === request.model || signal.aborted || !mayHelpToFallBack(first))

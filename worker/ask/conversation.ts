@@ -61,14 +61,9 @@ export async function askModel(
   for (let round = turn.rounds; ; round++) {
     const asking = askingIn(turn, loadedSession, round);
     if (asking) return { kind: 'park', asking };
-    const sessionAfterTools = await finishRound(
-      turn,
-      loadedSession,
-      { round, onTools, onResult: time.progress },
-      signal,
-    );
-    if (!sessionAfterTools) return { kind: 'hand back' };
-    loadedSession = sessionAfterTools;
+    const updatedSession = await finishRound(turn, loadedSession, { round, onTools, onResult: time.progress }, signal);
+    if (!updatedSession) return { kind: 'hand back' };
+    loadedSession = updatedSession;
     if (hasOnlyUnreadableCalls(loadedSession, turn))
       return failed('unreadable_calls', turn.texts.unavailable, 'the model wrote calls of tools that are no JSON');
     // Wait until Telegram answers, since no reply could be delivered. The wait uses up no attempt, and all rounds are stored.
@@ -84,7 +79,7 @@ export async function askModel(
     const failure = failureIn(result, call, round, settings);
     if (failure) return reactTo(call, { ...result, failure, silences: 0 }, speech, time);
     if (!result.byFallback) turn = await endModelChoice(turn);
-    if (!isUnfinished(result.answer, round, settings)) {
+    if (!isUnfinished(result.answer, round, settings.TOOL_ROUNDS_MAX)) {
       const files = turn.rounds > 0 ? await env.files.of(turn) : [];
       const nearlySpent = await env.budget?.nearlySpent(turn.payer, turn.entry);
       return concludeWithAnswer({ turn, loadedSession, room, calibration, files, nearlySpent }, result, settings);

@@ -27,12 +27,11 @@ export async function omitOldPictures(
   loadedSession: LoadedSession,
   windowTokens: number,
 ): Promise<LoadedSession> {
-  const { env } = turn;
   const { records } = loadedSession.window;
   const picturesMax = imagesMax(windowTokens);
   const omissions = oldestPictures(asShown(records), picturesMax);
   if (omissions.length === 0) return loadedSession;
-  const changes: LogRecord[] = [...omissions.map(scrubOf), ...thinkingTrim(env, records)];
+  const changes: LogRecord[] = [...omissions.map(scrubOf), ...thinkingTrim(turn.env, records)];
   const bytes = omissions.reduce((sum, each) => sum + each.bytes, 0);
   await commit(turn, {
     step: '',

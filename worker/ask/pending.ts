@@ -21,9 +21,8 @@ export const LOAD_BYTES_PER_TOKEN = 14;
  */
 export async function openSession(turn: Turn<Env>, pending: UserRecord, limitTokens: number): Promise<LoadedSession> {
   const { env } = turn;
-  const bytesMax = limitTokens * LOAD_BYTES_PER_TOKEN;
   const loadedSession = await env.telemetry.span(SPAN.open, {}, async (span) => {
-    const session = await env.sessions.open(turn, pending, bytesMax);
+    const session = await env.sessions.open(turn, pending, limitTokens * LOAD_BYTES_PER_TOKEN);
     const { records } = session.window;
     span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': session.bytes });
     return session;
@@ -31,8 +30,8 @@ export async function openSession(turn: Turn<Env>, pending: UserRecord, limitTok
   // Requests omit unreadable records (`torn`). Report their number to the operator once for each message and session.
   const { head, records } = loadedSession.window;
   const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
-  const events = [{ event: 'session.torn', records: torn } as const];
-  if (torn > 0) await commit(turn, { step: `torn:${turn.session}`, events });
+  if (torn > 0)
+    await commit(turn, { step: `torn:${turn.session}`, events: [{ event: 'session.torn', records: torn }] });
   return loadedSession;
 }
 

@@ -88,9 +88,8 @@ export class Speech {
 export function changesToStore(turn: Turn, answer: PartialAnswer): Change[] {
   const partial = partialText(answer);
   if (partial === '') return [];
-  return [
-    turn.storePartialAnswer({ text: partial.slice(0, STORED_CHARS_MAX), recordedChars: answer.recordedText.length }),
-  ];
+  const recordedChars = answer.recordedText.length;
+  return [turn.storePartialAnswer({ text: partial.slice(0, STORED_CHARS_MAX), recordedChars })];
 }
 
 /**
@@ -161,12 +160,8 @@ export function wholeBlocks(answer: ModelAnswer): readonly Block[] {
  * Whether the conversation with the model goes on: the model paused, or the answer has complete tool calls, even if its
  * stop reason is not `tool_use`. False once the limit of rounds is reached.
  */
-export function isUnfinished(
-  answer: ModelAnswer,
-  round: number,
-  { TOOL_ROUNDS_MAX }: Pick<TurnSettings, 'TOOL_ROUNDS_MAX'>,
-): boolean {
-  return round < TOOL_ROUNDS_MAX && (answer.stopReason === 'pause_turn' || hasCalls(wholeBlocks(answer)));
+export function isUnfinished(answer: ModelAnswer, round: number, roundsMax: number): boolean {
+  return round < roundsMax && (answer.stopReason === 'pause_turn' || hasCalls(wholeBlocks(answer)));
 }
 
 /** The blocks of the model's earlier answers to this message, tool calls included. */

@@ -96,11 +96,8 @@ export type LogRecord =
   | TrimRecord
   | TornRecord;
 /** Replaces an unreadable line of the log, so that the other records keep their indexes. Only in memory; never shown. */
-interface TornRecord {
-  readonly v: 1;
+interface TornRecord extends Base {
   readonly t: 'torn';
-  readonly id: string;
-  readonly at: string;
 }
 
 const TRIMMED: ReadonlySet<unknown> = new Set<TrimRecord['what']>(['results', 'thinking']);

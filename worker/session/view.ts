@@ -16,7 +16,6 @@ import { type BlockWithOrigin, Turns } from './turns.ts';
 
 /** The loaded part of a log: the compaction or seed that replaces everything older, if any, and the newest records that fit. */
 export interface Window {
-  /** The compaction or the seed that replaces all earlier records, if any. */
   head: LogRecord | undefined;
   /** Oldest first. */
   records: readonly LogRecord[];
