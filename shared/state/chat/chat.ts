@@ -116,20 +116,12 @@ export async function readChatFields(
 }
 
 /** The current session of a chat, if it has one. Rejects when Redis cannot be reached. */
-export async function sessionOf(
-  redis: Pick<RedisClient, 'hget'>,
-  keys: ShardKeys,
-  chat: ChatKey,
-): Promise<SessionId | undefined> {
+export async function sessionOf(redis: RedisClient, keys: ShardKeys, chat: ChatKey): Promise<SessionId | undefined> {
   return ((await redis.hget(keys.chat(chat), 'session')) ?? undefined) as SessionId | undefined;
 }
 
 /** A chat and, if it became a supergroup, its former group. Data may be under either key. Rejects if Redis is unreachable. */
-export async function withFormerGroup(
-  redis: Pick<RedisClient, 'hget'>,
-  keys: ShardKeys,
-  chat: ChatKey,
-): Promise<ChatKey[]> {
+export async function withFormerGroup(redis: RedisClient, keys: ShardKeys, chat: ChatKey): Promise<ChatKey[]> {
   const group = (await redis.hget(keys.chat(chat), 'movedFrom')) as ChatKey | null;
   return [chat, ...(group === null ? [] : [group])];
 }
@@ -163,11 +155,8 @@ export interface Presence {
  * two have the same second, the return of the bot counts. The times decide, not the ids of the updates, because Telegram
  * may restart these ids after a week without updates. Rejects when Redis cannot be reached.
  */
-export async function notePresence(
-  redis: Pick<RedisClient, 'zadd'>,
-  shards: number,
-  { chatId, isGone, atMs }: Presence,
-): Promise<void> {
+export async function notePresence(redis: RedisClient, shards: number, presence: Presence): Promise<void> {
+  const { chatId, isGone, atMs } = presence;
   await redis.zadd(keysOf(shardOf(chatId, shards)).gone, 'GT', atMs + (isGone ? 0 : 1), chatId);
 }
 

@@ -58,9 +58,6 @@ export async function ignoreStranger(redis: RedisClient, id: string): Promise<bo
 }
 
 /** Changes that remove a turn's session from its chat, if nothing is stored in the session, so that no data remains. */
-export async function changesToLeave(
-  redis: RedisClient,
-  { keys, chat, session }: Pick<Turn, 'keys' | 'chat' | 'session'>,
-): Promise<Change[]> {
+export async function changesToLeave(redis: RedisClient, { keys, chat, session }: Turn): Promise<Change[]> {
   return (await redis.exists(keys.session(session))) === 1 ? [] : [['HDEL', keys.chat(chat), 'session']];
 }

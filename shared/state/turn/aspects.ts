@@ -200,18 +200,10 @@ export interface EndedAttempt {
   delayMs?: number;
 }
 
-/** The maximum number of ended attempts that a turn stores. A message that waits for hours may have many more attempts. */
-const ENDS_MAX = 20;
-
 /** The stored ends of a turn's attempts, oldest first; none if they are unreadable. */
 export function endsIn(json: string | undefined): EndedAttempt[] {
   const ends = jsonValue(json);
   return Array.isArray(ends) ? ends : [];
-}
-
-/** Adds an ended attempt, and drops the oldest beyond the limit. */
-export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): EndedAttempt[] {
-  return [...ends, end].slice(-ENDS_MAX);
 }
 
 /**

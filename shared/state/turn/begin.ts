@@ -44,7 +44,7 @@ export type BeginReply =
 const CRASHES_OF_CANDIDATE = 2;
 
 /** The scripts and the data of a shard that an attempt needs. */
-interface ShardParts {
+interface Shard {
   begin: RunScript<BeginReply>;
   write: RunScript<string>;
   keys: Keys;
@@ -53,13 +53,8 @@ interface ShardParts {
 }
 
 /** Begins an attempt at a message with `begin.lua`. Rejects while Redis cannot be reached or accepts no writes. */
-export async function beginTurn(
-  parts: ShardParts,
-  entry: EntryId,
-  lane: LaneKey,
-  newSession: SessionId,
-): Promise<Begun> {
-  const { keys, clock } = parts;
+export async function beginTurn(shard: Shard, entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun> {
+  const { keys, clock } = shard;
   const chat = chatOf(lane);
   const { inbound, poisonCandidates, absent, paused, gone } = keys;
   const at = [inbound, keys.turn(entry), keys.lane(lane), keys.chat(chat), poisonCandidates, absent, paused, gone];
@@ -67,7 +62,7 @@ export async function beginTurn(
   const ids = [CRASHES_OF_CANDIDATE, randomUUID(), lane, ...prefixes, chat];
   const noSession = '' as SessionId;
   const args = [entry, newSession, keys.session(noSession), ...ids, keys.log(noSession)];
-  const reply = await clock.learn(() => parts.begin(at, args), timeOf);
+  const reply = await clock.learn(() => shard.begin(at, args), timeOf);
   if (reply[0] !== 'begun') return notBegun(reply);
   const [, , currentChat, entryFields, turnFields, session, sessionFields, chatFields, messagesBehind, absence] = reply;
   const fields = {
@@ -76,8 +71,8 @@ export async function beginTurn(
     sessionFields: fieldsOf(sessionFields),
     chatFields: fieldsOf(chatFields),
   };
-  const writes = fencedWrites(parts.write, [keys.turn(entry), keys.absent], fields.turnFields.get('fence') ?? '');
-  const source = { keys, chats: parts.chats, nowMs: clock.nowMs };
+  const writes = fencedWrites(shard.write, [keys.turn(entry), keys.absent], fields.turnFields.get('fence') ?? '');
+  const source = { keys, chats: shard.chats, nowMs: clock.nowMs };
   const state = { entry, lane, currentChat, session, messagesBehind, absence, ...fields };
   return { kind: 'begun', turn: new Turn(state, source, writes) };
 }

@@ -3,7 +3,7 @@ import type { FilePart, Part } from '../../flow/reply.ts';
 import type { EntryId, Keys, SessionId } from '../../redis/keys.ts';
 import type { Button } from '../../telegram/messages.ts';
 import type { Change, Expected } from '../change.ts';
-import { type EndedAttempt, endsIn, Fields, MergeState, OUTAGE, Reply, Waits, withEnd } from './aspects.ts';
+import { type EndedAttempt, endsIn, Fields, MergeState, OUTAGE, Reply, Waits } from './aspects.ts';
 import { Parking } from './parking.ts';
 
 /** How far the recovery of a message has gone. The write that stores a stage also stores the effect of that stage. */
@@ -51,24 +51,15 @@ interface StoredPartialAnswer {
   recordedChars: number;
 }
 
+/** The maximum number of ended attempts that a turn stores. A message that waits for hours may have many more attempts. */
+const ENDS_MAX = 20;
+
 /** The stored state of a message's handling, in one Redis hash. */
 export class TurnRecord extends Fields {
-  /** The links to other messages of the lane. */
-  readonly merge: MergeState;
-  /** The waits for the model and for Telegram. */
-  readonly waits: Waits;
-  /** The questions of the turn and the decisions on them. */
-  readonly parking: Parking;
-  /** The delivery of the reply. */
-  readonly reply: Reply;
-
-  constructor(key: string, fields: ReadonlyMap<string, string>) {
-    super(key, fields);
-    this.merge = new MergeState(key, fields);
-    this.waits = new Waits(key, fields);
-    this.parking = new Parking(key, fields);
-    this.reply = new Reply(key, fields);
-  }
+  readonly merge = new MergeState(this.key, this.fields);
+  readonly waits = new Waits(this.key, this.fields);
+  readonly parking = new Parking(this.key, this.fields);
+  readonly reply = new Reply(this.key, this.fields);
 
   /** Whether the step of `Turn.write` was already written when these fields were read. */
   hasDone(step: string): boolean {
@@ -265,17 +256,13 @@ export class TurnRecord extends Fields {
 
   /** Stores the end of an attempt that has a verdict. Clears the count of crashes in a row, as there was no crash. */
   endAttempt(end: EndedAttempt): Change[] {
-    const ends = JSON.stringify(withEnd(this.ends, end));
+    const ends = JSON.stringify([...this.ends, end].slice(-ENDS_MAX));
     return [this.unset('running', 'cutFrom', 'crashesInRow'), this.set('ended', ends)];
   }
 }
 
 /** The turn of a message, for code outside of its attempts. Without `fields`, use only the methods that return changes. */
-export function turnOf(
-  keys: Pick<Keys, 'turn'>,
-  entry: EntryId,
-  fields: ReadonlyMap<string, string> = new Map(),
-): TurnRecord {
+export function turnOf(keys: Pick<Keys, 'turn'>, entry: EntryId, fields = new Map<string, string>()): TurnRecord {
   return new TurnRecord(keys.turn(entry), fields);
 }
 
