@@ -42,12 +42,8 @@ export function isOpen({ allowed }: Gate, fromId: number, chatId: number, isPriv
  * writes. If everyone is allowed, there are no guests. An admin who writes on the group's behalf is not a guest, either. Guests
  * may not give commands that cost money or delete data.
  */
-export function isGuest(
-  { allowed }: Gate,
-  fromId: number,
-  chatId: number,
-  { sender_chat: senderChat }: RawMessage,
-): boolean {
+export function isGuest({ allowed }: Gate, fromId: number, chatId: number, message: RawMessage): boolean {
+  const { sender_chat: senderChat } = message;
   if (allowed === 'everyone') return false;
   if (typeof senderChat === 'object' && senderChat !== null) return (senderChat as Unchecked<Chat>).id !== chatId;
   return !allowed.has(fromId);
@@ -81,10 +77,8 @@ function textOf({ text, caption, rich_message: rich }: RawMessage): string {
   return [text, caption].find((words) => typeof words === 'string') ?? readRich(rich).text;
 }
 
-function isOurName(
-  { type, username, user }: Unchecked<RichTextMention | RichTextTextMention>,
-  { id, name }: Gate['bot'],
-): boolean {
+function isOurName(mention: Unchecked<RichTextMention | RichTextTextMention>, { id, name }: Gate['bot']): boolean {
+  const { type, username, user } = mention;
   if (type === 'text_mention') return (user as RawEntity['user'])?.id === id;
   return name === undefined || String(username).replace(/^@/, '').toLowerCase() === name.toLowerCase();
 }

@@ -29,10 +29,8 @@ export class Overheard {
     const text = 'text' in content ? graphemePrefix(content.text ?? '', REMARK_CHARS).trim() : '';
     if (this.#messagesMax === 0 || text === '') return;
     const lane = laneOf(message);
-    const remarks = [
-      ...(this.#remarks.get(lane) ?? []),
-      { remark: { by: from.name ?? String(from.id), text }, atMs: nowMs },
-    ];
+    const remark = { by: from.name ?? String(from.id), text };
+    const remarks = [...(this.#remarks.get(lane) ?? []), { remark, atMs: nowMs }];
     this.#remarks.set(lane, remarks.slice(-this.#messagesMax));
   }
 

@@ -90,12 +90,7 @@ function sizeOf(bytes: unknown): { bytes?: number } {
 function thumbnailOf(what: string, moving: unknown): InboundFile | undefined {
   if (!isFields(moving) || !hasFileId(moving.thumbnail)) return undefined;
   const { file_id: fileId, file_size: bytes } = moving.thumbnail;
-  return {
-    what: 'photo',
-    fileId,
-    ...sizeOf(bytes),
-    thumbnailOf: { what, ...lengthOf(moving), ...nameOf(moving) },
-  };
+  return { what: 'photo', fileId, ...sizeOf(bytes), thumbnailOf: { what, ...lengthOf(moving), ...nameOf(moving) } };
 }
 
 /** The largest of the sizes in which Telegram offers a photo; `undefined` if there is none. */
@@ -218,11 +213,7 @@ export function mediaInWords(message: RawMessage | Fields): string | undefined {
   return describeFirst(message, MEDIA);
 }
 
-function describeFirst(
-  message: RawMessage | Fields,
-  kinds: Readonly<Record<string, (of: Fields) => string>>,
-): string | undefined {
-  const fields: Fields = { ...message };
+function describeFirst(fields: Fields, kinds: Readonly<Record<string, (of: Fields) => string>>): string | undefined {
   for (const [kind, describe] of Object.entries(kinds)) {
     // The field of a photo is a list of sizes. The description of a photo needs none of them.
     const of = Array.isArray(fields[kind]) ? {} : fields[kind];

@@ -180,12 +180,8 @@ function nameOf(user: Unchecked<User> | undefined): string | undefined {
 }
 
 /** The name of a message's original author: a person, a group or a channel; `somebody` if Telegram reports no name. */
-function originOf({
-  sender_user: user,
-  sender_user_name: hidden,
-  sender_chat: group,
-  chat,
-}: Unchecked<MessageOrigin>): string {
+function originOf(origin: Unchecked<MessageOrigin>): string {
+  const { sender_user: user, sender_user_name: hidden, sender_chat: group, chat } = origin;
   const place = [group, chat].find(isFields);
   return (
     nameOf(isFields(user) ? user : undefined) ??

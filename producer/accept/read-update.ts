@@ -6,6 +6,7 @@ import type {
   Message,
   MessageGenerationStopped,
   Update,
+  User,
 } from '@grammyjs/types';
 import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
@@ -79,20 +80,15 @@ function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
 }
 
 /** The id and the kind of a message's chat, and the message's topic if there is one. */
-export function placeOf(
-  { chat, is_topic_message: isTopic, message_thread_id: id }: RawMessage,
-  chatId: number,
-): Pick<InboundMessage, 'chatId' | 'topicId' | 'chatType'> {
+export function placeOf(message: RawMessage, chatId: number): Pick<InboundMessage, 'chatId' | 'topicId' | 'chatType'> {
+  const { chat, is_topic_message: isTopic, message_thread_id: id } = message;
   const topic = isTopic === true && isInteger(id) && id > 0 ? { topicId: id } : {};
   return { chatId, ...topic, chatType: chatType(chat?.type) };
 }
 
 /** The person who wrote a message or pressed a button: id, shortened first name, and language of the Telegram app. */
-export function personOf(
-  { first_name: name, language_code: code }: NonNullable<RawMessage['from']>,
-  id: number,
-  isGuest: boolean,
-): InboundMessage['from'] {
+export function personOf(from: Unchecked<User>, id: number, isGuest: boolean): InboundMessage['from'] {
+  const { first_name: name, language_code: code } = from;
   return {
     id,
     ...(typeof name === 'string' && { name: graphemePrefix(wellFormed(name), NAME_CHARS) }),
