@@ -91,7 +91,9 @@ function presses({ ground: { history }, plan }: Gateway): Move[] {
   const chosen = history.shown.filter(({ buttons }) => buttons.length > 0);
   return chosen.flatMap((shown) =>
     shown.buttons.map((data) => ({
-      words: () => `somebody presses "${data.split(' ').at(-1)}" under message ${shown.id} of the chat`,
+      // Ids of sessions differ from run to run.
+      words: () =>
+        `somebody presses "${data.split(' ').at(-1)?.replace(/^s-.*/, 'continue')}" under message ${shown.id} of the chat`,
       weight: SELDOM,
       play() {
         plan.presses -= 1;
