@@ -78,6 +78,8 @@ test('a play alone: people write in a group, the model asks before it writes, an
       ['olga: /status', /alert> .*All is well/],
       [':overflow', /the window has \d+ tokens/],
       ['And now?', /replaced the \d+ oldest messages with a summary/],
+      // Otherwise a summary after the next answer may succeed beside the refused key, which ends the incident.
+      [':overflow off', /tokens again/],
       [':kill', /starts again/],
       said('Are you there?'),
       [':key bad', /refused/],
