@@ -56,8 +56,8 @@ export async function* entriesFrom(
   { page, isBackwards = false, max = Infinity }: { page: number; isBackwards?: boolean; max?: number },
 ): AsyncGenerator<StreamEntry> {
   let from = begin;
-  for (let left = max; left > 0; left -= page) {
-    const count = Math.min(page, left);
+  for (let missing = max; missing > 0; missing -= page) {
+    const count = Math.min(page, missing);
     const entries = isBackwards
       ? await redis.xrevrange(stream, from, '-', 'COUNT', count)
       : await redis.xrange(stream, from, '+', 'COUNT', count);

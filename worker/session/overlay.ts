@@ -98,8 +98,9 @@ function withOneCopyOfEach(records: readonly LogRecord[], hidden: ReadonlySet<st
  * message of all, still waits for one; else the newest copy.
  */
 function entriesToHide(records: readonly LogRecord[]): ReadonlySet<string> {
+  // Each request computes its view several times, and few conversations have a retry.
+  if (!records.some((record) => record.t === 'user' && record.retryOf !== undefined)) return new Set();
   const messages = records.filter((record): record is UserRecord => record.t === 'user' && startsTurn(record));
-  if (!messages.some(({ retryOf }) => retryOf !== undefined)) return new Set();
   const originals = new Map<string, string>();
   const copies = new Map<string, string[]>();
   for (const { entry, retryOf } of messages) {
@@ -109,11 +110,11 @@ function entriesToHide(records: readonly LogRecord[]): ReadonlySet<string> {
     copies.set(original, [...(copies.get(original) ?? []), entry]);
   }
   const complete = completeEntries(records);
-  const isShown = (entry: string) => complete.has(entry) || entry === messages.at(-1)?.entry;
+  const isVisible = (entry: string) => complete.has(entry) || entry === messages.at(-1)?.entry;
   return new Set(
     [...copies.values()].flatMap((all) => {
-      const shown = all.findLast(isShown) ?? all.at(-1);
-      return all.filter((entry) => entry !== shown);
+      const visible = all.findLast(isVisible) ?? all.at(-1);
+      return all.filter((entry) => entry !== visible);
     }),
   );
 }

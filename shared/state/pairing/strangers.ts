@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { join } from 'node:path';
 import { jsonFields } from '../../base/fields.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
@@ -33,7 +32,7 @@ export const CODE = new RegExp(`^[${LETTERS}]{${CODE_CHARS}}$`, 'i');
  * already, is ignored, or finds five others waiting. Contract: idempotent per update id; rejects when Redis cannot store it.
  */
 export function bindKnock(redis: RedisClient) {
-  const knock = bindScript<string>(redis, join(import.meta.dirname, 'knock.lua'));
+  const knock = bindScript<string>(redis, `${import.meta.dirname}/knock.lua`);
   return (id: number, updateId: number, names: Pick<Stranger, 'name' | 'username'>): Promise<string> => {
     const code = Array.from({ length: CODE_CHARS }, () => LETTERS[randomInt(LETTERS.length)]).join('');
     const request = JSON.stringify({ ...names, code, updateId });
