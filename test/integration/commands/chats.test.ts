@@ -62,6 +62,8 @@ test('a page has ten conversations, and a button to the older ones', async () =>
   expect(buttons()).toHaveLength(10);
   await press('/chats 2', 14);
   expect(listed()).toEqual(['11. about number 2, 2 messages', '12. about number 1, 2 messages']);
+  await say('/chats 99', 15);
+  expect(listed()).toHaveLength(2);
 });
 
 test('the notice of a fresh session has a button back; one that is too large is compacted with the next message', async () => {

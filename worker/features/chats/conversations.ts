@@ -57,14 +57,14 @@ async function firstWords(source: SessionSource, session: SessionId): Promise<{ 
 /**
  * The changes that continue a conversation: the chat moves there, and the one that it leaves comes next in the list. Drops the
  * conversation's copy of the chat's memory, which may contain what people have deleted since. `undefined` if the chat has no
- * such conversation, or is in it.
+ * such conversation, nobody has said anything in it, or the chat is in it.
  */
 export async function changesToContinue(turn: Turn<Env>, to: SessionId): Promise<Change[] | undefined> {
   const { keys, chat, session, env } = turn;
   const chain = await chainOf(env.redis, keys, session);
   const newerNeighbour = chain[chain.indexOf(to) - 1];
-  if (newerNeighbour === undefined) return undefined;
-  const { parent } = await readHeader(env.redis, keys, to);
+  const { parent, entries } = await readHeader(env.redis, keys, to);
+  if (newerNeighbour === undefined || entries === 0) return undefined;
   return [
     conversation(keys, newerNeighbour).setParent(parent),
     conversation(keys, to).setParent(session),

@@ -35,14 +35,14 @@ const chats: CommandHandler = async (context) => {
 async function list(turn: Turn<Env>, page: number) {
   const { env, texts } = turn;
   const all = await conversationsOf(turn);
-  const start = (page - 1) * PAGE;
-  const shown = await Promise.all(all.slice(start, start + PAGE).map((each) => describe(env, each)));
-  if (shown.length === 0) return replied('chats', texts.chats.none);
-  const lines = shown.map((each, at) => `${start + at + 1}. ${lineOf(turn, each)}`);
-  const buttons = shown.flatMap(({ session }, at) =>
+  if (all.length === 0) return replied('chats', texts.chats.none);
+  const start = Math.min(page - 1, Math.floor((all.length - 1) / PAGE)) * PAGE;
+  const items = await Promise.all(all.slice(start, start + PAGE).map((each) => describe(env, each)));
+  const lines = items.map((each, at) => `${start + at + 1}. ${lineOf(turn, each)}`);
+  const buttons = items.flatMap(({ session }, at) =>
     session === turn.session ? [] : [buttonFor(session, texts.chats.continueButton(start + at + 1))],
   );
-  const older = { text: texts.chats.olderButton, command: `/chats ${page + 1}` };
+  const older = { text: texts.chats.olderButton, command: `/chats ${start / PAGE + 2}` };
   const rows = [...inRows(buttons, 3), ...(all.length > start + PAGE ? [[older]] : [])];
   return replied('chats', [texts.chats.title(all.length), ...lines].join('\n\n'), {
     buttons: rows,
@@ -57,14 +57,14 @@ function lineOf(turn: Turn<Env>, { session, words, messages, fromMs, toMs }: Con
   return text.line(title, thousands(messages), from, to);
 }
 
-/** `/continue <session>`, from a button: continues one of the chat's conversations exactly as it was left. */
+/** `/continue <session>`, from a button: continues one of the chat's conversations where it stopped. */
 const continueConversation: CommandHandler = async ({ turn, argument }) => {
   const { chats: text } = turn.texts;
   if (argument === '') return list(turn, 1);
   const to = argument as SessionId;
   if (!turn.hasDone(CONTINUED)) {
     if (to === turn.session) return replied('continue', text.isHere);
-    const changes = (await conversationsOf(turn)).includes(to) ? await changesToContinue(turn, to) : undefined;
+    const changes = await changesToContinue(turn, to);
     if (changes === undefined) return replied('continue', text.gone);
     const isHere = chatState(turn.keys, turn.chat).expectSession(turn.session);
     if ((await turn.write(CONTINUED, changes, [isHere])) === 'unmet') return { kind: 'hand back' };
