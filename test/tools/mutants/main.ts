@@ -78,14 +78,22 @@ async function compiles(mutant: RandomMutant): Promise<boolean> {
   return (await withMutant(mutant, () => exitOf(['node_modules/typescript/bin/tsc', '--noEmit'], mutant))).code === 0;
 }
 
-/** The first suite that is red with the mutant; `undefined` if none is. Throws where that suite is red without it, too. */
+/**
+ * The first suite that is red with the mutant, and red again by itself; `undefined` if none is. Throws where that suite is
+ * red without the mutant, too.
+ */
 async function catcherOf(mutant: RandomMutant): Promise<string | undefined> {
   for (const config of [[], ['--config', 'jest.deep.config.js']]) {
     const suites = [...JEST, ...config];
     const suite = await withMutant(mutant, () => redSuiteOf([...suites, ...SEQUENCER], mutant));
     if (suite === undefined) continue;
-    if (suite !== UNENDED && (await redSuiteOf([...suites, '--runTestsByPath', suite], mutant)) !== undefined)
-      throw new Error(`${suite} is red without any mutant.`);
+    if (suite === UNENDED) return suite;
+    const alone = [...suites, '--runTestsByPath', suite];
+    if ((await withMutant(mutant, () => redSuiteOf(alone, mutant))) === undefined) {
+      say(`     ${suite} was red only once: once more`);
+      return catcherOf(mutant);
+    }
+    if ((await redSuiteOf(alone, mutant)) !== undefined) throw new Error(`${suite} is red without any mutant.`);
     return suite;
   }
   return undefined;
