@@ -23,12 +23,30 @@ if not stored_entry then
   return { 'new', entry, accepted }
 end
 
+-- Whether two JSON values are equal.
+local function is_equal(one, other)
+  if type(one) ~= 'table' or type(other) ~= 'table' then
+    return one == other
+  end
+  for key, value in pairs(one) do
+    if not is_equal(value, other[key]) then
+      return false
+    end
+  end
+  for key in pairs(other) do
+    if one[key] == nil then
+      return false
+    end
+  end
+  return true
+end
+
 -- Whether two versions of a message have the same content. Telegram also reports edits that change nothing a bot can see.
 local function is_same(one, other)
   local is_json, a, b = pcall(function()
     return cjson.decode(one).content, cjson.decode(other).content
   end)
-  return is_json and a.kind == b.kind and a.text == b.text and (a.file or {}).fileId == (b.file or {}).fileId
+  return is_json and is_equal(a, b)
 end
 
 local entry = stored_entry:match('^edited:(.+)') or stored_entry

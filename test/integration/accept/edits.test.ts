@@ -106,6 +106,16 @@ test('edits of a message that nobody has admitted yet replace its text, and none
   expect(ignored).toEqual(['edit_unchanged', 'edit_unknown', 'edit_too_late', 'edit_unchanged']);
 });
 
+test('an edit that only exchanges the recording replaces it', async () => {
+  const withAudio = (file_id: string) => ({ text: undefined, caption: 'my talk', audio: { file_id, duration: 9 } });
+  await take('message', withAudio('draft'));
+  await take('edited_message', withAudio('draft'));
+  await take('edited_message', withAudio('final'));
+  const [entry] = await entries();
+  expect(await world.peek.hget(world.keys.turn(entry as EntryId), 'edited')).toContain('"final"');
+  expect(ignored).toEqual(['edit_unchanged']);
+});
+
 test('an edit of a message that is being answered, or was, changes nothing and makes no other answer', async () => {
   let isFree = false;
   world.claude.react(() => (isFree ? undefined : { do: 'hang' }));
