@@ -255,8 +255,9 @@ export function readOwnSettings(role: Role): SettingsReading {
   const warnings = [...fileWarnings, ...unreadNames(Object.keys(values), validNames)];
   const problems = [...fileProblems, ...useProxy(process.env)];
   if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...warnings, ...reading.warnings] } : reading;
-  // Without any values from the file, the other problems would only list settings that the file may contain.
-  const others = reading.ok || Object.keys(values).length === 0 ? [] : reading.problems;
+  // If the file gave no values, the other problems would only list settings that the file may contain.
+  const isUnread = fileProblems.length > 0 && Object.keys(values).length === 0;
+  const others = reading.ok || isUnread ? [] : reading.problems;
   return { ok: false, problems: [...problems, ...others], ...(!reading.ok && reading.rest && { rest: reading.rest }) };
 }
 

@@ -65,7 +65,10 @@ test('a proxy that stands in .env leads to Telegram and to the model, and check 
   expect(stdout).toMatch(/^ok {4} model: /m);
 });
 
-test('a malformed proxy is named, and nothing starts', async () => {
-  const { code, stderr } = await runFile('spillway.ts', [], { ...env, HTTPS_PROXY: 'proxy.example:3128' });
-  expect([code, stderr]).toEqual([2, expect.stringContaining('HTTPS_PROXY is malformed: expected')]);
+test('a malformed proxy is named beside the other problems of the settings, and nothing starts', async () => {
+  const wrong = { SPILLWAY_ENV_FILE: 'none', HTTPS_PROXY: 'proxy.example:3128', SHARDS: 'many' };
+  const { code, stderr } = await runFile('spillway.ts', [], { ...env, ...wrong });
+  expect(code).toBe(2);
+  expect(stderr).toContain('HTTPS_PROXY is malformed: expected');
+  expect(stderr).toContain('SHARDS');
 });
