@@ -119,7 +119,10 @@ test('a burst is bounded: what is over a hundred is a message of its own, and wh
   expect(seen(whole)).toContain('All of it');
   const forwards = seen(whole).filter((text) => text !== 'All of it');
   expect(forwards.slice(0, 3)).toEqual(['[# forwarded from "P1"]', 'text 1', '[# forwarded from "P2"]']);
-  expect(shown().filter((text) => text.includes('Too many'))).toEqual([expect.stringContaining(`${refused} of them`)]);
+  // One notice, or two if the refusals took longer than a notice waits for others.
+  const skipped = shown().flatMap((text) => Number(/I skipped (\d+) of them/.exec(text)?.[1]) || []);
+  expect(skipped.reduce((sum, each) => sum + each, 0)).toBe(refused);
+  expect(skipped.length).toBeLessThanOrEqual(2);
 });
 
 test('what cannot be read among forwards is named, and the others are answered; a forwarded command is none', async () => {

@@ -120,7 +120,7 @@ test.each([
   'trouble %s ends with a sentence, an alert and a dead letter, without a word of the endpoint',
   async (_, failure) => {
     endpoint.fail(failure, 9);
-    await start({ TURN_TIMEOUT_MS: '1000', MAX_ATTEMPTS: '2' });
+    await start({ TURN_TIMEOUT_MS: '3000', MAX_ATTEMPTS: '2' });
     speak();
     expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'transcription_trouble' });
     expect(shown()).toEqual([expect.stringContaining("couldn't turn your recording into text")]);

@@ -159,7 +159,7 @@ test('the error of a tool is passed on in the words of the server, cut and witho
 });
 
 test('a text of 6 MB is cut with its full length; an answer of 11 MB ends the connection, and the server is restarted', async () => {
-  const { say, serves } = await childToolbox();
+  const { say, serves } = await childToolbox({}, { timeoutMs: 60_000 });
   const big = await say('a__big', { chars: 6_000_000 });
   expect(big.slice(4_194_303)).toBe('x\n[… cut: the whole text had 6000000 characters …]');
   expect(await say('a__big', { chars: 11_000_000 })).toMatch(
