@@ -120,7 +120,7 @@ export const EN = {
     `Your ID is ${id}${name === '' ? '' : ` (${name})`}.${chat === undefined ? '' : ` The ID of this chat is ${chat}.`}`,
   newConversation:
     'A new conversation starts here. The old one is kept: use /chats to go back to it, or /recall to search it.',
-  notPermitted: 'In groups, only people the operator has allowed can do this.',
+  notPermitted: 'Only people the operator has allowed can do this.',
   pairing: (code: string) =>
     `I only answer people my operator has let in, so I've asked for you. Your code is ${code}, good for an hour. Once you're in, write again.`,
   stoppedHere: '⏹ Stopped here.',

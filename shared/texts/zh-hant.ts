@@ -104,7 +104,7 @@ export const ZH_HANT: Texts = {
   whoami: (id, name, chat) =>
     `你的 ID 是 ${id}${name === '' ? '' : `（${name}）`}。${chat === undefined ? '' : `這個聊天室的 ID 是 ${chat}。`}`,
   newConversation: '新的對話從這裡開始。先前的對話會保留：輸入 /chats 可以回去，輸入 /recall 加上關鍵字可以搜尋。',
-  notPermitted: '在群組裡，只有管理者允許的人可以這麼做。',
+  notPermitted: '只有管理者允許的人可以這麼做。',
   pairing: (code) =>
     `我只回覆管理者允許的人，已替你提出申請。你的代碼是 ${code}，一小時內有效。獲得允許後，請再傳一次訊息。`,
   stoppedHere: '⏹ 已在此停止。',
