@@ -5,7 +5,6 @@ import { plainText, withEntities } from '../../../../../worker/reply/format/enti
 import { layOut, stepDown, textOf } from '../../../../../worker/reply/format/layout.ts';
 import { pack } from '../../../../../worker/reply/format/pack.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
-import { richBlocks } from '../../../../../worker/reply/format/rich.ts';
 import { fitsRich } from '../../../../../worker/reply/format/rich-limits.ts';
 import { ENTITIES, RICH, type Ruler, TEXT_CHARS_MAX } from '../../../../../worker/reply/format/ruler.ts';
 import { expectTakable } from '../../../../fixture/takable.ts';
@@ -78,17 +77,6 @@ test('a blank answer has no parts; marks without text are shown as they were wri
   expect(said(parts('<details \ud83d></details>'))).toEqual(['<details \ufffd></details>']);
 });
 
-test('cuts between blocks, else at a sentence, else at a word', () => {
-  const [a, b] = ['a'.repeat(2_500), 'b'.repeat(2_000)];
-  expect(said(parts(`${a}\n\n${b}`))).toEqual([a, b]);
-  expect(said(parts(`${a}. ${b}`))).toEqual([`${a}.`, b]);
-  expect(said(parts(`${a} ${b}`))).toEqual([a, b]);
-  expect(said(parts(`${'世'.repeat(3_000)}。${'界'.repeat(3_000)}`))).toEqual([
-    `${'世'.repeat(3_000)}。`,
-    '界'.repeat(3_000),
-  ]);
-});
-
 test('marks that a cut goes through stand on both sides of it', () => {
   const [first, second] = parts(`**${'bold words '.repeat(500).trim()}**`).map(({ blocks }) => withEntities(blocks));
   expect(first?.entities).toEqual([{ type: 'bold', offset: 0, length: first?.text.length }]);
@@ -104,44 +92,6 @@ test('code is cut between lines, keeps its language and the indentation of its f
   }
 });
 
-test('code that fits into one message is not cut', () => {
-  const code = 'line();\n'.repeat(490);
-  expect(said(parts(`${'Before. '.repeat(50)}\n\n\`\`\`\n${code}\`\`\``))).toEqual([
-    'Before. '.repeat(50).trim(),
-    code.trim(),
-  ]);
-});
-
-test('a heading does not stay behind at the end of a message', () => {
-  expect(said(parts(`${'a'.repeat(2_500)}\n\n# Title\n\n${'b'.repeat(3_000)}`))).toEqual([
-    'a'.repeat(2_500),
-    `Title\n\n${'b'.repeat(3_000)}`,
-  ]);
-});
-
-test('a heading does not stand alone in a message', () => {
-  const split = said(parts(`# A longer title\n\n\`\`\`\n${'line();\n'.repeat(511)}\`\`\``));
-  expect(split.length).toBe(2);
-  expect(split[0]).toMatch(/^A longer title\n\nline/);
-});
-
-test('a list is cut between items and goes on with its numbers', () => {
-  const split = said(parts(Array.from({ length: 300 }, (_, at) => `${at + 1}. an item of the list`).join('\n')));
-  expect(split.length).toBe(2);
-  expect(
-    split
-      .join('\n')
-      .split('\n')
-      .map((line) => line.split(' ')[0]),
-  ).toEqual(Array.from({ length: 300 }, (_, at) => `${at + 1}.`));
-});
-
-test('a long item is cut without another bullet', () => {
-  const split = said(parts(`- ${'word '.repeat(1_500)}\n- next`));
-  expect(split.join('\n').match(/•/g)).toHaveLength(2);
-  expect(split.at(-1)).toMatch(/^word.*\n\n• next$/s);
-});
-
 test.each(['off', 'auto'] as const)(
   'each piece of a table has its header and looks like the others (rich: %s)',
   (rich) => {
@@ -153,19 +103,6 @@ test.each(['off', 'auto'] as const)(
     expect(split.join('\n').match(/row \d+/g)).toHaveLength(600);
   },
 );
-
-test('a row that fits into no message is shown as paragraphs with the names of the columns', () => {
-  const split = said(parts(`| a | b |\n|---|---|\n| x | ${'word '.repeat(1_600)} |\n| y | z |`));
-  expect(split[0]).toMatch(/^a: x\n\nb: word/);
-  expect(split.at(-1)).toMatch(/a +\| b\n.*\ny +\| z$/s);
-  expect(split.join(' ').match(/word/g)).toHaveLength(1_600);
-});
-
-test('details go on under the same summary', () => {
-  const split = parts(`<details><summary>More</summary>\n\n${'A paragraph.\n\n'.repeat(900)}\n\n</details>`, 'auto');
-  expect(split.length).toBe(2);
-  for (const { blocks } of split) expect(richBlocks(blocks)).toMatchObject([{ type: 'details', summary: 'More' }]);
-});
 
 test('steps down from rich to entities to plain, saying the same', () => {
   const [rich] = parts(`# A\n\n${'Some **prose**.\n\n'.repeat(400)}\n\n${TABLE}`, 'auto');

@@ -49,6 +49,7 @@ test.each<[string, string, ...string[]]>([
   ['an item that is longer is', '1. a×100\n2. b×700\n3. c', '1. a×100\n2. b×475', 'b×225\n\n3. c'],
   ['the last one too', '- a×100\n- b×700\n\nc', '• a×100\n• b×476', 'b×224\n\nc'],
   ['code is cut between lines', fence('a×290\nb×290\nc×290'), 'a×290\nb×290', 'c×290'],
+  ['but not where it fits into the next message', `a×100\n\n${fence('b×275\nb×275')}`, 'a×100', 'b×275\nb×275'],
   ['within a line only where no message holds it', fence('a×100\nb×700'), 'a×100\nb×489', 'b×211'],
   ['and not behind something else', `a×100\n\n${fence('b×700')}`, 'a×100', 'b×590', 'b×110'],
   ['blank lines go at the cut, indentation stays', fence('a×589\n\n  \n  b×30'), 'a×589', '  b×30'],
