@@ -47,6 +47,9 @@ const both =
   (request, answer) => {
     for (const edit of edits) edit(request, answer);
   };
+const thoughtsOf = (answer: Block[]) => assistant(...answer.slice(0, 3));
+const on = user('on');
+const ADAPTIVE = { thinking: { type: 'adaptive' } };
 const OTHER_SERVER = 'EuYBCkQYAiJA01234567';
 
 test.each<[name: string, edit: Edit, bound: 'free' | 'bound']>([
@@ -64,58 +67,31 @@ test.each<[name: string, edit: Edit, bound: 'free' | 'bound']>([
 const MODIFIED = 'blocks in the latest assistant message cannot be modified';
 const UNSIGNED = 'Invalid `signature` in `thinking` block.';
 const ELSEWHERE = 'bound to a different conversation';
+const LAST = 'The final block in an assistant message';
+const NO_CALL = 'unexpected `tool_use_id` found in `web_search_tool_result`';
 const NO_RESULT = '`web_search` tool use with id `s1` was found without a corresponding `web_search_tool_result` block';
 
-test.each<[rule: number, name: string, says: string, bound: 'free' | 'bound', edit: Edit]>([
-  [15, 'whose thinking was changed', MODIFIED, 'free', change(0, { thinking: 'better' })],
-  [
-    15,
-    'whose signature was changed',
-    MODIFIED,
-    'free',
-    (_, [block]) => void Object.assign(block ?? {}, { signature: `${block?.signature}A` }),
-  ],
-  [15, 'without its first thought', MODIFIED, 'free', remove(0)],
-  [15, 'without its redacted thought', MODIFIED, 'free', remove(1)],
-  [
-    15,
-    'with its thoughts in another order',
-    MODIFIED,
-    'free',
-    (_, answer) => void answer.unshift(...answer.splice(1, 1)),
-  ],
-  [
-    15,
-    'without its thoughts, where thinking is asked for',
-    MODIFIED,
-    'free',
-    both(remove(0, 3), set({ thinking: { type: 'adaptive' } })),
-  ],
-  [
-    15,
-    'that ends with a thought',
-    'The final block in an assistant message',
-    'free',
-    ({ messages }, answer) => void messages.splice(1, 2, assistant(...answer.slice(0, 3)), user('on')),
-  ],
-  [16, 'under a changed system prompt', ELSEWHERE, 'bound', set({ system: 'Be brief.' })],
-  [16, 'after a changed message', ELSEWHERE, 'bound', ({ messages }) => void messages.splice(0, 1, user('other'))],
-  [16, 'with tools that came later', ELSEWHERE, 'bound', set({ tools: [tool('late')] })],
-  [16, 'that was changed, before another one', UNSIGNED, 'free', both(change(0, { thinking: 'better' }), goOn)],
-  [16, 'beside thinking that another server signed', ELSEWHERE, 'bound', signedBy(OTHER_SERVER)],
-  [16, 'beside thinking with a cut signature', UNSIGNED, 'free', signedBy('sig')],
-  [27, 'without the result of its search', NO_RESULT, 'free', both(remove(4), goOn)],
-  [
-    27,
-    'without the call of its search',
-    'unexpected `tool_use_id` found in `web_search_tool_result`',
-    'free',
-    remove(3),
-  ],
-  [29, 'whose search result was shortened', 'Invalid `encrypted_content`', 'free', change(4, { content: [] })],
-  [29, 'whose search was changed', 'Invalid `encrypted_content`', 'free', change(3, { input: {} })],
-])('rule %i refuses an answer %s: %s', (rule, _, says, bound, edit) => {
-  const violation = judged(edit, bound === 'bound');
+test.each<[rule: number, name: string, says: string, edit: Edit]>([
+  [15, 'whose thinking was changed', MODIFIED, change(0, { thinking: 'better' })],
+  [15, 'whose signature was changed', MODIFIED, (_, [block]) => void Object.assign(block ?? {}, { signature: 'A' })],
+  [15, 'without its first thought', MODIFIED, remove(0)],
+  [15, 'without its redacted thought', MODIFIED, remove(1)],
+  [15, 'with its thoughts in another order', MODIFIED, (_, answer) => void answer.unshift(...answer.splice(1, 1))],
+  [15, 'without its thoughts, where thinking is asked for', MODIFIED, both(remove(0, 3), set(ADAPTIVE))],
+  [15, 'that ends with a thought', LAST, ({ messages }, answer) => void messages.splice(1, 2, thoughtsOf(answer), on)],
+  [16, 'under a changed system prompt', ELSEWHERE, set({ system: 'Be brief.' })],
+  [16, 'after a changed message', ELSEWHERE, ({ messages }) => void messages.splice(0, 1, user('other'))],
+  [16, 'with tools that came later', ELSEWHERE, set({ tools: [tool('late')] })],
+  [16, 'that was changed, before another one', UNSIGNED, both(change(0, { thinking: 'better' }), goOn)],
+  [16, 'beside thinking that another server signed', ELSEWHERE, signedBy(OTHER_SERVER)],
+  [16, 'beside thinking with a cut signature', UNSIGNED, signedBy('sig')],
+  [27, 'without the result of its search', NO_RESULT, both(remove(4), goOn)],
+  [27, 'without the call of its search', NO_CALL, remove(3)],
+  [29, 'whose search result was shortened', 'Invalid `encrypted_content`', change(4, { content: [] })],
+  [29, 'whose search was changed', 'Invalid `encrypted_content`', change(3, { input: {} })],
+])('rule %i refuses an answer %s: %s', (rule, _, says, edit) => {
+  // Thinking is bound to its conversation for the one rule about that.
+  const violation = judged(edit, says === ELSEWHERE);
   expect(violation).toMatchObject({ rule, status: 400, type: 'invalid_request_error' });
   expect(violation?.message).toContain(says);
 });

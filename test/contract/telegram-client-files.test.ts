@@ -171,20 +171,6 @@ test('our abort signal ends a download at every step', async () => {
   expect(await left).toMatchObject({ kind: 'aborted' });
 });
 
-test.each<[number, string, object]>([
-  [429, 'Too Many Requests', { kind: 'throttled', retryAfterMs: 3_000 }],
-  [
-    400,
-    `Bad Request: no file of ${TOKEN} here`,
-    { kind: 'rejected', description: expect.stringContaining('no file of') },
-  ],
-  [401, 'Unauthorized', { kind: 'unauthorized' }],
-])('a getFile that ends with %d fails as that', async (status, description, expected) => {
-  const { telegram, client } = await standIn();
-  telegram.fail('getFile', { status, description, ...(status === 429 && { parameters: { retry_after: 3 } }) });
-  expect(await failure(client)).toMatchObject(expected);
-});
-
 test.each([0, 1, 5_000, 3 * MB])(
   'downloads a file of %d bytes whole when the limit is exactly its size',
   async (size) => {

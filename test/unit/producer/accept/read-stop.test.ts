@@ -12,14 +12,11 @@ const chat = { id: USER, type: 'private' };
 test('a press of the stop button is the message /stop of its chat and topic', () => {
   const read = readStop(pressed({ chat, message_thread_id: 3, draft_id: 77 }), GATE, 1_000);
   if (!read.accept) throw new Error(read.reason);
+  const place = { chatId: USER, topicId: 3, chatType: 'private', messageId: 77, from: { id: USER } };
   expect(read.message).toEqual({
     v: 1,
     updateId: 5,
-    chatId: USER,
-    topicId: 3,
-    chatType: 'private',
-    messageId: 77,
-    from: { id: USER },
+    ...place,
     sentAtMs: 1_000,
     content: { kind: 'text', text: '/stop' },
   });
@@ -65,17 +62,9 @@ const onButton = (over: object) => ({ update_id: 5, callback_query: { ...BUTTON,
 const inGroup = { message_id: 9, chat: { id: GROUP, type: 'supergroup' } };
 
 test('the press of a button is the command that it names, given by whoever pressed', () => {
-  const message = {
-    v: 1,
-    updateId: 5,
-    chatId: USER,
-    chatType: 'private',
-    messageId: 9,
-    from: { id: USER, name: 'Ann' },
-    sentAtMs: 1_000,
-    pressed: 9,
-    content: { kind: 'text', text: '/retry' },
-  };
+  const place = { chatId: USER, chatType: 'private', messageId: 9, from: { id: USER, name: 'Ann' } };
+  const command = { sentAtMs: 1_000, pressed: 9, content: { kind: 'text', text: '/retry' } };
+  const message = { v: 1, updateId: 5, ...place, ...command };
   expect(readPress(onButton({}), GATE, 1_000)).toEqual({ accept: true, message });
   const guest = readPress(onButton({ message: inGroup, from: { id: 666 } }), GATE, 1_000);
   expect(guest).toMatchObject({ accept: true, message: { chatId: GROUP, from: { id: 666, isGuest: true } } });
