@@ -22,57 +22,24 @@ function startPolling(parts: Partial<ProducerEnv>, shards = 1) {
   return startPoller(env, createAccept(env));
 }
 
-/** Polls with a scripted inbox until Telegram was asked `polls` times; returns what was accepted and each offset. */
-async function poll(
-  polls: number,
-  refuse: (updateId: number, tries: number) => Error | undefined,
-  { updates = UPDATES, shards = 1 } = {},
-) {
-  const accepted: number[] = [];
-  const offsets: (number | undefined)[] = [];
-  const done = Promise.withResolvers<void>();
-  let tries = 0;
-  const inbox = inboxOf(async (_botId, { updateId }) => {
-    tries += 1;
-    const error = refuse(updateId, tries);
-    if (error) throw error;
-    accepted.push(updateId);
-    return { entry: `${updateId}-0` as never, duplicate: false };
-  });
-  const telegram: Telegram = {
-    ...instantTelegram(),
-    async getUpdates(offset, signal) {
-      offsets.push(offset);
-      if (offsets.length < polls)
-        return { ok: true, value: updates.filter(({ update_id }) => update_id >= (offset ?? 0)) };
-      done.resolve();
-      const { promise, resolve } = Promise.withResolvers<void>();
-      signal.addEventListener('abort', () => resolve());
-      await promise;
-      return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
-    },
-  };
-  const poller = startPolling({ telegram, inbox }, shards);
-  await done.promise;
-  await poller.stop();
-  return { accepted, offsets };
-}
-
 test('two chats that fail in a shard hold up all of it, and no other', async () => {
   const [first = 0, second = 0, third = 0] = [1, 2, 3, 4, 5, 6, 7, 8].filter((chat) => shardOf(chat, 2) === 0);
   const other = [1, 2, 3, 4, 5, 6, 7, 8].find((chat) => shardOf(chat, 2) === 1);
   const updates = [first, second, third, other].map((chat, at) => update(5 + at, chat));
   const tried: number[] = [];
-  const refuse = (id: number) => {
+  const { telegram, inbox, accepted, nthPoll } = byHand((id) => {
     tried.push(id);
-    return id === 8 ? undefined : new Error('NOREPLICAS');
-  };
-  const { accepted, offsets } = await poll(2, refuse, { updates, shards: 2 });
-  expect([accepted, tried, offsets]).toEqual([[8], [5, 6, 8], [undefined, undefined]]);
+    if (id !== 8) throw new Error('NOREPLICAS');
+  });
+  const poller = startPolling({ telegram, inbox }, 2);
+  (await nthPoll(1)).end({ ok: true, value: updates });
+  const { offset } = await nthPoll(2);
+  await poller.stop();
+  expect([accepted, tried, offset]).toEqual([[8], [5, 6, 8], undefined]);
 });
 
-/** A Telegram whose polls a test ends by hand, and an inbox that notes what it accepts. */
-function byHand() {
+/** A Telegram whose polls a test ends by hand, and an inbox that notes what it accepts; it refuses what `accept` throws at. */
+function byHand(accept: (updateId: number) => void = () => {}) {
   const polls: { offset: number | undefined; signal: AbortSignal; end: (polled: Polled) => void }[] = [];
   const accepted: number[] = [];
   let onPoll = () => {};
@@ -87,6 +54,7 @@ function byHand() {
     },
   };
   const inbox = inboxOf(async (_botId, { updateId }) => {
+    accept(updateId);
     accepted.push(updateId);
     return { entry: `${updateId}-0` as never, duplicate: false };
   });

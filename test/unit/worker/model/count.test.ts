@@ -6,6 +6,7 @@ import type { LogRecord } from '../../../../worker/session/record.ts';
 import { view, type Window } from '../../../../worker/session/view.ts';
 import { KINDS, textOfKind } from '../../../fixture/mixed-corpus.ts';
 import { randomInt, seededRandom } from '../../../fixture/random.ts';
+import { assistantSays, userSays } from '../../../fixture/records.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 import { countTokens } from '../../../stand-in/claude/counting.ts';
 
@@ -20,10 +21,6 @@ const TOKENIZERS = [
   ['claude-haiku-4-5', 1],
   ['claude-opus-5-5', 1.35],
 ] as const;
-
-function user(content: string): LogRecord {
-  return { v: 1, t: 'user', id: 'u', at: '', content };
-}
 
 function windowOf(records: readonly LogRecord[]): Window {
   return { head: undefined, records, omitted: 0 };
@@ -47,7 +44,7 @@ function play(model: string, ratio: number): { cold: number[]; warm: number[] } 
     const records: LogRecord[] = [];
     for (let turn = 0; turn <= ANSWERS; turn++) {
       const kind = KINDS[randomInt(random, KINDS.length)] ?? 'english';
-      records.push(user(textOfKind(kind, 300 + randomInt(random, 3_000), random)));
+      records.push(userSays(textOfKind(kind, 300 + randomInt(random, 3_000), random)));
       const window = windowOf(records);
       const count = counted(window, model, calibration ?? tokenizerFactor(model));
       const real = realTokens(window, model, ratio);
@@ -64,7 +61,7 @@ function play(model: string, ratio: number): { cold: number[]; warm: number[] } 
 }
 
 function reply(content: string, inputTokens: number, outputTokens: number, model: string): LogRecord {
-  return { v: 1, t: 'assistant', id: 'a', at: '', content, model, usage: { inputTokens, outputTokens } };
+  return { ...assistantSays(content), model, usage: { inputTokens, outputTokens } } as LogRecord;
 }
 
 function mean(values: readonly number[]): number {
@@ -87,10 +84,10 @@ const LONG = 'a question of some length that is sent again '.repeat(40);
 
 test.each<[string, LogRecord]>([
   ['of another model', { ...reply('x', 90_000, 10, 'claude-haiku-4-5'), model: 'gpt-4' } as LogRecord],
-  ['that failed and has no usage', { v: 1, t: 'assistant', id: 'a', at: '', content: 'x', model: 'claude-haiku-4-5' }],
+  ['that failed and has no usage', { ...assistantSays('x'), model: 'claude-haiku-4-5' } as LogRecord],
   ['that was aborted and has zero usage', reply('x', 0, 0, 'claude-haiku-4-5')],
 ])('ignores the usage of an answer %s', (_what, answer) => {
-  const window = windowOf([user(LONG), answer, user('now')]);
+  const window = windowOf([userSays(LONG), answer, userSays('now')]);
   expect(counted(window, 'claude-haiku-4-5', 1).knownTokens).toBe(0);
 });
 
@@ -98,12 +95,12 @@ test.each<[string, LogRecord]>([
   ['a compaction', { v: 1, t: 'compaction', id: 'c', at: '', summary: 'short', records: 1 }],
   ['a scrub', { v: 1, t: 'scrub', id: 's', at: '', entry: 'e', text: 'gone' }],
 ])('ignores usage from before %s: what it counted is no longer sent', (_what, change) => {
-  const records = [user(LONG), reply('x', 90_000, 10, 'claude-haiku-4-5'), change, user('now')];
+  const records = [userSays(LONG), reply('x', 90_000, 10, 'claude-haiku-4-5'), change, userSays('now')];
   expect(counted(windowOf(records), 'claude-haiku-4-5', 1)).toMatchObject({ knownTokens: 0 });
 });
 
 test('estimates only what came after the last known usage', () => {
-  const window = windowOf([user(LONG), reply('x', 5_000, 100, 'claude-haiku-4-5-20251001'), user('now')]);
+  const window = windowOf([userSays(LONG), reply('x', 5_000, 100, 'claude-haiku-4-5-20251001'), userSays('now')]);
   const { knownTokens, estimatedTokens } = counted(window, 'claude-haiku-4-5', 1);
   expect(knownTokens).toBe(5_100);
   expect(estimatedTokens).toBeLessThan(10);
@@ -120,7 +117,11 @@ test('the anchor is the last pass of an answer with several, and never their sum
   const before = reply('x', 4_000, 100, 'claude-haiku-4-5');
   const searched = (usage: object) => ({ ...reply('x', 23_000, 200, 'claude-haiku-4-5'), content: SEARCHED, usage });
   const known = (answer: object) =>
-    counted(windowOf([user(LONG), before, user('now'), answer as LogRecord, user('and now')]), 'claude-haiku-4-5', 1);
+    counted(
+      windowOf([userSays(LONG), before, userSays('now'), answer as LogRecord, userSays('and now')]),
+      'claude-haiku-4-5',
+      1,
+    );
   expect(known(searched({ inputTokens: 23_000, outputTokens: 200, passes })).knownTokens).toBe(6_050);
   expect(known(searched({ inputTokens: 23_000, outputTokens: 200, passes: 'unstated' })).knownTokens).toBe(4_100);
   // A record of the version before.

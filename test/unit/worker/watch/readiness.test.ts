@@ -1,6 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { serveHealth } from '../../../../shared/app/health.ts';
-import { createLogger } from '../../../../shared/base/log.ts';
 import { RefusedWritesError } from '../../../../shared/state/process/process.ts';
 import type { Book } from '../../../../worker/alerts/book.ts';
 import type { Incident } from '../../../../worker/alerts/incident.ts';
@@ -63,45 +61,40 @@ test.each<[string, ReturnType<typeof redisCheck>, ready: boolean, isDegraded: bo
   expect(check).toEqual({ ready, ...(isDegraded && { isDegraded }), detail: expect.stringMatching(detail) });
 });
 
-test('readyz is 200 and degraded at yellow, and 503 at red and when Redis takes no writes', async () => {
-  let now: Snapshot | undefined;
-  let troubleMs: number | undefined;
-  let book: Book = new Map();
-  let blindMs: number | undefined;
-  let refused: RefusedWritesError | undefined;
-  const watching = {
-    snapshot: () => now,
-    book: () => book,
-    refusedWrites: () => refused,
-    troubles: { redis: { sinceMs: () => troubleMs }, watch: { sinceMs: () => blindMs } } as WatchdogView['troubles'],
-  };
-  const parts = readinessOf(watching, { staysReady: false });
-  const health = await serveHealth({ host: '127.0.0.1', port: 0, log: createLogger('silent'), parts });
-  const look = async () => {
-    const response = await fetch(`http://127.0.0.1:${health.port}/readyz`);
-    return [response.status, ((await response.json()) as { status: string }).status];
-  };
-  const sound = snapshot({ nowMs: NOW });
-  const incident = { cause: 'provider', isOpen: true, lastMs: NOW, latest: 'The endpoint fails.' } as Incident;
-  expect(await look()).toEqual([200, 'ready']);
-  now = sound;
-  expect(await look()).toEqual([200, 'ready']);
-  now = { ...sound, provider: { failing: FAILING } };
-  expect(await look()).toEqual([200, 'degraded']);
-  book = new Map([['provider', incident]]);
-  expect(await look()).toEqual([503, 'not ready']);
-  // Where Telegram delivers to a webhook, a balancer that kept it away would keep away what heals it.
-  const installation = readinessOf(watching, { staysReady: true }).find(({ name }) => name === 'installation');
-  expect(await installation?.check()).toMatchObject({ ready: true, isDegraded: true });
-  book = new Map([['budget', { ...incident, cause: 'budget' }]]);
-  expect(await look()).toEqual([200, 'degraded']);
-  book = new Map();
-  now = sound;
-  blindMs = NOW;
-  expect(await look()).toEqual([200, 'degraded']);
-  troubleMs = NOW;
-  expect(await look()).toEqual([503, 'not ready']);
-  refused = new RefusedWritesError(new Error('NOREPLICAS'), [1], 2);
-  expect(await look()).toEqual([200, 'degraded']);
-  await health.stop();
+const SOUND = snapshot({ nowMs: NOW });
+const opened = (cause: Incident['cause']) => ({
+  now: SOUND,
+  book: new Map([[cause, { cause, isOpen: true, lastMs: NOW, latest: 'It fails.' } as Incident]]),
+});
+const REFUSED = new RefusedWritesError(new Error('NOREPLICAS'), [1], 2);
+
+/** What a watchdog has seen. */
+interface Seen {
+  now?: Snapshot;
+  book?: Book;
+  troubleMs?: number;
+  blindMs?: number;
+  refused?: RefusedWritesError;
+  staysReady?: boolean;
+}
+
+test.each<[string, Seen, [part: string, isReady: boolean][]]>([
+  ['nothing was seen yet', {}, []],
+  ['all is well', { now: SOUND }, []],
+  ['the endpoint fails', { now: { ...SOUND, provider: { failing: FAILING } } }, [['provider', true]]],
+  ['an incident pages', opened('provider'), [['installation', false]]],
+  // A balancer that kept Telegram away would keep away what heals it.
+  ['an incident pages where Telegram delivers', { ...opened('provider'), staysReady: true }, [['installation', true]]],
+  ['an incident needs attention', opened('failed'), [['installation', true]]],
+  ['the watchdog fails', { now: SOUND, blindMs: NOW }, [['watchdog', true]]],
+  ['Redis takes no writes', { now: SOUND, troubleMs: NOW }, [['redis server', false]]],
+  ['some shards take no writes', { now: SOUND, troubleMs: NOW, refused: REFUSED }, [['redis server', true]]],
+])('where %s, /readyz names the parts in trouble, ready or not: %#', async (_, seen, expected) => {
+  const { now, book = new Map(), troubleMs, blindMs, refused, staysReady = false } = seen;
+  const troubles = { redis: { sinceMs: () => troubleMs }, watch: { sinceMs: () => blindMs } };
+  const view = { snapshot: () => now, book: () => book, refusedWrites: () => refused, troubles };
+  const parts = readinessOf(view as WatchdogView, { staysReady });
+  const checked = await Promise.all(parts.map(async ({ name, check }) => ({ name, ...(await check()) })));
+  const found = checked.filter(({ ready, isDegraded }) => !ready || isDegraded === true);
+  expect(found.map(({ name, ready }) => [name, ready])).toEqual(expected);
 });

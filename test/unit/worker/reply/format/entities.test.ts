@@ -1,7 +1,7 @@
 import type { MessageEntity } from '@grammyjs/types';
 import { expect, test } from '@jest/globals';
 import { type Block, paragraph, plain } from '../../../../../shared/flow/reply.ts';
-import { ENTITIES_MAX, type Formatted, finishCanvas } from '../../../../../worker/reply/format/canvas.ts';
+import { type Formatted, finishCanvas } from '../../../../../worker/reply/format/canvas.ts';
 import { plainText, withEntities } from '../../../../../worker/reply/format/entities.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { expectTakable } from '../../../../fixture/takable.ts';
@@ -127,14 +127,4 @@ test('of marks that are as important the first stay: a hundred, or 9,000 bytes w
     finishCanvas({ text: 'x'.repeat(105), entities, lead: undefined }).entities;
   expect(kept(bold.toReversed())).toEqual(bold.slice(0, 100));
   expect(kept(links)).toEqual(links.slice(0, 30));
-});
-
-test('of too many marks the least important go, never the text', () => {
-  const markdown = `${'*i* '.repeat(80)}${'`c` '.repeat(80)}${'[l](https://x.org) '.repeat(30)}`;
-  const formatted = withEntities(parse(markdown));
-  const count = (type: string) => formatted.entities.filter((entity) => entity.type === type).length;
-  expectTakable(formatted);
-  expect(formatted.text).toBe(`${'i '.repeat(80)}${'c '.repeat(80)}${'l '.repeat(30)}`.trim());
-  expect(formatted.entities).toHaveLength(ENTITIES_MAX);
-  expect([count('text_link'), count('code'), count('italic')]).toEqual([30, 70, 0]);
 });

@@ -5,6 +5,8 @@ import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { shown } from '../../../../fixture/tagged.ts';
 import { cpuMs, graphemeTexts, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
+const inDetails = (depth: number) => `${'<details>'.repeat(depth)}a${'</details>'.repeat(depth)}`;
+
 test.each<[string, string]>([
   ['a **b** *c* ~~d~~ ||e|| `f`', 'a <b>b</b> <i>c</i> <s>d</s> <sp>e</sp> <c>f</c>'],
   ['one\ntwo  \nthree\\\nfour<br>five', 'one\ntwo\nthree\nfour\nfive'],
@@ -68,18 +70,9 @@ test.each<[string, string]>([
   ['<details>\n\n<details>b</details>\n\nc</details>', '[details …: [details …: b]\nc]'],
   ['<DETAILS open class="x">\n<SUMMARY class="y">a</SUMMARY>b</DETAILS>', '[details a: b]'],
   ['<details>a <summary>b</summary></details>', '[details …: a <summary>b</summary>]'],
-  [
-    '<details><details><details><details><details><details><details><details>a</details></details></details></details></details></details></details></details>',
-    '[details …: [details …: [details …: [details …: [details …: [details …: [details …: [details …: a]]]]]]]]',
-  ],
-  [
-    '<details><details><details><details><details><details><details><details><details>a</details></details></details></details></details></details></details></details></details>',
-    '<details><details><details><details><details><details><details><details><details>a</details></details></details></details></details></details></details></details></details>',
-  ],
-  [
-    '> > > > > > > > > > > > > > > > > > a',
-    '[quote [quote [quote [quote [quote [quote [quote [quote [quote [quote [quote [quote [quote [quote [quote [quote [quote > a]]]]]]]]]]]]]]]]]',
-  ],
+  [inDetails(8), `${'[details …: '.repeat(8)}a${']'.repeat(8)}`],
+  [inDetails(9), inDetails(9)],
+  [`${'> '.repeat(18)}a`, `${'[quote '.repeat(17)}> a${']'.repeat(17)}`],
 ])('reads %j', (markdown, read) => {
   expect(shown(parse(markdown))).toBe(read);
 });
