@@ -22,6 +22,11 @@ const inGroup = (over: object) => ({
 const mention = (text: string, name: string) => ({ type: 'mention', offset: text.indexOf(name), length: name.length });
 const naming = (text: string, name: string) => ({ text, entities: [mention(text, name)] });
 const paragraph = (...text: unknown[]) => ({ type: 'paragraph', text });
+const rich = (...text: unknown[]) => richMessage([paragraph(...text)]);
+const listOf = (block: object) => ({ type: 'list', items: [{ label: '1.', blocks: [block] }] });
+const marked = (...entities: object[]) => ({ text: 'hey', entities });
+const mentionOf = (id?: number) => ({ type: 'text_mention', user: { id } });
+const replying = (to: object) => ({ text: 'no', reply_to_message: { message_id: 3, ...to } });
 const richMention = (username: string) => ({ type: 'mention', text: `@${username}`, username });
 const mentionInBold = () => paragraph('so ', { type: 'bold', text: ['ask ', richMention('spillway_bot')] });
 function nested(depth: number): object {
@@ -33,29 +38,14 @@ const isTaken = (over: object, gate = GATE) => readUpdate(inGroup(over), gate, 4
 
 test.each<[string, object]>([
   ['a mention in other letter case, after an emoji', naming('👩‍👩‍👧‍👦 hey @Spillway_BOT', '@Spillway_BOT')],
-  [
-    'a mention deep inside a rich message',
-    richMessage([
-      {
-        type: 'details',
-        summary: 'More',
-        blocks: [{ type: 'list', items: [{ label: '1.', blocks: [mentionInBold()] }] }],
-      },
-    ]),
-  ],
+  ['a mention deep inside a rich message', richMessage([{ type: 'details', blocks: [listOf(mentionInBold())] }])],
   [
     'a mention of a bot without a name in a rich message',
-    richMessage([paragraph({ type: 'text_mention', text: 'bot', user: { id: BOT } })]),
+    rich({ type: 'text_mention', text: 'bot', user: { id: BOT } }),
   ],
-  [
-    'a command in a rich message',
-    richMessage([paragraph({ type: 'bot_command', text: '/help', bot_command: '/help' })]),
-  ],
-  [
-    'a mention of a bot without a name, behind other marks',
-    { text: 'hey', entities: [{ type: 'bold' }, { type: 'text_mention', user: { id: BOT } }] },
-  ],
-  ['a rich mention with its sign', richMessage([paragraph({ ...richMention('x'), username: '@spillway_bot' })])],
+  ['a command in a rich message', rich({ type: 'bot_command', text: '/help', bot_command: '/help' })],
+  ['a mention of a bot without a name, behind other marks', marked({ type: 'bold' }, mentionOf(BOT))],
+  ['a rich mention with its sign', rich({ ...richMention('x'), username: '@spillway_bot' })],
 ])('in a group, accepts %s', (_, over) => {
   expect(isTaken(over)).toBe(true);
 });
@@ -63,19 +53,13 @@ test.each<[string, object]>([
 test.each<[string, object]>([
   ['a mention of a bot whose name begins alike', naming('@spillway_bot2 hi', '@spillway_bot2')],
   ['the name without a mark, as in code', { text: 'use @spillway_bot' }],
-  ['a mention of another user by id', { text: 'hey', entities: [{ type: 'text_mention', user: { id: USER } }] }],
-  ['a reply to somebody else', { text: 'no', reply_to_message: { message_id: 3, from: { id: GUEST } } }],
-  [
-    'a message of a topic that the bot opened',
-    { text: 'x', reply_to_message: { message_id: 3, from: { id: BOT }, forum_topic_created: { name: 'Ops' } } },
-  ],
-  ['a rich message that names somebody else', richMessage([paragraph(richMention('somebody'))])],
+  ['a mention of another user by id', marked(mentionOf(USER))],
+  ['a reply to somebody else', replying({ from: { id: GUEST } })],
+  ['a message of a topic that the bot opened', replying({ from: { id: BOT }, forum_topic_created: { name: 'Ops' } })],
+  ['a rich message that names somebody else', rich(richMention('somebody'))],
   ['a rich message with the name in code', richMessage([{ type: 'pre', text: '@spillway_bot' }])],
-  [
-    'a rich message with broken marks',
-    richMessage([paragraph({ type: 'mention' }, { type: 'text_mention', user: 7 }, { type: 'text_mention' }, null)]),
-  ],
-  ['a rich link to the name', richMessage([paragraph({ type: 'url', text: 'x', username: 'spillway_bot' })])],
+  ['a rich message with broken marks', rich({ type: 'mention' }, { type: 'text_mention', user: 7 }, mentionOf(), null)],
+  ['a rich link to the name', rich({ type: 'url', text: 'x', username: 'spillway_bot' })],
   ['a mark without its text', { photo: [{ file_id: 'f', width: 1, height: 1 }], entities: [mention('@a', '@a')] }],
   ['an endless nest of rich blocks', richMessage([nested(5_000)])],
   ...[null, 7, { type: 'text_mention' }, { type: 'mention', offset: 0, length: '13' }].map((mark): [string, object] => [
@@ -90,7 +74,7 @@ test.each<[string, object]>([
 test('while our name is unknown, every mention counts', () => {
   const gate = { ...GATE, bot: { id: BOT, name: undefined } };
   expect(isTaken(naming('@somebody what is this?', '@somebody'), gate)).toBe(true);
-  expect(isTaken(richMessage([paragraph(richMention('somebody'))]), gate)).toBe(true);
+  expect(isTaken(rich(richMention('somebody')), gate)).toBe(true);
   expect(isTaken({ text: 'What do we eat?' }, gate)).toBe(false);
 });
 

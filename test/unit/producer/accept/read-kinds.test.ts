@@ -11,45 +11,28 @@ import {
 } from '../../../stand-in/telegram/inbound-kinds.ts';
 
 const PLACE = { latitude: 52.5, longitude: 13.4 };
+const BAR = { title: 'Bar', address: 'Street 1' };
+const ANN = { first_name: 'Ann', phone_number: '+49123' };
+const lunch = (options?: unknown[]) => ({ poll: { question: 'Lunch?', ...(options && { options }) } });
 const read = (message: object) => contentOf(message, 4_000);
 
 test.each<[string, object, string]>([
   ['a sticker', { sticker: { emoji: '👍', set_name: 'Cats' } }, '(a sticker: 👍, of the set Cats)'],
   ['a location', { location: PLACE }, '(a location: 52.5, 13.4)'],
-  [
-    'a place',
-    { venue: { title: 'Bar', address: 'Street 1', location: PLACE }, location: PLACE },
-    '(a place: Bar, Street 1, at 52.5, 13.4)',
-  ],
-  [
-    'a contact',
-    { contact: { first_name: 'Ann', last_name: 'Lee', phone_number: '+49123' } },
-    '(a contact: Ann Lee +49123)',
-  ],
-  [
-    'a poll',
-    { poll: { question: 'Lunch?', options: [{ text: 'Soup' }, { text: 'Rice' }] } },
-    '(a poll: Lunch? [ ] Soup [ ] Rice)',
-  ],
+  ['a place', { venue: { ...BAR, location: PLACE }, location: PLACE }, '(a place: Bar, Street 1, at 52.5, 13.4)'],
+  ['a contact', { contact: { ...ANN, last_name: 'Lee' } }, '(a contact: Ann Lee +49123)'],
+  ['a poll', lunch([{ text: 'Soup' }, { text: 'Rice' }]), '(a poll: Lunch? [ ] Soup [ ] Rice)'],
   ['a throw', { dice: { emoji: '🎲', value: 4 } }, '(a throw of 🎲: 4)'],
   [
     'a checklist',
     { checklist: { title: 'Trip', tasks: [{ text: 'Book' }, { text: 'Pack', completion_date: 1 }] } },
     '(a checklist: Trip)\n- [ ] Book\n- [x] Pack',
   ],
-  ['a place without a location', { venue: { title: 'Bar', address: 'Street 1' } }, '(a place: Bar, Street 1, at ?)'],
+  ['a place without a location', { venue: BAR }, '(a place: Bar, Street 1, at ?)'],
   ['a location without numbers', { location: {} }, '(a location: ?, ?)'],
-  [
-    'a contact without a last name',
-    { contact: { first_name: 'Ann', phone_number: '+49123' } },
-    '(a contact: Ann +49123)',
-  ],
-  [
-    'a poll with a broken option',
-    { poll: { question: 'Lunch?', options: [7, { text: 'Soup' }] } },
-    '(a poll: Lunch? [ ] Soup)',
-  ],
-  ['a poll without options', { poll: { question: 'Lunch?' } }, '(a poll: Lunch? )'],
+  ['a contact without a last name', { contact: ANN }, '(a contact: Ann +49123)'],
+  ['a poll with a broken option', lunch([7, { text: 'Soup' }]), '(a poll: Lunch? [ ] Soup)'],
+  ['a poll without options', lunch(), '(a poll: Lunch? )'],
   ['a video without a picture', video(), '(a video of 3 s)\n(it cannot be shown)'],
   ['the same with words', video({ caption: 'Look' }), '(a video of 3 s)\n(it cannot be shown)\nLook'],
 ])('%s is told in words', (_, message, text) => {
