@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { editEnv, isWritable, writeEnv } from '../../../setup/env-write.ts';
 import { parseEnvFile } from '../../../shared/base/env-file.ts';
-import { SEEDED } from '../../fixture/texts.ts';
+import { forAll } from '../../fixture/texts.ts';
 
 const edit = (text: string, changes: Record<string, string>) => editEnv(text, new Map(Object.entries(changes)));
 
@@ -38,15 +38,12 @@ test('a value with a quote or a line end is refused', () => {
 test('what is written is what is read back, and no other line changes', () => {
   const value = fc.string({ unit: 'grapheme' }).filter((each) => isWritable(each) && !/^\s|\s$/.test(each));
   const lines = '# a comment·OTHER=1·THIRD=\'x # y\' # why··#A=default·A=old·export A="old" # c'.split('·');
-  fc.assert(
-    fc.property(fc.array(fc.constantFrom(...lines)), value, (before, given) => {
-      const edited = edit(before.join('\n'), { A: given });
-      expect(parseEnvFile(edited, 'f')).toMatchObject({ values: { A: given }, problems: [] });
-      const rest = (all: readonly string[]) => all.filter((each) => !/^(?:export )?A=/.test(each));
-      expect(rest(edited.split('\n')).filter(Boolean)).toEqual(rest(before).filter(Boolean));
-    }),
-    SEEDED,
-  );
+  forAll([fc.array(fc.constantFrom(...lines)), value], (before, given) => {
+    const edited = edit(before.join('\n'), { A: given });
+    expect(parseEnvFile(edited, 'f')).toMatchObject({ values: { A: given }, problems: [] });
+    const rest = (all: readonly string[]) => all.filter((each) => !/^(?:export )?A=/.test(each));
+    expect(rest(edited.split('\n')).filter(Boolean)).toEqual(rest(before).filter(Boolean));
+  });
 });
 
 test('a new file begins as the template and is private, a link stays one, and a write that fails leaves all as it was', async () => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { type ChatTable, hasTool, settingsOfChat } from '../../../shared/state/chat/chat-settings.ts';
 import { promptOf, readChatTable } from '../../../worker/chat-table.ts';
+import { forAllAsync } from '../../fixture/texts.ts';
 
 const KNOWN = { models: ['m-1', 'm-2'], servers: ['wiki', 'my notes'] };
 const FILES: Readonly<Record<string, string>> = { 'ada.txt': ' You are Ada.\n', 'empty.txt': ' \n' };
@@ -96,16 +97,13 @@ test('nothing makes the reading fail, and every problem has a line of the file',
     ),
   }));
   const laidOut = tree.map((value) => JSON.stringify(value, null, 1));
-  await fc.assert(
-    fc.asyncProperty(fc.oneof(laidOut, fc.string()), async (json) => {
-      const lines = json.split('\n').length;
-      for (const problem of await problemsOf(json)) {
-        const line = Number(/^line (\d+)/.exec(problem)?.[1]);
-        expect(line > 0 && line <= lines).toBe(true);
-      }
-    }),
-    { numRuns: 300 },
-  );
+  await forAllAsync(300, [fc.oneof(laidOut, fc.string())], async (json) => {
+    const lines = json.split('\n').length;
+    for (const problem of await problemsOf(json)) {
+      const line = Number(/^line (\d+)/.exec(problem)?.[1]);
+      expect(line > 0 && line <= lines).toBe(true);
+    }
+  });
 });
 
 test('a topic has the entry of its chat, a supergroup that of the group that it was, any other chat that of all', () => {

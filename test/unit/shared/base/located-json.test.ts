@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type LocatedJson, readLocatedJson } from '../../../../shared/base/located-json.ts';
+import { forAll } from '../../../fixture/texts.ts';
 
 type Read = Extract<LocatedJson, { ok: true }>;
 
@@ -14,30 +15,20 @@ function parsed(json: string): { ok: boolean; value?: unknown } {
 }
 
 test('any document has the value that JSON.parse reads, however it is laid out', () => {
-  fc.assert(
-    fc.property(fc.jsonValue({ maxDepth: 5 }), fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
-      const json = JSON.stringify(value, null, indent);
-      const read = readLocatedJson(json);
-      expect(read).toMatchObject({ ok: true, twice: [] });
-      expect((read as Read).value).toEqual(JSON.parse(json));
-    }),
-  );
+  forAll([fc.jsonValue({ maxDepth: 5 }), fc.constantFrom(undefined, 1, '\t')], (value, indent) => {
+    const json = JSON.stringify(value, null, indent);
+    const read = readLocatedJson(json);
+    expect(read).toMatchObject({ ok: true, twice: [] });
+    expect((read as Read).value).toEqual(JSON.parse(json));
+  });
 });
 
 test('any other text is refused wherever JSON.parse refuses it, and nothing throws', () => {
   const piece = fc.constantFrom(...'{·}·[·]·,·:·"·"a"·1·-·true·nul·\n·\\· ·__proto__'.split('·'));
-  fc.assert(
-    fc.property(
-      fc.oneof(
-        fc.string(),
-        fc.array(piece, { maxLength: 12 }).map((all) => all.join('')),
-      ),
-      (text) => {
-        expect(readLocatedJson(text).ok).toBe(parsed(text).ok);
-      },
-    ),
-    { numRuns: 2_000 },
-  );
+  const pieces = fc.array(piece, { maxLength: 12 }).map((all) => all.join(''));
+  forAll(2_000, [fc.oneof(fc.string(), pieces)], (text) => {
+    expect(readLocatedJson(text).ok).toBe(parsed(text).ok);
+  });
 });
 
 test('each value has the line of its key, each item its own, and what is absent that of its holder', () => {

@@ -11,7 +11,7 @@ import {
   shardOf,
   summonsKey,
 } from '../../../../shared/redis/keys.ts';
-import { SEEDED } from '../../../fixture/texts.ts';
+import { forAll } from '../../../fixture/texts.ts';
 
 const chatIds = fc.oneof(fc.maxSafeInteger(), fc.integer({ min: -1_999_999_999_999, max: 9_999_999_999 }));
 const topicIds = fc.option(fc.integer({ min: 1 }), { nil: undefined });
@@ -19,13 +19,10 @@ const topicIds = fc.option(fc.integer({ min: 1 }), { nil: undefined });
 test('parseChatKey returns the chat and the topic that chatKey was given', () => {
   expect(chatKey(-100_123)).toBe('-100123');
   expect(chatKey(-100_123, 7)).toBe('-100123.7');
-  fc.assert(
-    fc.property(chatIds, topicIds, (chatId, topicId) => {
-      const chat = chatKey(chatId, topicId);
-      expect(parseChatKey(chat)).toEqual({ chat, chatId, ...(topicId !== undefined && { topicId }) });
-    }),
-    SEEDED,
-  );
+  forAll([chatIds, topicIds], (chatId, topicId) => {
+    const chat = chatKey(chatId, topicId);
+    expect(parseChatKey(chat)).toEqual({ chat, chatId, ...(topicId !== undefined && { topicId }) });
+  });
 });
 
 test.each([
@@ -51,14 +48,11 @@ test.each([
 });
 
 test('every chat has one shard in range, and chats are spread evenly over 8 shards', () => {
-  fc.assert(
-    fc.property(chatIds, fc.integer({ min: 1, max: 10_000 }), (chatId, shards) => {
-      const shard = shardOf(chatId, shards);
-      expect(Number.isInteger(shard) && shard >= 0 && shard < shards).toBe(true);
-      expect(shardOf(chatId, 1)).toBe(0);
-    }),
-    SEEDED,
-  );
+  forAll([chatIds, fc.integer({ min: 1, max: 10_000 })], (chatId, shards) => {
+    const shard = shardOf(chatId, shards);
+    expect(Number.isInteger(shard) && shard >= 0 && shard < shards).toBe(true);
+    expect(shardOf(chatId, 1)).toBe(0);
+  });
   for (const first of [1_001, 5_000_000_000, -1_001_234_560_000]) {
     const counts = new Array<number>(8).fill(0);
     for (let i = 0; i < 8_000; i++) {
@@ -111,12 +105,9 @@ test('every update of every bot has a place of its own', () => {
 
 test('every entry has a job id that BullMQ accepts, and no two entries share one', () => {
   const entries = fc.tuple(fc.nat(), fc.nat()).map(([ms, n]) => `${ms}-${n}` as EntryId);
-  fc.assert(
-    fc.property(entries, entries, (a, b) => {
-      expect(jobIdOf(a)).not.toContain(':');
-      expect(`${Number.parseInt(jobIdOf(a), 10)}`).not.toBe(jobIdOf(a));
-      expect(jobIdOf(a) === jobIdOf(b)).toBe(a === b);
-    }),
-    SEEDED,
-  );
+  forAll([entries, entries], (a, b) => {
+    expect(jobIdOf(a)).not.toContain(':');
+    expect(`${Number.parseInt(jobIdOf(a), 10)}`).not.toBe(jobIdOf(a));
+    expect(jobIdOf(a) === jobIdOf(b)).toBe(a === b);
+  });
 });

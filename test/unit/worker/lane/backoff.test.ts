@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { CONSTANTS } from '../../../../shared/base/settings.ts';
 import { backoffMs } from '../../../../worker/lane/backoff.ts';
-import { SEEDED } from '../../../fixture/texts.ts';
+import { forAll } from '../../../fixture/texts.ts';
 
 const { RETRY_MS } = CONSTANTS;
 const HIGHEST = () => 0.999_999;
@@ -15,26 +15,20 @@ test('the backoff grows with each attempt, from 2 seconds up to 30', () => {
 });
 
 test('the backoff is between 1.5 and 30 seconds for any attempt, and is not the same for chats that failed together', () => {
-  fc.assert(
-    fc.property(fc.oneof(fc.integer(), fc.constant(Number.POSITIVE_INFINITY)), random, (attempt, drawn) => {
-      const wait = backoffMs(attempt, RETRY_MS, undefined, () => drawn);
-      expect(Number.isInteger(wait)).toBe(true);
-      expect(wait).toBeGreaterThanOrEqual(1_500);
-      expect(wait).toBeLessThanOrEqual(30_000);
-    }),
-    SEEDED,
-  );
+  forAll([fc.oneof(fc.integer(), fc.constant(Number.POSITIVE_INFINITY)), random], (attempt, drawn) => {
+    const wait = backoffMs(attempt, RETRY_MS, undefined, () => drawn);
+    expect(Number.isInteger(wait)).toBe(true);
+    expect(wait).toBeGreaterThanOrEqual(1_500);
+    expect(wait).toBeLessThanOrEqual(30_000);
+  });
   expect(backoffMs(3, RETRY_MS, undefined, LOWEST)).toBeLessThan(backoffMs(3, RETRY_MS, undefined, HIGHEST) * 0.8);
   expect(new Set(Array.from({ length: 50 }, () => backoffMs(4, RETRY_MS))).size).toBeGreaterThan(25);
 });
 
 test('a wait that the provider asks for is never shortened, and one that is none is not obeyed', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 10 }), fc.integer({ min: 0, max: 1_000_000 }), (attempt, asked) => {
-      const own = backoffMs(attempt, RETRY_MS, undefined, LOWEST);
-      expect(backoffMs(attempt, RETRY_MS, asked, LOWEST)).toBe(Math.max(asked, own));
-    }),
-    SEEDED,
-  );
+  forAll([fc.integer({ min: 1, max: 10 }), fc.integer({ min: 0, max: 1_000_000 })], (attempt, asked) => {
+    const own = backoffMs(attempt, RETRY_MS, undefined, LOWEST);
+    expect(backoffMs(attempt, RETRY_MS, asked, LOWEST)).toBe(Math.max(asked, own));
+  });
   for (const asked of [undefined, 0, -5_000, Number.NaN]) expect(backoffMs(2, RETRY_MS, asked, HIGHEST)).toBe(5_000);
 });

@@ -4,7 +4,7 @@ import { fill, keptIn } from '../../../../worker/media/fill.ts';
 import type { Block } from '../../../../worker/model/block.ts';
 import type { MessageParam } from '../../../../worker/model/port.ts';
 import { image, marked, png, result, text } from '../../../fixture/content-blocks.ts';
-import { SEEDED } from '../../../fixture/texts.ts';
+import { forAll } from '../../../fixture/texts.ts';
 
 const A = 'a'.repeat(64);
 const B = 'b'.repeat(64);
@@ -71,18 +71,15 @@ test('fill keeps every block in its place and leaves no reference', () => {
   const messages = fc
     .tuple(fc.constantFrom('user' as const, 'assistant' as const), fc.array(fc.oneof(leaves, results)))
     .map(([role, content]) => said(role, ...content));
-  fc.assert(
-    fc.property(fc.array(messages), fc.boolean(), (all, isStored) => {
-      const loaded = isStored ? new Map([...LOADED, [B, Buffer.from('b')]]) : new Map<string, Buffer>();
-      const filled = fill(all, loaded);
-      expect(keptIn(filled)).toEqual([]);
-      expect(filled.map(shapeOf)).toEqual(all.map(shapeOf));
-      for (const [at, message] of all.entries()) {
-        if (keptIn([message]).length === 0) expect(filled[at]).toBe(message);
-      }
-    }),
-    SEEDED,
-  );
+  forAll([fc.array(messages), fc.boolean()], (all, isStored) => {
+    const loaded = isStored ? new Map([...LOADED, [B, Buffer.from('b')]]) : new Map<string, Buffer>();
+    const filled = fill(all, loaded);
+    expect(keptIn(filled)).toEqual([]);
+    expect(filled.map(shapeOf)).toEqual(all.map(shapeOf));
+    for (const [at, message] of all.entries()) {
+      if (keptIn([message]).length === 0) expect(filled[at]).toBe(message);
+    }
+  });
 });
 
 /** How many blocks stand where. */

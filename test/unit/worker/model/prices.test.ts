@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { PROJECT_ROOT } from '../../../../shared/base/project.ts';
 import type { CacheLifetime } from '../../../../worker/model/port.ts';
 import { cacheLifetime, costOf, costOfMinute, readPrices } from '../../../../worker/model/prices.ts';
-import { SEEDED } from '../../../fixture/texts.ts';
+import { forAll } from '../../../fixture/texts.ts';
 
 const MILLION = 1_000_000;
 const usage = (parts: object = {}) => ({ inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, ...parts });
@@ -114,17 +114,14 @@ test('ignores the order of the times, future times and NaN', () => {
 const gaps = fc.array(fc.oneof(fc.nat(8), fc.nat(90), fc.nat(3 * DAY)), { maxLength: 40 });
 
 test('the lifetime never changes while the prefix is still cached', () => {
-  fc.assert(
-    fc.property(gaps, (all) => {
-      const times = timesOf(all);
-      for (let at = 1; at < times.length; at++) {
-        const before = cacheLifetime(times.slice(0, at - 1), times[at - 1] ?? 0);
-        const now = cacheLifetime(times.slice(0, at), times[at] ?? 0);
-        if (now !== before) expect((all[at - 1] ?? 0) * MINUTE).toBeGreaterThan(LASTS_MS[before]);
-      }
-    }),
-    SEEDED,
-  );
+  forAll([gaps], (all) => {
+    const times = timesOf(all);
+    for (let at = 1; at < times.length; at++) {
+      const before = cacheLifetime(times.slice(0, at - 1), times[at - 1] ?? 0);
+      const now = cacheLifetime(times.slice(0, at), times[at] ?? 0);
+      if (now !== before) expect((all[at - 1] ?? 0) * MINUTE).toBeGreaterThan(LASTS_MS[before]);
+    }
+  });
 });
 
 /** What all turns cost, in multiples of a prefix that does not grow, when each is sent with the lifetime chosen then. */
@@ -145,14 +142,11 @@ test.each([
 ])(
   'over a long chat with a %s rhythm the choice costs at most 10 %% and 4 prefixes more than the better lifetime',
   (_rhythm, min, max) => {
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min, max }), { minLength: 100, maxLength: 100 }), (all) => {
-        const times = timesOf(all);
-        const chosen = costOfChoice(all, (at) => cacheLifetime(times.slice(0, at), times[at] ?? 0));
-        const fixed = (['5m', '1h'] as const).map((each) => costOfChoice(all, () => each));
-        expect(chosen).toBeLessThanOrEqual(Math.min(...fixed) * 1.1 + 4);
-      }),
-      { ...SEEDED, numRuns: 50 },
-    );
+    forAll(50, [fc.array(fc.integer({ min, max }), { minLength: 100, maxLength: 100 })], (all) => {
+      const times = timesOf(all);
+      const chosen = costOfChoice(all, (at) => cacheLifetime(times.slice(0, at), times[at] ?? 0));
+      const fixed = (['5m', '1h'] as const).map((each) => costOfChoice(all, () => each));
+      expect(chosen).toBeLessThanOrEqual(Math.min(...fixed) * 1.1 + 4);
+    });
   },
 );

@@ -5,7 +5,7 @@ import { asShown } from '../../../../worker/session/overlay.ts';
 import { type LogRecord, startsTurn } from '../../../../worker/session/record.ts';
 import { call, result, text } from '../../../fixture/content-blocks.ts';
 import { records as anyRecords, assistantSays, STAMP, userSays } from '../../../fixture/records.ts';
-import { SEEDED } from '../../../fixture/texts.ts';
+import { forAll } from '../../../fixture/texts.ts';
 
 const TOKENS_MAX = 1_000;
 
@@ -62,19 +62,16 @@ test.each<[string, LogRecord[], number, number, number[]]>([
 });
 
 test('for any log, what is kept starts at a turn, includes the newest one, and is within the limit or alone', () => {
-  fc.assert(
-    fc.property(fc.array(anyRecords, { maxLength: 20 }), fc.integer({ min: 10, max: 5_000 }), (log, tokensMax) => {
-      const records = [...log.map(own), pending()];
-      const kept = chooseVerbatimPart(records, tokensMax);
-      const first = records[kept.from];
-      expect(first !== undefined && (startsTurn(first) || kept.from === 0)).toBe(true);
-      expect(kept.from).toBeLessThan(records.length);
-      const newest = records.findLastIndex(startsTurn);
-      const before = shownTail(records.slice(0, newest), kept);
-      if (kept.from < newest) expect(recordTokens(before)).toBeLessThanOrEqual(tokensMax);
-    }),
-    SEEDED,
-  );
+  forAll([fc.array(anyRecords, { maxLength: 20 }), fc.integer({ min: 10, max: 5_000 })], (log, tokensMax) => {
+    const records = [...log.map(own), pending()];
+    const kept = chooseVerbatimPart(records, tokensMax);
+    const first = records[kept.from];
+    expect(first !== undefined && (startsTurn(first) || kept.from === 0)).toBe(true);
+    expect(kept.from).toBeLessThan(records.length);
+    const newest = records.findLastIndex(startsTurn);
+    const before = shownTail(records.slice(0, newest), kept);
+    if (kept.from < newest) expect(recordTokens(before)).toBeLessThanOrEqual(tokensMax);
+  });
 });
 
 const picture = (sha256: string) => ({

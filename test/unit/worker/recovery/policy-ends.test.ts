@@ -4,6 +4,7 @@ import type { Failure, FailureKind } from '../../../../worker/model/errors/failu
 import { decide, FAILED_CALLS_MAX } from '../../../../worker/recovery/policy.ts';
 import type { RecoveryState, Step } from '../../../../worker/recovery/state.ts';
 import { failure, LIMITS, SIZES, STATE, token } from '../../../fixture/recovery-state.ts';
+import { forAll } from '../../../fixture/texts.ts';
 
 const KINDS = 'media poison refusal wire fit output terminal model unknown'.split(' ') as FailureKind[];
 const down = failure('transient', { reason: 'overloaded' });
@@ -91,24 +92,22 @@ function after(
 }
 
 test('for any sequence of failures a message ends within six calls, its waits and two fresh sessions aside', () => {
-  fc.assert(
-    fc.property(states, fc.infiniteStream(fc.tuple(seen, evidence)), (first, stream) => {
-      let state: RecoveryState | undefined = { ...STATE, ...first };
-      let freshSessions = 0;
-      for (let steps = 0; state !== undefined; steps += 1) {
-        expect(steps).toBeLessThan(500);
-        expect(state.failedCalls).toBeLessThanOrEqual(FAILED_CALLS_MAX);
-        const [failed, found]: [Failure, RecoveryState['evidence']] = stream.next().value;
-        let step = decide(state, failed, LIMITS);
-        // One failure is decided about until a step ends the attempt.
-        while (step.do === 'ask' || (step.do === 'compact' && found.compaction)) {
-          state = after(state, step, failed, { evidence: found }) as RecoveryState;
-          step = decide(state, failed, LIMITS);
-        }
-        if (step.do === 'fresh session') freshSessions += 1;
-        expect(freshSessions).toBeLessThanOrEqual(2);
-        state = after(state, step, failed, { evidence: {} });
+  forAll([states, fc.infiniteStream(fc.tuple(seen, evidence))], (first, stream) => {
+    let state: RecoveryState | undefined = { ...STATE, ...first };
+    let freshSessions = 0;
+    for (let steps = 0; state !== undefined; steps += 1) {
+      expect(steps).toBeLessThan(500);
+      expect(state.failedCalls).toBeLessThanOrEqual(FAILED_CALLS_MAX);
+      const [failed, found]: [Failure, RecoveryState['evidence']] = stream.next().value;
+      let step = decide(state, failed, LIMITS);
+      // One failure is decided about until a step ends the attempt.
+      while (step.do === 'ask' || (step.do === 'compact' && found.compaction)) {
+        state = after(state, step, failed, { evidence: found }) as RecoveryState;
+        step = decide(state, failed, LIMITS);
       }
-    }),
-  );
+      if (step.do === 'fresh session') freshSessions += 1;
+      expect(freshSessions).toBeLessThanOrEqual(2);
+      state = after(state, step, failed, { evidence: {} });
+    }
+  });
 });

@@ -7,7 +7,7 @@ import { EN } from '../../../../shared/texts/en.ts';
 import { splitReply } from '../../../../worker/reply/format/layout.ts';
 import { albumFrom, inOne, planReply, preview, ringingPart } from '../../../../worker/reply/plan.ts';
 import { expectTakable } from '../../../fixture/takable.ts';
-import { graphemeTexts, prose, SEEDED } from '../../../fixture/texts.ts';
+import { forAll, graphemeTexts, prose } from '../../../fixture/texts.ts';
 
 const END = EN.onlyOneMessage;
 const PART_MAX = 4_000;
@@ -70,14 +70,11 @@ const markdowns = fc
   .map((pieces) => pieces.join('\n\n'));
 
 test('whatever a model writes, Telegram takes it in one message', () => {
-  fc.assert(
-    fc.property(markdowns, fc.integer({ min: 1, max: 400 }), (markdown, times) => {
-      const one = inOne(answered([], `${markdown}\n\n`.repeat(times)), END);
-      expect(one.text.length).toBeLessThanOrEqual(4_096);
-      expectTakable(one);
-    }),
-    { ...SEEDED, numRuns: 100 },
-  );
+  forAll(100, [markdowns, fc.integer({ min: 1, max: 400 })], (markdown, times) => {
+    const one = inOne(answered([], `${markdown}\n\n`.repeat(times)), END);
+    expect(one.text.length).toBeLessThanOrEqual(4_096);
+    expectTakable(one);
+  });
 });
 
 test('no part is blank or too long, or ends within a character, and only white space is lost', () => {
@@ -87,15 +84,12 @@ test('no part is blank or too long, or ends within a character, and only white s
   for (const gap of ['\n', '. ', ' '])
     expect(splitReply(`${words}${gap}${words}`).map((part) => part.replace('.', ''))).toEqual([words, words]);
   for (const part of splitReply('👍🏽'.repeat(1_800))) expect(part).toMatch(/^(?:👍🏽)+$/u);
-  fc.assert(
-    fc.property(fc.oneof(prose(), graphemeTexts()), fc.integer({ min: 1, max: 40 }), (text, times) => {
-      const long = text.toWellFormed().repeat(times);
-      const parts = splitReply(long);
-      for (const part of parts) expect([part.trim() === '', part.length > PART_MAX]).toEqual([false, false]);
-      expect(parts.join('').replaceAll(/\s/gu, '')).toBe(long.replaceAll(/\s/gu, ''));
-    }),
-    { ...SEEDED, numRuns: 60 },
-  );
+  forAll(60, [fc.oneof(prose(), graphemeTexts()), fc.integer({ min: 1, max: 40 })], (text, times) => {
+    const long = text.toWellFormed().repeat(times);
+    const parts = splitReply(long);
+    for (const part of parts) expect([part.trim() === '', part.length > PART_MAX]).toEqual([false, false]);
+    expect(parts.join('').replaceAll(/\s/gu, '')).toBe(long.replaceAll(/\s/gu, ''));
+  });
 });
 
 test('of a long answer that is still being written the end is shown, with its code as code', () => {

@@ -6,7 +6,7 @@ import type { LogRecord, ScrubRecord, TrimRecord } from '../../../../worker/sess
 import { viewWithOrigins } from '../../../../worker/session/view.ts';
 import { call, image, png, result, text, thinking } from '../../../fixture/content-blocks.ts';
 import { assistantSays, heads, records, STAMP, userSays } from '../../../fixture/records.ts';
-import { SEEDED } from '../../../fixture/texts.ts';
+import { forAll } from '../../../fixture/texts.ts';
 
 const SIGNED = { signature: 'EuYBCkQYAiJA0123456789==' };
 
@@ -114,22 +114,19 @@ test('a trim whose record is no longer in the window changes nothing', () => {
 });
 
 test('the origin of a block in a view is a block of the log', () => {
-  fc.assert(
-    fc.property(heads, fc.array(records, { maxLength: 12 }), (head, log) => {
-      const { messages, origins } = viewWithOrigins({ head, records: log, omitted: 0 });
-      for (const block of messages.flatMap(({ content }) => content as unknown as Block[])) {
-        const origin = origins.get(block);
-        if (origin === undefined) continue;
-        const { record, block: index } = origin;
-        if (record.t !== 'user' && record.t !== 'assistant') throw new Error(`a block from a ${record.t}`);
-        const content = asShown(log).filter((each) => each.t === record.t && each.id === record.id);
-        expect(content.length).toBeGreaterThan(0);
-        if (index === undefined) expect(typeof record.content).toBe('string');
-        else expect((record.content[index] as Block).type).toBe(block.type);
-      }
-    }),
-    SEEDED,
-  );
+  forAll([heads, fc.array(records, { maxLength: 12 })], (head, log) => {
+    const { messages, origins } = viewWithOrigins({ head, records: log, omitted: 0 });
+    for (const block of messages.flatMap(({ content }) => content as unknown as Block[])) {
+      const origin = origins.get(block);
+      if (origin === undefined) continue;
+      const { record, block: index } = origin;
+      if (record.t !== 'user' && record.t !== 'assistant') throw new Error(`a block from a ${record.t}`);
+      const content = asShown(log).filter((each) => each.t === record.t && each.id === record.id);
+      expect(content.length).toBeGreaterThan(0);
+      if (index === undefined) expect(typeof record.content).toBe('string');
+      else expect((record.content[index] as Block).type).toBe(block.type);
+    }
+  });
 });
 
 /** An answer of the model to the message with this entry, or one that broke off, or the removal of its turn. */

@@ -12,17 +12,14 @@ import {
 import { view } from '../../../../worker/session/view.ts';
 import { call, result, text } from '../../../fixture/content-blocks.ts';
 import { assistantSays, records, STAMP, userSays } from '../../../fixture/records.ts';
-import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
+import { forAll, rawTexts } from '../../../fixture/texts.ts';
 
 const USER = userSays('Hello', { entry: '1-0', channel: 'Telegram private chat 5', from: 'Ann' });
 
 test('a record is read back as it was written, lone surrogates included', () => {
-  fc.assert(
-    fc.property(records, (record) => {
-      expect(decodeRecord(encodeRecord(record))).toEqual(record);
-    }),
-    { ...SEEDED, numRuns: 500 },
-  );
+  forAll(500, [records], (record) => {
+    expect(decodeRecord(encodeRecord(record))).toEqual(record);
+  });
 });
 
 test('an answer is kept verbatim: unknown blocks, unknown fields, usage and signatures', () => {
@@ -50,21 +47,18 @@ const shapes = fc.oneof(
 );
 
 test('decodeRecord never throws, and every record that it returns can be used in a view', () => {
-  fc.assert(
-    fc.property(fc.array(shapes, { maxLength: 6 }), (lines) => {
-      const read = lines.map(decodeRecord);
-      expect(read).toHaveLength(lines.length);
-      for (const record of read) {
-        expect(['user', 'assistant', 'compaction', 'seed', 'scrub', 'torn']).toContain(record.t);
-        expect(isEntry(record) || !startsTurn(record)).toBe(true);
-        if (record.t !== 'user' && record.t !== 'assistant') continue;
-        expect(typeof textOf(record.content)).toBe('string');
-        expect(estimateContent(record.content)).toBeGreaterThanOrEqual(0);
-      }
-      expect(view({ head: read[0], records: [...read, USER], omitted: 0 }).at(-1)?.role).toBe('user');
-    }),
-    { ...SEEDED, numRuns: 500 },
-  );
+  forAll(500, [fc.array(shapes, { maxLength: 6 })], (lines) => {
+    const read = lines.map(decodeRecord);
+    expect(read).toHaveLength(lines.length);
+    for (const record of read) {
+      expect(['user', 'assistant', 'compaction', 'seed', 'scrub', 'torn']).toContain(record.t);
+      expect(isEntry(record) || !startsTurn(record)).toBe(true);
+      if (record.t !== 'user' && record.t !== 'assistant') continue;
+      expect(typeof textOf(record.content)).toBe('string');
+      expect(estimateContent(record.content)).toBeGreaterThanOrEqual(0);
+    }
+    expect(view({ head: read[0], records: [...read, USER], omitted: 0 }).at(-1)?.role).toBe('user');
+  });
 });
 
 test.each<[string, unknown]>([

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type McpServer, readMcpConfig, SERVER_LIMITS, scrubberOf } from '../../../../../worker/features/mcp/config.ts';
 import { UNASKED } from '../../../../fixture/mcp-toolbox.ts';
-import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+import { forAll, rawTexts } from '../../../../fixture/texts.ts';
 
 function problemsOf(mcpServers: unknown): readonly string[] {
   const reading = readMcpConfig(JSON.stringify({ mcpServers }));
@@ -123,14 +123,11 @@ test('no problem quotes a value, in any field', () => {
     (value) => ({ type: value }),
     (value) => value,
   ];
-  fc.assert(
-    fc.property(secret, fc.constantFrom(...wrongs), (value, wrong) => {
-      const problems = problemsOf({ server: wrong(value) });
-      expect(problems.length).toBeGreaterThan(0);
-      expect(problems.join()).not.toContain(value.slice(0, 6));
-    }),
-    SEEDED,
-  );
+  forAll([secret, fc.constantFrom(...wrongs)], (value, wrong) => {
+    const problems = problemsOf({ server: wrong(value) });
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.join()).not.toContain(value.slice(0, 6));
+  });
 });
 
 test('readMcpConfig never throws on any JSON, and fetch accepts the headers that it returns', () => {
@@ -144,15 +141,12 @@ test('readMcpConfig never throws on any JSON, and fetch accepts the headers that
     type: fc.constantFrom('stdio', 'http', 'sse', 7),
     disabled: loose(fc.boolean()),
   };
-  fc.assert(
-    fc.property(fc.dictionary(rawTexts(), loose(fc.record(entry, { requiredKeys: [] }))), (servers) => {
-      const reading = readMcpConfig(JSON.stringify({ mcpServers: servers }));
-      if (!reading.ok) expect(reading.problems.length).toBeGreaterThan(0);
-      // What is read can be used: a value that fetch or spawn refuses would be quoted in their errors.
-      else for (const server of reading.servers) if (server.kind === 'http') new Headers({ ...server.headers });
-    }),
-    { ...SEEDED, numRuns: 60 },
-  );
+  forAll(60, [fc.dictionary(rawTexts(), loose(fc.record(entry, { requiredKeys: [] })))], (servers) => {
+    const reading = readMcpConfig(JSON.stringify({ mcpServers: servers }));
+    if (!reading.ok) expect(reading.problems.length).toBeGreaterThan(0);
+    // What is read can be used: a value that fetch or spawn refuses would be quoted in their errors.
+    else for (const server of reading.servers) if (server.kind === 'http') new Headers({ ...server.headers });
+  });
 });
 
 const scrubberFor = (env: Record<string, string>) =>
@@ -183,11 +177,8 @@ test('a scrubber replaces the longest secret first, never throws, and removes an
   const nested = scrubberFor({ A: 'one-part', B: 'one-part-of-it' });
   expect(nested('one-part-of-it and one-part')).toBe('[secret] and [secret]');
   expect(web()('see https://example.org for help')).toBe('see https://example.org for help');
-  fc.assert(
-    fc.property(rawTexts(), rawTexts(), (secret, text) => {
-      const shown = scrubberFor({ KEY: secret })(text + secret);
-      if (secret.trim().length >= 8) expect(shown).not.toContain(secret.trim());
-    }),
-    SEEDED,
-  );
+  forAll([rawTexts(), rawTexts()], (secret, text) => {
+    const shown = scrubberFor({ KEY: secret })(text + secret);
+    if (secret.trim().length >= 8) expect(shown).not.toContain(secret.trim());
+  });
 });

@@ -4,7 +4,7 @@ import { type McpTool, readTool } from '../../../../../worker/features/mcp/tool.
 import { toolName } from '../../../../../worker/features/mcp/tool-name.ts';
 import { boundTools } from '../../../../../worker/features/mcp/toolbox.ts';
 import type { ToolSpec } from '../../../../../worker/tools/toolbox.ts';
-import { cpuMs, graphemeTexts, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+import { cpuMs, forAll, graphemeTexts, rawTexts } from '../../../../fixture/texts.ts';
 
 const LEGAL = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -30,18 +30,13 @@ test.each([
 
 test('toolName is legal, deterministic and unique for any pairs', () => {
   const part = fc.oneof(rawTexts(80), fc.stringMatching(/^[a-b_.]{0,4}$/), fc.stringMatching(/^[A-Za-z0-9_-]{1,70}$/));
-  fc.assert(
-    fc.property(
-      fc.uniqueArray(fc.tuple(part, part), { maxLength: 40, selector: (pair) => JSON.stringify(pair) }),
-      (pairs) => {
-        const names = pairs.map(([server, name]) => toolName(server, name));
-        for (const name of names) expect(name).toMatch(LEGAL);
-        expect(new Set(names).size).toBe(pairs.length);
-        expect(pairs.map(([server, name]) => toolName(server, name))).toEqual(names);
-      },
-    ),
-    SEEDED,
-  );
+  const unique = fc.uniqueArray(fc.tuple(part, part), { maxLength: 40, selector: (pair) => JSON.stringify(pair) });
+  forAll([unique], (pairs) => {
+    const names = pairs.map(([server, name]) => toolName(server, name));
+    for (const name of names) expect(name).toMatch(LEGAL);
+    expect(new Set(names).size).toBe(pairs.length);
+    expect(pairs.map(([server, name]) => toolName(server, name))).toEqual(names);
+  });
 });
 
 test.each([
@@ -134,15 +129,12 @@ test('readTool never throws, and a tool that it returns has a well-formed object
     },
     { requiredKeys: [] },
   );
-  fc.assert(
-    fc.property(fc.oneof(listed, fc.jsonValue()), (json) => {
-      const read = readTool(json);
-      if (read === undefined || 'why' in read) return;
-      expect(JSON.stringify(read.inputSchema)).not.toMatch(/(?<!\\)(?:\\\\)*\\ud[89a-f]/);
-      expect(read.inputSchema.type).toBe('object');
-    }),
-    SEEDED,
-  );
+  forAll([fc.oneof(listed, fc.jsonValue())], (json) => {
+    const read = readTool(json);
+    if (read === undefined || 'why' in read) return;
+    expect(JSON.stringify(read.inputSchema)).not.toMatch(/(?<!\\)(?:\\\\)*\\ud[89a-f]/);
+    expect(read.inputSchema.type).toBe('object');
+  });
 });
 
 function spec(name: string, description: string): ToolSpec {
@@ -169,15 +161,12 @@ test('cuts long descriptions before it removes a tool, and only as far as needed
 
 test('for any tools the limit holds, each tool is kept or named, and descriptions are well-formed', () => {
   const any = fc.array(fc.tuple(fc.stringMatching(/^[a-z]{1,8}$/), graphemeTexts()), { maxLength: 12 });
-  fc.assert(
-    fc.property(any, fc.integer({ min: 0, max: 2_000 }), (pairs, charsMax) => {
-      const all = pairs.map(([name, text]) => spec(name, text.repeat(20)));
-      const { specs, omitted } = boundTools(all, charsMax);
-      expect(specs.length === 0 || sizeOf(specs) <= charsMax + 1).toBe(true);
-      const kept = [...specs.map(({ name }) => name), ...omitted.map(({ tool }) => tool)];
-      expect(kept.toSorted()).toEqual(all.map(({ name }) => name).toSorted());
-      for (const { description } of specs) expect(description.isWellFormed()).toBe(true);
-    }),
-    SEEDED,
-  );
+  forAll([any, fc.integer({ min: 0, max: 2_000 })], (pairs, charsMax) => {
+    const all = pairs.map(([name, text]) => spec(name, text.repeat(20)));
+    const { specs, omitted } = boundTools(all, charsMax);
+    expect(specs.length === 0 || sizeOf(specs) <= charsMax + 1).toBe(true);
+    const kept = [...specs.map(({ name }) => name), ...omitted.map(({ tool }) => tool)];
+    expect(kept.toSorted()).toEqual(all.map(({ name }) => name).toSorted());
+    for (const { description } of specs) expect(description.isWellFormed()).toBe(true);
+  });
 });

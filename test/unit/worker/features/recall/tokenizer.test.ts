@@ -8,7 +8,7 @@ import { eachWord, searchTermsIn } from '../../../../../worker/features/recall/t
 import type { LogRecord } from '../../../../../worker/session/record.ts';
 import { call, result, text, thinking } from '../../../../fixture/content-blocks.ts';
 import { assistantSays, records, userSays } from '../../../../fixture/records.ts';
-import { cpuMs, GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+import { cpuMs, forAll, GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, rawTexts } from '../../../../fixture/texts.ts';
 
 const REF = 'ab'.repeat(32);
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
@@ -146,19 +146,11 @@ test('a memory has at most 56,000 characters, is well-formed and contains no cre
   const key = `sk-ant-${'a1'.repeat(20)}`;
   expect(quotableText(userSays(`key ${key}`))?.text).toBe('key [secret]');
   expect(quotableText(userSays(`${'x '.repeat(27_996)} ${key}${'y '.repeat(60_000)}`))?.text).not.toContain('sk-ant');
-  fc.assert(
-    fc.property(
-      fc.oneof(
-        records,
-        rawTexts(60).map((said) => userSays(said.repeat(2_000))),
-      ),
-      (record) => {
-        const memory = quotableText(record);
-        expect(memory === undefined || (memory.text.isWellFormed() && memory.text.length <= 56_000)).toBe(true);
-      },
-    ),
-    SEEDED,
-  );
+  const long = rawTexts(60).map((said) => userSays(said.repeat(2_000)));
+  forAll([fc.oneof(records, long)], (record) => {
+    const memory = quotableText(record);
+    expect(memory === undefined || (memory.text.isWellFormed() && memory.text.length <= 56_000)).toBe(true);
+  });
 });
 
 test.each([
@@ -189,23 +181,15 @@ test('a snippet shows the passage with most of the words, within its limit, and 
   const far = `blue ${'filler '.repeat(300)}the blue boat sank ${'filler '.repeat(300)}`;
   expect(snippet(far, new Set(['blue', 'boat', 'sank']), 400)).toContain('the blue boat sank');
   expect(snippet('nothing\nof it', new Set(['blue']), 400)).toBe('nothing of it');
-  fc.assert(
-    fc.property(
-      graphemeTexts(300),
-      fc.constantFrom(...GRAPHEMES),
-      fc.integer({ min: 200, max: 400 }),
-      (said, word, max) => {
-        const line = said.replace(/\s+/g, ' ').trim();
-        const shown = snippet(said, new Set(termsOf(word)), max);
-        expect(shown.length).toBeLessThanOrEqual(max);
-        const bare = shown === line ? line : shown.replace(/^…|…$/g, '');
-        const boundaries = new Set([...graphemes.segment(line)].map(({ index }) => index).concat(line.length));
-        const starts = [...line.matchAll(new RegExp(escaped(bare), 'g'))].map(({ index }) => index);
-        expect(starts.some((at) => boundaries.has(at) && boundaries.has(at + bare.length))).toBe(true);
-      },
-    ),
-    SEEDED,
-  );
+  forAll([graphemeTexts(300), fc.constantFrom(...GRAPHEMES), fc.integer({ min: 200, max: 400 })], (said, word, max) => {
+    const line = said.replace(/\s+/g, ' ').trim();
+    const shown = snippet(said, new Set(termsOf(word)), max);
+    expect(shown.length).toBeLessThanOrEqual(max);
+    const bare = shown === line ? line : shown.replace(/^…|…$/g, '');
+    const boundaries = new Set([...graphemes.segment(line)].map(({ index }) => index).concat(line.length));
+    const starts = [...line.matchAll(new RegExp(escaped(bare), 'g'))].map(({ index }) => index);
+    expect(starts.some((at) => boundaries.has(at) && boundaries.has(at + bare.length))).toBe(true);
+  });
 });
 
 test('passage reads a text piece by piece to its end, without repeats, gaps or lone surrogates', () => {
@@ -213,24 +197,21 @@ test('passage reads a text piece by piece to its end, without repeats, gaps or l
     graphemeTexts(400),
     rawTexts(400).map((said) => said.toWellFormed()),
   );
-  fc.assert(
-    fc.property(texts, fc.integer({ min: 1, max: 60 }), (said, times) => {
-      const whole = `x${said.repeat(times)}`;
-      const pieces: string[] = [];
-      for (let from: number | undefined = 0; from !== undefined; ) {
-        const [head = '', ...body]: string[] = (passage(whole, REF, from) ?? '').split('\n');
-        const piece = body.join('\n');
-        expect(piece.length).toBeLessThanOrEqual(12_000);
-        expect(piece.isWellFormed()).toBe(true);
-        expect(head).toContain(`Characters ${from} to ${from + piece.length} of ${whole.length} `);
-        pieces.push(piece);
-        const next: string | undefined = /"from":(\d+)/.exec(head)?.[1];
-        from = next === undefined ? undefined : Number(next);
-      }
-      expect(pieces.join('')).toBe(whole);
-    }),
-    { ...SEEDED, numRuns: 60 },
-  );
+  forAll(60, [texts, fc.integer({ min: 1, max: 60 })], (said, times) => {
+    const whole = `x${said.repeat(times)}`;
+    const pieces: string[] = [];
+    for (let from: number | undefined = 0; from !== undefined; ) {
+      const [head = '', ...body]: string[] = (passage(whole, REF, from) ?? '').split('\n');
+      const piece = body.join('\n');
+      expect(piece.length).toBeLessThanOrEqual(12_000);
+      expect(piece.isWellFormed()).toBe(true);
+      expect(head).toContain(`Characters ${from} to ${from + piece.length} of ${whole.length} `);
+      pieces.push(piece);
+      const next: string | undefined = /"from":(\d+)/.exec(head)?.[1];
+      from = next === undefined ? undefined : Number(next);
+    }
+    expect(pieces.join('')).toBe(whole);
+  });
 });
 
 test('passage moves a place inside a character to its start, and refuses a place after the end', () => {

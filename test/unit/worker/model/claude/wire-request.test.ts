@@ -5,7 +5,7 @@ import type { ModelRequest } from '../../../../../worker/model/port.ts';
 import { findViolation, type WireRequest } from '../../../../../worker/model/rules/validate.ts';
 import { assistant, call, result, text, thinking, user } from '../../../../fixture/content-blocks.ts';
 import { SEALED } from '../../../../fixture/requests.ts';
-import { SEEDED } from '../../../../fixture/texts.ts';
+import { forAll } from '../../../../fixture/texts.ts';
 import { type InputUsage, PrefixCache } from '../../../../stand-in/claude/cache.ts';
 import { prefixTokens } from '../../../../stand-in/claude/counting.ts';
 import type { Block, Message, MessagesRequest } from '../../../../stand-in/claude/request.ts';
@@ -56,23 +56,20 @@ const turns = fc.array(
 );
 
 test('a request reads all of the previous one from the cache, however much the turn added', () => {
-  fc.assert(
-    fc.property(turns, (all) => {
-      const send = provider();
-      const messages: Message[] = [user('Hello')];
-      let before = send(wireRequest(request(messages)));
-      for (const [id, { size, tools, thinks }] of all.entries()) {
-        messages.push(...(tools ? round(id, Math.ceil(size / 2), thinks) : exchange(id, size, thinks)));
-        const wire = wireRequest(request(messages));
-        expect(findViolation(wire, {})).toBeUndefined();
-        const usage = send(wire);
-        expect(usage.cache_read_input_tokens).toBe(before.total);
-        expect(usage.input_tokens).toBe(0);
-        before = usage;
-      }
-    }),
-    SEEDED,
-  );
+  forAll([turns], (all) => {
+    const send = provider();
+    const messages: Message[] = [user('Hello')];
+    let before = send(wireRequest(request(messages)));
+    for (const [id, { size, tools, thinks }] of all.entries()) {
+      messages.push(...(tools ? round(id, Math.ceil(size / 2), thinks) : exchange(id, size, thinks)));
+      const wire = wireRequest(request(messages));
+      expect(findViolation(wire, {})).toBeUndefined();
+      const usage = send(wire);
+      expect(usage.cache_read_input_tokens).toBe(before.total);
+      expect(usage.input_tokens).toBe(0);
+      before = usage;
+    }
+  });
 });
 
 test('a request reads the cached prefix although the one before it was never sent', () => {

@@ -20,7 +20,7 @@ import {
 } from '../../../../fixture/content-blocks.ts';
 import { ACCEPTED, APART, one, REFUSED, say, times } from '../../../../fixture/contract-cases.ts';
 import { type Conversation, clone, conversations, FACTS, GROUNDS, SEALED } from '../../../../fixture/requests.ts';
-import { cpuMs, LINEAR_MS_MAX, SEEDED } from '../../../../fixture/texts.ts';
+import { cpuMs, forAll, LINEAR_MS_MAX } from '../../../../fixture/texts.ts';
 import { firstViolation } from '../../../../stand-in/claude/rules.ts';
 
 const NAMES = Object.keys(RULES) as RuleName[];
@@ -108,16 +108,13 @@ function damaged({ request, grounds }: Conversation, how: number, at: number, od
 test('of a request to which something was done, we say that it breaks a rule exactly when the stand-in does', () => {
   const seen = new Set<number | undefined>();
   const some = fc.tuple(conversations(false), fc.nat(5), fc.nat(999), fc.nat(999));
-  fc.assert(
-    fc.property(some, ([sound, how, at, odd]) => {
-      const { request, grounds } = damaged(sound, how, at, odd);
-      const theirs = firstViolation(structuredClone(request), grounds);
-      seen.add(theirs?.rule);
-      const found = ours(request);
-      expect({ theirs, found }).toEqual({ theirs, found: theirs && expect.anything() });
-    }),
-    { ...SEEDED, numRuns: 1_500 },
-  );
+  forAll(1_500, [some], ([sound, how, at, odd]) => {
+    const { request, grounds } = damaged(sound, how, at, odd);
+    const theirs = firstViolation(structuredClone(request), grounds);
+    seen.add(theirs?.rule);
+    const found = ours(request);
+    expect({ theirs, found }).toEqual({ theirs, found: theirs && expect.anything() });
+  });
   expect([...seen]).toEqual(expect.arrayContaining([undefined, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17, 25]));
 });
 
@@ -130,15 +127,12 @@ test('the validator never throws, however odd or deep a value is', () => {
   for (const odd of [undefined, null, 1, 'x', [], 1n, () => 1, { ...one, metadata: loop }, inCall({ deep })])
     expect(ours(odd)).toBeDefined();
   const anything = fc.anything({ withBigInt: true, withNullPrototype: true });
-  fc.assert(
-    fc.property(anything, anything, (odd, other) => {
-      const messages = [user('a'), odd, { role: 'user', content: [odd, result('t', [other])] }];
-      const requests = [{ messages: odd }, { messages }, { tools: [odd], system: other }];
-      for (const each of [odd, ...requests.map((request) => ({ ...one, ...request }))])
-        expect(() => ours(each)).not.toThrow();
-    }),
-    { ...SEEDED, numRuns: 300 },
-  );
+  forAll(300, [anything, anything], (odd, other) => {
+    const messages = [user('a'), odd, { role: 'user', content: [odd, result('t', [other])] }];
+    const requests = [{ messages: odd }, { messages }, { tools: [odd], system: other }];
+    for (const each of [odd, ...requests.map((request) => ({ ...one, ...request }))])
+      expect(() => ours(each)).not.toThrow();
+  });
 });
 
 test('a check takes linear time on a megabyte', () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { plain, type Table } from '../../../../../shared/flow/reply.ts';
 import { columnWidths, GRID_COLUMNS, gridOf } from '../../../../../worker/reply/format/table-columns.ts';
 import { headOf, widthOf, wrapLines } from '../../../../../worker/reply/format/width.ts';
-import { graphemeTexts, SEEDED } from '../../../../fixture/texts.ts';
+import { forAll, graphemeTexts } from '../../../../fixture/texts.ts';
 
 function tableOf(rows: string[], align: Table['align'] = []): Table {
   const [header = [], ...cells] = rows.map((row) => row.split('|').map((text) => [plain(text)]));
@@ -77,12 +77,9 @@ test.each([
 });
 
 test('wraps any text into lines that fit, without loss', () => {
-  fc.assert(
-    fc.property(graphemeTexts(30), fc.integer({ min: 2, max: 20 }), (text, columns) => {
-      const lines = wrapLines(text, columns);
-      expect(lines.join('').replaceAll(/\s/g, '')).toBe(text.replaceAll(/\s/g, ''));
-      expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(columns);
-    }),
-    SEEDED,
-  );
+  forAll([graphemeTexts(30), fc.integer({ min: 2, max: 20 })], (text, columns) => {
+    const lines = wrapLines(text, columns);
+    expect(lines.join('').replaceAll(/\s/g, '')).toBe(text.replaceAll(/\s/g, ''));
+    expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(columns);
+  });
 });

@@ -8,7 +8,7 @@ import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { fitsRich } from '../../../../../worker/reply/format/rich-limits.ts';
 import { ENTITIES, RICH, type Ruler, TEXT_CHARS_MAX } from '../../../../../worker/reply/format/ruler.ts';
 import { expectTakable } from '../../../../fixture/takable.ts';
-import { cpuMs, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+import { cpuMs, forAll, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 import { REPEATED, trees } from '../../../../fixture/trees.ts';
 
 /** To shrink a large tree would take minutes. */
@@ -170,14 +170,11 @@ test('lays out any answer in parts that can be sent, and an answer with letters 
   const answers = fc
     .array(fc.oneof(prose(60), graphemeTexts(20), rawTexts(20), marks), { maxLength: 40 })
     .map((all) => all.join(''));
-  fc.assert(
-    fc.property(answers, fc.constantFrom('auto', 'off', 'always'), (markdown, rich) => {
-      const split = parts(markdown, rich);
-      expect(split.length).toBeGreaterThanOrEqual(/\p{L}/u.test(markdown) ? 1 : 0);
-      expect(layOut(markdown, { rich })).toEqual(split);
-    }),
-    SEEDED,
-  );
+  forAll([answers, fc.constantFrom('auto', 'off', 'always')], (markdown, rich) => {
+    const split = parts(markdown, rich);
+    expect(split.length).toBeGreaterThanOrEqual(/\p{L}/u.test(markdown) ? 1 : 0);
+    expect(layOut(markdown, { rich })).toEqual(split);
+  });
 });
 
 test.each<[string, string]>([
