@@ -4,7 +4,6 @@ import { createTelegram } from '../../shared/telegram/client.ts';
 import { isUnanswered } from '../../shared/telegram/failure.ts';
 import { startBot } from '../fixture/bot-api.ts';
 import { blankPng } from '../fixture/files.ts';
-import { until } from '../fixture/root.ts';
 import { closeServer, listen } from '../stand-in/loopback.ts';
 
 /** Our own client of the Bot API: what it makes of answers, and what it sends. */
@@ -107,22 +106,6 @@ test('a poll fails as conflict when a webhook is set, then as webhook_set; after
   expect(await client.deleteWebhook(signal)).toEqual({ ok: true, value: undefined });
   telegram.say(1001, 'waits');
   expect(await client.getUpdates(undefined, signal)).toMatchObject({ value: [{ message: { text: 'waits' } }] });
-});
-
-test('getWebhookInfo reports no webhook, one that delivers, and one that fails with its last error', async () => {
-  const { telegram, client } = await start();
-  expect(await client.getWebhookInfo(signal)).toEqual({ ok: true, value: { url: '', pending: 0 } });
-  let status = 503;
-  const url = await serve((response) => void response.writeHead(status, { 'retry-after': '0' }).end());
-  await client.setWebhook(url, SECRET, signal);
-  const update = telegram.say(1001, 'a');
-  await until('delivery', () => telegram.deliveries.find((delivery) => delivery.status === 503));
-  const description = 'Wrong response from the webhook: 503 Service Unavailable';
-  const lastError = { atS: expect.any(Number), description };
-  expect(await client.getWebhookInfo(signal)).toEqual({ ok: true, value: { url, pending: 1, lastError } });
-  status = 200;
-  await telegram.waitForConfirmed(update);
-  expect(await client.getWebhookInfo(signal)).toEqual({ ok: true, value: { url, pending: 0 } });
 });
 
 test('getWebhookInfo fails as not_offered on 404 and as unauthorized on 401; an http webhook as rejected', async () => {

@@ -104,7 +104,8 @@ test('every update of every bot has a place of its own', () => {
 });
 
 test('every entry has a job id that BullMQ accepts, and no two entries share one', () => {
-  const entries = fc.tuple(fc.nat(), fc.nat()).map(([ms, n]) => `${ms}-${n}` as EntryId);
+  const part = fc.oneof(fc.nat(), fc.nat(2));
+  const entries = fc.tuple(part, part).map(([ms, n]) => `${ms}-${n}` as EntryId);
   forAll([entries, entries], (a, b) => {
     expect(jobIdOf(a)).not.toContain(':');
     expect(`${Number.parseInt(jobIdOf(a), 10)}`).not.toBe(jobIdOf(a));
