@@ -103,12 +103,11 @@ test.each([
   expect(asked).toHaveLength(1);
 });
 
-test.each([[null], [{}], [{ file_path: '' }], [{ file_path: 5 }]])(
-  'rejects a file without a path: %j',
-  async (described) => {
-    expect(await failure((await server(described)).client)).toMatchObject({ kind: 'rejected' });
-  },
-);
+const WITHOUT_PATH = [null, {}, { file_path: '' }, { file_path: 5 }];
+
+test.each(WITHOUT_PATH)('rejects a file without a path: %j', async (described) => {
+  expect(await failure((await server(described)).client)).toMatchObject({ kind: 'rejected' });
+});
 
 test.each<[number, TelegramFailure['kind']]>([
   [400, 'rejected'],
@@ -171,16 +170,13 @@ test('our abort signal ends a download at every step', async () => {
   expect(await left).toMatchObject({ kind: 'aborted' });
 });
 
-test.each([0, 1, 5_000, 3 * MB])(
-  'downloads a file of %d bytes whole when the limit is exactly its size',
-  async (size) => {
-    const { telegram, client } = await standIn();
-    const bytes = Buffer.from(Array.from({ length: 251 }, (_, at) => at));
-    const file = Buffer.alloc(size, bytes);
-    const loaded = await client.downloadFile(telegram.addFile(file, 'photos/file_7.jpg'), size, LIVE);
-    expect(loaded.ok && loaded.value.equals(file)).toBe(true);
-  },
-);
+test.each([0, 1, 5_000, 3 * MB])('downloads a file of %d bytes whole when that is the limit', async (size) => {
+  const { telegram, client } = await standIn();
+  const bytes = Buffer.from(Array.from({ length: 251 }, (_, at) => at));
+  const file = Buffer.alloc(size, bytes);
+  const loaded = await client.downloadFile(telegram.addFile(file, 'photos/file_7.jpg'), size, LIVE);
+  expect(loaded.ok && loaded.value.equals(file)).toBe(true);
+});
 
 test('percent-encodes the path of a file in the download URL', async () => {
   const { telegram, client } = await standIn();

@@ -11,16 +11,12 @@ function pathsIn(table: object, path = ''): string[] {
   );
 }
 
-test.each(LANGUAGES)(
-  'the list has each text of %s: filled in, not padded, and short enough for a message',
-  (language) => {
-    const rows = userRows();
-    expect(rows.map(({ name }) => name)).toEqual([...pathsIn(TEXTS[language]), 'GREETING']);
-    const isWrong = (text: string) =>
-      text === '' || text.length >= 4_096 || /^\s|\s$|undefined|NaN|\[object/.test(text);
-    expect(rows.filter(({ texts }) => (texts[language] ?? ['']).some(isWrong))).toEqual([]);
-  },
-);
+test.each(LANGUAGES)('the list has each text of %s: filled in, not padded, and not too long', (language) => {
+  const rows = userRows();
+  expect(rows.map(({ name }) => name)).toEqual([...pathsIn(TEXTS[language]), 'GREETING']);
+  const isWrong = (text: string) => text === '' || text.length >= 4_096 || /^\s|\s$|undefined|NaN|\[object/.test(text);
+  expect(rows.filter(({ texts }) => (texts[language] ?? ['']).some(isWrong))).toEqual([]);
+});
 
 test('no sentence was left in English', () => {
   expect(userRows().filter(({ texts }) => String(texts.en) === String(texts['zh-hant']))).toEqual([]);

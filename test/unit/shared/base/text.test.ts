@@ -35,33 +35,27 @@ test.each([MIXED, ...RUNS])('graphemePrefix is the longest prefix of whole chara
   });
 });
 
-test.each([MIXED, ...RUNS])(
-  'clip keeps whole characters, ends with an ellipsis and never exceeds the limit: %#',
-  (text) => {
-    everyOffset(text, (maxChars) => {
-      const clipped = clip(text, maxChars);
-      expect(clipped.length).toBeLessThanOrEqual(Math.max(0, maxChars));
-      if (clipped === text || clipped === '') return;
-      expect(clipped.endsWith('…')).toBe(true);
-      expectWholeGraphemes(text, clipped.slice(0, -1));
-    });
-    expect(clip(text, text.length)).toBe(text);
-  },
-);
+test.each([MIXED, ...RUNS])('clip keeps whole characters, ends with an ellipsis and keeps the limit: %#', (text) => {
+  everyOffset(text, (maxChars) => {
+    const clipped = clip(text, maxChars);
+    expect(clipped.length).toBeLessThanOrEqual(Math.max(0, maxChars));
+    if (clipped === text || clipped === '') return;
+    expect(clipped.endsWith('…')).toBe(true);
+    expectWholeGraphemes(text, clipped.slice(0, -1));
+  });
+  expect(clip(text, text.length)).toBe(text);
+});
 
-test.each([MIXED, ...RUNS])(
-  'clipMiddle keeps whole characters at both ends and never exceeds the limit: %#',
-  (text) => {
-    const marker = `\n[… ${text.length} characters in all, the middle left out …]\n`;
-    everyOffset(text, (maxChars) => {
-      const clipped = clipMiddle(text, maxChars);
-      expect(clipped.length).toBeLessThanOrEqual(Math.max(0, maxChars));
-      if (clipped === text || !clipped.includes(marker)) return;
-      const [head = '', tail = ''] = clipped.split(marker);
-      expectWholeGraphemes(text, head, tail);
-    });
-  },
-);
+test.each([MIXED, ...RUNS])('clipMiddle keeps whole characters at both ends and keeps the limit: %#', (text) => {
+  const marker = `\n[… ${text.length} characters in all, the middle left out …]\n`;
+  everyOffset(text, (maxChars) => {
+    const clipped = clipMiddle(text, maxChars);
+    expect(clipped.length).toBeLessThanOrEqual(Math.max(0, maxChars));
+    if (clipped === text || !clipped.includes(marker)) return;
+    const [head = '', tail = ''] = clipped.split(marker);
+    expectWholeGraphemes(text, head, tail);
+  });
+});
 
 test('clipMiddle keeps the beginning and the end of a long text and uses over 99 % of the limit', () => {
   const clipped = clipMiddle(`BEGIN${'x'.repeat(10_000)}END`, 1_000);
@@ -159,13 +153,12 @@ test.each(
   expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
 });
 
-test.each(['sk-', 'bearer ', 'eyJ', '12345', '-----BEGIN PRIVATE KEY-----'])(
-  'redact does not throw on %j with millions of characters after it',
-  (start) => {
-    expect(redact(`${start}${'1'.repeat(20_000_000)}`).length).toBeLessThan(21_000_000);
-    expect(redact(`${start}${'-1'.repeat(10_000_000)}`).length).toBeLessThan(21_000_000);
-  },
-);
+const BEGINNINGS = ['sk-', 'bearer ', 'eyJ', '12345', '-----BEGIN PRIVATE KEY-----'];
+
+test.each(BEGINNINGS)('redact does not throw on %j with millions of characters after it', (start) => {
+  expect(redact(`${start}${'1'.repeat(20_000_000)}`).length).toBeLessThan(21_000_000);
+  expect(redact(`${start}${'-1'.repeat(10_000_000)}`).length).toBeLessThan(21_000_000);
+});
 
 test('clip and clipMiddle take linear time on a megabyte', () => {
   const text = '🇩🇪e\u0301 '.repeat(140_000);

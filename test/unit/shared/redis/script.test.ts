@@ -33,20 +33,19 @@ test('no two scripts have one name, by which a connection knows them', () => {
   expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
 });
 
-test.each(scripts.map((file) => [relative(PROJECT_ROOT, file), file]))(
-  '%s documents its KEYS, ARGV and reply, and includes exactly the pieces that it calls',
-  (_name, file) => {
-    const [own, whole] = [textOf(file).text, readScript(file)];
-    expect(own).toMatch(/^-- [\s\S]*?^-- KEYS {2}[\s\S]*?^-- ARGV {2}[\s\S]*?^-- Reply /m);
-    expect(whole).not.toMatch(INCLUDE);
-    const includes = (INCLUDE.exec(own)?.[0] ?? '').replace('-- include: ', '').split(', ');
-    // No more and no less than what it calls.
-    const called = pieces.filter(({ text }) => functionsOf(text).some((name) => calls(own, name)));
-    expect(includes.filter((name) => name !== '').sort()).toEqual(called.map(({ name }) => name).sort());
-    for (const { name, text } of pieces) expect(whole.split(text)).toHaveLength(includes.includes(name) ? 2 : 1);
-    expect(new Set(functionsOf(whole)).size).toBe(functionsOf(whole).length);
-  },
-);
+const NAMED = scripts.map((file) => [relative(PROJECT_ROOT, file), file]);
+
+test.each(NAMED)('%s documents its KEYS, ARGV and reply, and includes the pieces that it calls', (_name, file) => {
+  const [own, whole] = [textOf(file).text, readScript(file)];
+  expect(own).toMatch(/^-- [\s\S]*?^-- KEYS {2}[\s\S]*?^-- ARGV {2}[\s\S]*?^-- Reply /m);
+  expect(whole).not.toMatch(INCLUDE);
+  const includes = (INCLUDE.exec(own)?.[0] ?? '').replace('-- include: ', '').split(', ');
+  // No more and no less than what it calls.
+  const called = pieces.filter(({ text }) => functionsOf(text).some((name) => calls(own, name)));
+  expect(includes.filter((name) => name !== '').sort()).toEqual(called.map(({ name }) => name).sort());
+  for (const { name, text } of pieces) expect(whole.split(text)).toHaveLength(includes.includes(name) ? 2 : 1);
+  expect(new Set(functionsOf(whole)).size).toBe(functionsOf(whole).length);
+});
 
 test('every piece is included by more than one script and includes no other piece', () => {
   expect(pieces.length).toBeGreaterThan(0);

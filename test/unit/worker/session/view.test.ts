@@ -111,14 +111,11 @@ test.each<[string, Partial<CompactionRecord>, string]>([
     { summary: 'Redis.', boundary: 'x', files: ['file 1', 'file 2'], unseen: 7 },
     `${BETWEEN}\n---- x ----\nRedis.\n---- x ----\n[Pictures and files from before, which the tool "recall" shows again:\nfile 1\nfile 2]\n[7 older records are not part of this summary; the tool "recall" finds them.]`,
   ],
-])(
-  'a summary %s opens the view in a frame that nothing in it can end, and omitted records are counted',
-  (_, more, framed) => {
-    const head: LogRecord = { ...STAMP, t: 'compaction', summary: 'They chose Redis.', records: 7, ...more };
-    const omitted = '[12 earlier records of this conversation are not shown here.]';
-    expect(sent({ head, records: [PENDING], omitted: 12 })).toEqual([user(framed, omitted, PENDING_TEXT)]);
-  },
-);
+])('a summary %s opens the view in a frame that it cannot end, before what is omitted', (_, more, framed) => {
+  const head: LogRecord = { ...STAMP, t: 'compaction', summary: 'They chose Redis.', records: 7, ...more };
+  const omitted = '[12 earlier records of this conversation are not shown here.]';
+  expect(sent({ head, records: [PENDING], omitted: 12 })).toEqual([user(framed, omitted, PENDING_TEXT)]);
+});
 
 test('a seed opens the view', () => {
   const seed: LogRecord = { ...STAMP, t: 'seed', text: 'Recovery note', parent: 's-1', records: 7 };

@@ -103,14 +103,13 @@ const CASES: [what: string, found: object[], ...watch: Parameters<typeof watchOf
   ['a Telegram away for half a minute', [IS_AWAY], away(31_000)],
 ];
 
-test.each(CASES.map(([what, expected, ...watch]) => [what, expected, watch] as const))(
-  'of %s the conditions are %j',
-  (_, expected, watch) => {
-    const conditions = found(...watch);
-    expect(conditions).toMatchObject(expected);
-    expect(conditions).toHaveLength(expected.length);
-  },
-);
+const NAMED = CASES.map(([what, expected, ...watch]) => [what, expected, watch] as const);
+
+test.each(NAMED)('of %s the conditions are %j', (_, expected, watch) => {
+  const conditions = found(...watch);
+  expect(conditions).toMatchObject(expected);
+  expect(conditions).toHaveLength(expected.length);
+});
 
 test('overdue messages of all shards are one condition, which names the oldest and counts messages and chats', () => {
   const shards = [

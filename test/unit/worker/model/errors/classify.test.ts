@@ -79,15 +79,14 @@ test('every row of the table decides the example beside it', () => {
   expect(WORDINGS.filter(({ source }) => source === '')).toEqual([]);
 });
 
-test.each(CASES.map((each): [string, Case] => [JSON.stringify(each.sdk ?? each.error).slice(0, 150), each]))(
-  'reads all of %s',
-  (_, { error, sdk, requestBytes, expected }) => {
-    const options = requestBytes === undefined ? {} : { requestBytes };
-    expect(classify(sdk ? ofSdk(sdk) : error, options)).toEqual(expected);
-    if (typeof error === 'string') expect(classify({ cause: new Error(error) })).toEqual(expected);
-    else if (sdk === undefined) expect(classify(JSON.stringify(error))).toMatchObject({ kind: expected.kind });
-  },
-);
+const NAMED_CASES = CASES.map((each): [string, Case] => [JSON.stringify(each.sdk ?? each.error).slice(0, 150), each]);
+
+test.each(NAMED_CASES)('reads all of %s', (_, { error, sdk, requestBytes, expected }) => {
+  const options = requestBytes === undefined ? {} : { requestBytes };
+  expect(classify(sdk ? ofSdk(sdk) : error, options)).toEqual(expected);
+  if (typeof error === 'string') expect(classify({ cause: new Error(error) })).toEqual(expected);
+  else if (sdk === undefined) expect(classify(JSON.stringify(error))).toMatchObject({ kind: expected.kind });
+});
 
 test.each<[unknown, Failure['reason']]>([
   [new APIUserAbortError(), 'aborted'],

@@ -65,35 +65,32 @@ test('the corpus has 300 answers and more, each another', () => {
   expect(new Set(answers.map(({ md }) => md)).size).toBeGreaterThanOrEqual(300);
 });
 
-test.each(answers)(
-  '$md is read whole, without its marks, however it is sent',
-  ({ md, reads = md, table, ...marks }) => {
-    const parts = layOut(md, { rich: 'off' });
-    const drawn = parts.map(({ blocks }) => withEntities(blocks));
-    const sent = drawn.map(({ text }) => text).join('\n');
-    expect(parts.map(({ blocks }) => plainText(blocks)).join('\n')).toBe(sent);
-    if (table === undefined) expect(letters(sent)).toBe(letters(reads));
-    else for (const [char, count] of census(reads)) expect(census(sent).get(char) ?? 0).toBeGreaterThanOrEqual(count);
+test.each(answers)('$md is read whole and without its marks', ({ md, reads = md, table, ...marks }) => {
+  const parts = layOut(md, { rich: 'off' });
+  const drawn = parts.map(({ blocks }) => withEntities(blocks));
+  const sent = drawn.map(({ text }) => text).join('\n');
+  expect(parts.map(({ blocks }) => plainText(blocks)).join('\n')).toBe(sent);
+  if (table === undefined) expect(letters(sent)).toBe(letters(reads));
+  else for (const [char, count] of census(reads)) expect(census(sent).get(char) ?? 0).toBeGreaterThanOrEqual(count);
 
-    const rich = layOut(md, { rich: 'always' }).flatMap(({ blocks }) => richBlocks(blocks));
-    expect(letters(richReads(rich))).toBe(letters(reads));
+  const rich = layOut(md, { rich: 'always' }).flatMap(({ blocks }) => richBlocks(blocks));
+  expect(letters(richReads(rich))).toBe(letters(reads));
 
-    const marked = (type: string) =>
-      drawn.flatMap(({ text, entities }) =>
-        entities.filter((each) => each.type === type).map(({ offset, length }) => text.slice(offset, offset + length)),
-      );
-    const richMarked = (type: string) => {
-      const found: string[] = [];
-      richReads(rich, type, found);
-      return found;
-    };
-    if (table === undefined) expect(marked('bold')).toEqual(expect.arrayContaining(marks.bold ?? []));
-    expect(richMarked('bold')).toEqual(expect.arrayContaining(marks.bold ?? []));
-    expect(marked('spoiler')).toEqual(marks.spoilers ?? []);
-    expect(richMarked('spoiler')).toEqual(marks.spoilers ?? []);
-    expect(richMarked('mathematical_expression')).toEqual(expect.arrayContaining(marks.formulas ?? []));
-  },
-);
+  const marked = (type: string) =>
+    drawn.flatMap(({ text, entities }) =>
+      entities.filter((each) => each.type === type).map(({ offset, length }) => text.slice(offset, offset + length)),
+    );
+  const richMarked = (type: string) => {
+    const found: string[] = [];
+    richReads(rich, type, found);
+    return found;
+  };
+  if (table === undefined) expect(marked('bold')).toEqual(expect.arrayContaining(marks.bold ?? []));
+  expect(richMarked('bold')).toEqual(expect.arrayContaining(marks.bold ?? []));
+  expect(marked('spoiler')).toEqual(marks.spoilers ?? []);
+  expect(richMarked('spoiler')).toEqual(marks.spoilers ?? []);
+  expect(richMarked('mathematical_expression')).toEqual(expect.arrayContaining(marks.formulas ?? []));
+});
 
 test('an answer that is still being written is shown at any length, and one that is all text with all of it', () => {
   for (const { md, reads } of answers) {

@@ -65,13 +65,12 @@ test('the text that marks are looked for in is as long, and the same where there
   });
 });
 
-test.each('* **： 重** **重： *（ ：* ~~。 **" *重_ 「** [**重：** `*： ***重。***請'.split(' '))(
-  '200,000 characters of %s are read within two seconds of CPU, and none is lost',
-  (pattern) => {
-    const text = `重 ${pattern.repeat(Math.ceil(200_000 / pattern.length))}`;
-    const startedMs = cpuMs();
-    const letters = (said: string) => said.replaceAll('[rule]', '').replaceAll(/[\s*~_`<>/bisc]/g, '');
-    expect(letters(shown(parse(text)))).toBe(letters(text));
-    expect(cpuMs() - startedMs).toBeLessThan(2_000);
-  },
-);
+const PATTERNS = '* **： 重** **重： *（ ：* ~~。 **" *重_ 「** [**重：** `*： ***重。***請'.split(' ');
+
+test.each(PATTERNS)('200,000 characters of %s are read within two seconds of CPU, and none is lost', (pattern) => {
+  const text = `重 ${pattern.repeat(Math.ceil(200_000 / pattern.length))}`;
+  const startedMs = cpuMs();
+  const letters = (said: string) => said.replaceAll('[rule]', '').replaceAll(/[\s*~_`<>/bisc]/g, '');
+  expect(letters(shown(parse(text)))).toBe(letters(text));
+  expect(cpuMs() - startedMs).toBeLessThan(2_000);
+});
