@@ -7,6 +7,7 @@ import type { Telegram } from '../../../../shared/telegram/client.ts';
 import { inboxOf } from '../../../fixture/inbox.ts';
 import { term, terms } from '../../../fixture/lease.ts';
 import { producerEnv } from '../../../fixture/producer-env.ts';
+import { until } from '../../../fixture/root.ts';
 import { instantTelegram } from '../../../tools/bench/instant.ts';
 
 /** A message of a chat; by default all of one. */
@@ -42,14 +43,12 @@ test('two chats that fail in a shard hold up all of it, and no other', async () 
 function byHand(accept: (updateId: number) => void = () => {}) {
   const polls: { offset: number | undefined; signal: AbortSignal; end: (polled: Polled) => void }[] = [];
   const accepted: number[] = [];
-  let onPoll = () => {};
   const telegram: Telegram = {
     ...instantTelegram(),
     getUpdates(offset, signal) {
       const { promise, resolve } = Promise.withResolvers<Polled>();
       polls.push({ offset, signal, end: resolve });
       signal.addEventListener('abort', () => resolve({ ok: false, failure: ABORTED }));
-      onPoll();
       return promise;
     },
   };
@@ -58,14 +57,7 @@ function byHand(accept: (updateId: number) => void = () => {}) {
     accepted.push(updateId);
     return { entry: `${updateId}-0` as never, duplicate: false };
   });
-  const nthPoll = async (nth: number) => {
-    while (polls.length < nth) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      onPoll = resolve;
-      await promise;
-    }
-    return polls[nth - 1] as (typeof polls)[number];
-  };
+  const nthPoll = (nth: number) => until('a poll', () => polls[nth - 1]);
   return { telegram, inbox, accepted, polls, nthPoll };
 }
 

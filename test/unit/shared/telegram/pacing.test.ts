@@ -14,28 +14,13 @@ afterEach(() => void jest.useRealTimers());
 /** One process asks nobody. */
 const nobody: AskPlace = () => Promise.reject(new Error('asked'));
 
-/** A Telegram that notes when each chat got something. */
-function noted(processes = () => 1, askPlace = nobody) {
-  const sent: { chatId: number; at: number }[] = [];
-  const send = async ({ chatId }: { chatId: number }) => {
-    sent.push({ chatId, at: Date.now() });
-    return SENT;
-  };
-  const sendAlbum = async (to: { chatId: number }, photos: readonly unknown[]) => {
-    for (const _ of photos) await send(to);
-    return SENT;
-  };
-  const port = { botId: 1, sendMessage: send, sendAlbum, sendTyping: send, editMessage: send } as unknown as Telegram;
-  return { sent, telegram: paceTelegram(port, processes, askPlace) };
-}
-
 /** The most calls that fell into any time of that length. */
 function mostWithin(ms: number, times: readonly number[]): number {
   return Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + ms).length));
 }
 
 test("whoever sends whatever, no limit of Telegram's is broken, and everything is sent", async () => {
-  const { sent, telegram } = noted();
+  const { sent, telegram } = fleet();
   const random = seededRandom(7);
   const chats = [...Array.from({ length: 40 }, (_, at) => at + 1), -1, -2];
   const all = Array.from({ length: 600 }, () => {
@@ -45,21 +30,17 @@ test("whoever sends whatever, no limit of Telegram's is broken, and everything i
   await jest.advanceTimersByTimeAsync(1_200_000);
   await Promise.all(all);
   expect(sent).toHaveLength(600);
-  expect(
-    mostWithin(
-      1_000,
-      sent.map(({ at }) => at),
-    ),
-  ).toBeLessThanOrEqual(30);
+  const timesOf = (calls: typeof sent) => calls.map(({ at }) => at);
+  expect(mostWithin(1_000, timesOf(sent))).toBeLessThanOrEqual(30);
   for (const chat of chats) {
-    const times = sent.filter(({ chatId }) => chatId === chat).map(({ at }) => at);
+    const times = timesOf(sent.filter(({ chatId }) => chatId === chat));
     expect(mostWithin(5_000, times)).toBeLessThanOrEqual(5);
     if (chat < 0) expect(mostWithin(60_000, times)).toBeLessThanOrEqual(20);
   }
 });
 
 test('in a group each picture of an album counts as a message', async () => {
-  const { sent, telegram } = noted();
+  const { sent, telegram } = fleet();
   const photos = Array.from({ length: 8 }, () => ({ name: 'a.png', bytes: Buffer.alloc(1), caption: '' }));
   for (let at = 0; at < 6; at++) void telegram.sendAlbum({ chatId: -1 }, photos);
   await jest.advanceTimersByTimeAsync(400_000);
@@ -70,7 +51,7 @@ test('in a group each picture of an album counts as a message', async () => {
 });
 
 test('a chat that sends much holds up no other', async () => {
-  const { sent, telegram } = noted();
+  const { sent, telegram } = fleet();
   for (let at = 0; at < 50; at++) void telegram.sendMessage({ chatId: 1 }, 'x');
   void telegram.sendMessage({ chatId: 2 }, 'x');
   await jest.advanceTimersByTimeAsync(10);
@@ -78,7 +59,7 @@ test('a chat that sends much holds up no other', async () => {
 });
 
 test('a short burst in a chat goes out at once, and "typing…" never waits', async () => {
-  const { sent, telegram } = noted();
+  const { sent, telegram } = fleet();
   for (let at = 0; at < 5; at++) void telegram.sendMessage({ chatId: 1 }, 'x');
   for (let at = 0; at < 50; at++) void telegram.sendTyping({ chatId: 1 });
   await jest.advanceTimersByTimeAsync(0);
@@ -86,7 +67,7 @@ test('a short burst in a chat goes out at once, and "typing…" never waits', as
 });
 
 test('several processes share what all may send', async () => {
-  const { sent, telegram } = noted(() => 4);
+  const { sent, telegram } = fleet(4);
   for (let chatId = 1; chatId <= 30; chatId++) void telegram.sendMessage({ chatId }, 'x');
   await jest.advanceTimersByTimeAsync(999);
   expect(sent).toHaveLength(6);
@@ -99,8 +80,9 @@ const MINUTE_MS = 60_000;
 const FARTHER_MS = 5;
 const { limit, interval } = PACE.groupOfAll;
 
-/** Something that a process sent: who, which of its messages, when it was its turn in that process, and when it went out. */
+/** A message of a process: to whom, which of its messages, when it was its turn in that process, and when it went out. */
 interface Sent {
+  chatId: number;
   process: number;
   nth: number;
   readyAt: number;
@@ -118,28 +100,29 @@ function windows(): AskPlace {
   };
 }
 
-/** Several processes that send into one group, over one count of its calls, from which each is farther than the one before. */
-function fleet(size: number) {
-  const askPlace = windows();
+/** Processes that send over one count of a group's calls, from which each is farther than the one before. */
+function fleet(size = 1) {
+  const askPlace = size === 1 ? nobody : windows();
   const sent: Sent[] = [];
   const processes = Array.from({ length: size }, (_, process) => {
     let lastAt = 0;
-    const sendMessage = async (_to: unknown, nth: string) => {
-      sent.push({ process, nth: Number(nth), readyAt: lastAt, at: Date.now() });
+    const send = async ({ chatId }: { chatId: number }, nth?: string) => {
+      sent.push({ chatId, process, nth: Number(nth), readyAt: lastAt, at: Date.now() });
       lastAt = Date.now();
-      return { ok: true, value: { messageId: 1 } } as const;
+      return SENT;
     };
-    const sendAlbum = async (to: unknown, photos: readonly unknown[]) => {
-      for (const nth of photos.keys()) await sendMessage(to, String(nth));
+    const sendAlbum = async (to: { chatId: number }, photos: readonly unknown[]) => {
+      for (const nth of photos.keys()) await send(to, String(nth));
+      return SENT;
     };
-    const telegram = { botId: 1, sendMessage, sendAlbum } as unknown as Telegram;
+    const telegram = { botId: 1, sendMessage: send, sendAlbum, sendTyping: send } as unknown as Telegram;
     const askFrom: AskPlace = async (chatId) => {
       await pause(process * FARTHER_MS);
       return askPlace(chatId);
     };
     return paceTelegram(telegram, () => size, askFrom);
   });
-  return { sent, processes };
+  return { sent, processes, telegram: processes[0] as Telegram };
 }
 
 /** The most calls that windows of this kind let into any time of that length: all that begin in it, and the rest of one. */
@@ -189,9 +172,9 @@ test('whichever processes send when, a group gets 19 in 61 seconds at most, each
 });
 
 test('an album larger than a window goes out, and takes a place for each picture', async () => {
-  const { sent, processes } = fleet(2);
+  const { sent, telegram } = fleet(2);
   const photos = Array.from({ length: 10 }, () => ({ name: 'a.png', bytes: Buffer.alloc(1), caption: '' }));
-  void processes[0]?.sendAlbum({ chatId: GROUP }, photos);
+  void telegram.sendAlbum({ chatId: GROUP }, photos);
   await jest.advanceTimersByTimeAsync(0);
   expect(sent).toHaveLength(0);
   await jest.advanceTimersByTimeAsync((photos.length / limit) * (interval + 500));

@@ -4,6 +4,7 @@ import { FencedError } from '../../../../shared/state/change.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
 import { createDrafts, type KeepShown } from '../../../../worker/reply/drafts.ts';
+import { until } from '../../../fixture/root.ts';
 
 const TO = { chatId: 1001 };
 const EVERY_MS = 2;
@@ -12,23 +13,14 @@ const SHOWN: TelegramResult<void> = { ok: true, value: undefined };
 /** A Telegram whose drafts a test answers by hand. */
 function byHand() {
   const calls: { draftId: number; text: string; answer: (result: TelegramResult<void>) => void }[] = [];
-  let onCall = () => {};
   const telegram: Pick<Telegram, 'sendDraft'> = {
     sendDraft(_to, draftId, text) {
       const { promise, resolve } = Promise.withResolvers<TelegramResult<void>>();
       calls.push({ draftId, text, answer: resolve });
-      onCall();
       return promise;
     },
   };
-  const nth = async (wanted: number) => {
-    while (calls.length < wanted) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      onCall = resolve;
-      await promise;
-    }
-    return calls[wanted - 1] as (typeof calls)[number];
-  };
+  const nth = (wanted: number) => until('a draft', () => calls[wanted - 1]);
   return { telegram, calls, nth };
 }
 
