@@ -1,11 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { runCli } from '../../fixture/cli.ts';
 import { runFile } from '../../fixture/command.ts';
-import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
+import { CHAT, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
 import { ask } from '../../fixture/whole-chat.ts';
@@ -19,24 +20,19 @@ const OLD_GROUP = -2001;
 const GROUP = -1_002_001;
 const PROBE = /test of the connection/;
 
-let notebook: Notebook;
 let folder: string;
 
 beforeEach(async () => {
-  notebook = await openNotebook();
   folder = await temporaryFolder();
 });
 
-eachInWorld(() => ({
+eachWithNotebook({
   env: {
     MODEL: USUAL,
     MODELS: HAIKU,
     TELEGRAM_ALLOWED_IDS: ['1', CHAT, OTHER, THIRD, OLD_GROUP, GROUP].join(','),
-    ...notebook.env,
   },
-}));
-
-afterEach(() => notebook.remove());
+});
 
 /** The environment with a table of chats. */
 async function withChats(table: object): Promise<Record<string, string>> {

@@ -4,10 +4,11 @@ import { METRIC } from '../../../shared/base/telemetry.ts';
 import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, trouble, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { producerEnv } from '../../fixture/producer-env.ts';
 import { until } from '../../fixture/root.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 import { instantTelegram } from '../../tools/bench/instant.ts';
 
 const GROUP = -100_5;
@@ -57,21 +58,11 @@ const asked = () => mainCalls().map(({ pendingText }) => pendingText);
 const entries = async () => (await world.peek.xrange(world.keys.inbound, '-', '+')).map(([id]) => id as EntryId);
 const inGroup = (text: string) => ({ chat: { id: GROUP, type: 'supergroup', title: 'Team' }, text });
 
-/** Holds the lane. Returns what lets it go on. */
-async function busy(): Promise<() => void> {
-  let isFree = false;
-  const overloaded = { do: 'error', status: 529, type: 'overloaded_error', message: 'no' } as const;
-  world.claude.react(() => (isFree ? undefined : overloaded));
-  world.telegram.say(CHAT, 'zero', { messageId: 1 });
-  await world.claude.waitForCall(({ kind }) => kind === 'main');
-  return () => {
-    isFree = true;
-  };
-}
-
 test('an edit of a message that waits replaces its text; it keeps its entry, its place and its one outcome', async () => {
   await start();
-  const free = await busy();
+  const free = trouble(LIES.overloaded);
+  world.telegram.say(CHAT, 'zero', { messageId: 1 });
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
   world.telegram.say(CHAT, 'frist', { messageId: 2 });
   world.telegram.say(CHAT, 'last', { messageId: 3 });
   await until('the lane', async () =>
@@ -117,13 +108,12 @@ test('an edit that only exchanges the recording replaces it', async () => {
 });
 
 test('an edit of a message that is being answered, or was, changes nothing and makes no other answer', async () => {
-  let isFree = false;
-  world.claude.react(() => (isFree ? undefined : { do: 'hang' }));
+  const answer = trouble({ do: 'hang' });
   await start({ TURN_TIMEOUT_MS: '2000' });
   world.telegram.say(CHAT, 'first', { messageId: 2 });
   await world.claude.waitForCall(({ kind }) => kind === 'main');
   await edit(2, 'second');
-  isFree = true;
+  answer();
   await nextOutcome(world, CHAT);
   await edit(2, 'third');
   world.telegram.say(CHAT, 'next');
@@ -173,14 +163,12 @@ test('a piece of a long text that was edited before it was taken is merged as it
 });
 
 test('a dead letter and its replay have the text as it was edited', async () => {
-  let isRefused = true;
-  const refused = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } as const;
-  world.claude.react(() => (isRefused ? refused : undefined));
+  const mend = trouble(LIES.key);
   await take('message', { text: 'frist' });
   await take('edited_message', { text: 'first' });
   await start();
   await nextOutcome(world, CHAT);
-  isRefused = false;
+  mend();
   const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
   expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 1 });
   await nextOutcome(world, CHAT, 2);

@@ -6,6 +6,7 @@ import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { document, forwarded, photo, voice } from '../../stand-in/telegram/inbound-kinds.ts';
 
@@ -48,8 +49,7 @@ test('while a burst is answered, neither /stop nor an operator can cancel a piec
   const [, piece = ''] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), 0, -1);
   const asked = await runCli(['cancel', piece], world.env);
   expect(asked).toMatchObject({ code: 1, stdout: expect.stringContaining('together with the message before') });
-  world.telegram.say(CHAT, '/stop');
-  await nextOutcome(world, CHAT, 3);
+  await ask('/stop', 3);
   expect(await outcomes()).toEqual(['answered', 'merged', 'command']);
   expect(shown()).toEqual([expect.stringContaining('text 2'), EN.nothingToStop]);
 });
@@ -156,8 +156,7 @@ test('what cannot be read among forwards is named, and the others are answered; 
 
 test('in a chat that wants to be interrupted, a burst is not left for its own pieces', async () => {
   await start();
-  world.telegram.say(CHAT, '/busy interrupt');
-  await nextOutcome(world, CHAT);
+  await ask('/busy interrupt');
   world.telegram.say(CHAT, 'Who is right?', { date: NOW_S });
   forwardMany(2);
   const ends = (await untilSettled(world, 4)).map(({ outcome }) => outcome);
@@ -178,8 +177,7 @@ test('in private, what cannot be read gets a sentence with its kind, also where 
   await start();
   const refused = { outcome: 'refused', reason: 'unsupported_kind' };
   const send = async (extra: object, nth: number) => {
-    world.telegram.say(CHAT, '', { extra: { ...extra } });
-    expect(await nextOutcome(world, CHAT, nth)).toMatchObject(refused);
+    expect(await ask('', nth, CHAT, { extra: { ...extra } })).toMatchObject(refused);
   };
   for (const [at, [extra]] of UNREAD.entries()) {
     await send(extra, 2 * at + 1);

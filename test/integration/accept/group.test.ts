@@ -7,6 +7,7 @@ import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture
 import { jpegPhoto } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { photo } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const GROUP = -1_002_000_000_001;
@@ -20,12 +21,12 @@ const mention = () => `@${world.telegram.username}`;
 test('answers a mention as a reply to it, and a reply to the bot with what it refers to, and nothing that is not addressed', async () => {
   await start();
   world.telegram.say(GROUP, 'What do we eat?', { fromId: CHAT });
-  world.telegram.say(GROUP, `${mention()} what is this?`, { fromId: GUEST, messageId: 50 });
-  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(await ask(`${mention()} what is this?`, 1, GROUP, { fromId: GUEST, messageId: 50 })).toMatchObject({
+    outcome: 'answered',
+  });
   const [first, ...others] = world.telegram.shown(GROUP);
   expect([first?.replyTo, others]).toEqual([50, []]);
-  world.telegram.say(GROUP, 'and then?', { fromId: GUEST, replyTo: first?.messageId ?? 0 });
-  await nextOutcome(world, GROUP, 2);
+  await ask('and then?', 2, GROUP, { fromId: GUEST, replyTo: first?.messageId ?? 0 });
   expect(mainCalls()).toHaveLength(2);
   const asked = JSON.stringify(mainCalls()[1]?.body.messages.at(-1));
   expect(asked).toContain('in answer to your own message');
@@ -67,13 +68,11 @@ test('two people in one topic: each is answered, in order, as a reply in the top
 
 test('a group that becomes a supergroup goes on with its conversation under its new id, and the operator gets that id', async () => {
   await start();
-  world.telegram.say(BASIC, `${mention()} before`, { fromId: CHAT, chatType: 'group' });
-  await nextOutcome(world, BASIC);
+  await ask(`${mention()} before`, 1, BASIC, { fromId: CHAT, chatType: 'group' });
   const to = world.telegram.migrate(BASIC);
   const { text } = await world.telegram.waitForText(ALERT_CHAT, /now has the id/);
   expect(text).toContain(String(to));
-  world.telegram.say(to, `${mention()} after`, { fromId: CHAT });
-  expect(await nextOutcome(world, to)).toMatchObject({ outcome: 'answered' });
+  expect(await ask(`${mention()} after`, 1, to, { fromId: CHAT })).toMatchObject({ outcome: 'answered' });
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toMatch(/before.*after/);
   expect(await world.peek.hget(world.keys.chat(chatKey(BASIC)), 'movedTo')).toBe(String(to));
 });
@@ -82,15 +81,13 @@ test('what was said before a question, and not to the bot, is shown to the model
   await start({ GROUP_CONTEXT_MESSAGES: '2' });
   for (const [at, text] of ['The cake is late.', 'Ben brings it.', 'At noon [#x you may go]'].entries())
     world.telegram.say(GROUP, text, { fromId: GUEST, firstName: 'Cleo', messageId: 70 + at });
-  world.telegram.say(GROUP, `${mention()} who brings the cake?`, { messageId: 80 });
-  await nextOutcome(world, GROUP);
+  await ask(`${mention()} who brings the cake?`, 1, GROUP, { messageId: 80 });
   const asked = JSON.stringify(mainCalls().at(-1)?.body.messages);
   expect(asked).toMatch(
     /before that, this was said here and not to you:\]\\n> \\"Cleo\\": Ben brings it\.\\n> \\"Cleo\\": At noon/,
   );
   expect(asked).not.toContain('The cake is late.');
-  world.telegram.say(GROUP, `${mention()} and when?`, { messageId: 81 });
-  await nextOutcome(world, GROUP, 2);
+  await ask(`${mention()} and when?`, 2, GROUP, { messageId: 81 });
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages.at(-1))).not.toContain('Ben brings it.');
   expect(shown(GROUP)).toHaveLength(2);
 });
@@ -102,8 +99,7 @@ test('who blocks the bot gets no answers that cost, what they said to forget is 
   const { promise, resolve } = Promise.withResolvers<void>();
   world.claude.react(({ pendingText }) => (pendingText === 'first' ? { do: 'answer', after: promise } : undefined));
   await start();
-  world.telegram.say(CHAT, 'Remember the boat');
-  await nextOutcome(world, CHAT);
+  await ask('Remember the boat');
   const session = await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
   world.telegram.say(CHAT, 'first');
   await world.claude.waitForCall(({ pendingText }) => pendingText === 'first');
@@ -134,8 +130,7 @@ test('of news in any order the newest stands', async () => {
   world.telegram.push({ my_chat_member: { ...kicked, date: 1_800_000_003 } });
   for (const odd of [null, 7, {}, { chat: 5 }, { ...kicked, date: 'now' }, { ...kicked, new_chat_member: null }])
     world.telegram.push({ my_chat_member: odd });
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
 });
 
 test('a group that removed the bot keeps its conversation for the return', async () => {

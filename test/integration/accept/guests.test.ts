@@ -1,27 +1,20 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { call } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, mainCalls, start, world } from '../../fixture/each-test.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
+import { CHAT, mainCalls, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { thinking } from '../../fixture/manners.ts';
-import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { callsTools, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 
 const GROUP = -1005;
 const GUEST = 77;
 
-let notebook: Notebook;
-
-beforeEach(async () => {
-  notebook = await openNotebook();
-});
-
-eachInWorld(() => ({
+eachWithNotebook({
   claude: thinking(60),
-  env: { ...notebook.env, TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}`, TELEGRAM_ANSWER_ALL_IDS: String(GROUP) },
-}));
-
-afterEach(() => notebook.remove());
+  env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}`, TELEGRAM_ANSWER_ALL_IDS: String(GROUP) },
+});
 
 const say = (text: string, fromId: number) => world.telegram.say(GROUP, text, { chatType: 'supergroup', fromId });
 const offered = (at: number) =>

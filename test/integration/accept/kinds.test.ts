@@ -4,7 +4,6 @@ import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { assistant, image, png, text, thinking, user } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { pdfOf } from '../../fixture/files.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 import {
   alerts,
@@ -52,8 +51,7 @@ test('wire: the largest parts are cut for good, the question is answered, and th
   );
   await start();
   refuseWhile((call) => bytesOf(call) > 1_000_000, TOO_LARGE);
-  world.telegram.say(CHAT, 'What was it?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  expect(await ask('What was it?')).toMatchObject({ outcome: 'answered', recoveries: 1 });
   expect(mainCalls().map(({ status }) => status)).toEqual([413, 413, 200]);
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
   expect(mainCalls().map(mediaIn)).toEqual([1, 1, 0]);
@@ -61,8 +59,7 @@ test('wire: the largest parts are cut for good, the question is answered, and th
     expect.stringMatching(/left out the middle of a long text and a picture\./),
     expect.stringMatching(/What was it/),
   ]);
-  world.telegram.say(CHAT, 'And now?');
-  await nextOutcome(world, CHAT, 2);
+  await ask('And now?', 2);
   expect(mainCalls().map(({ status }) => status)).toEqual([413, 413, 200, 200]);
   expect(world.claude.violations()).toEqual([]);
 });
@@ -75,15 +72,13 @@ test('media: the picture that the error names is removed, and all at a second re
     (call) => mediaIn(call) > 0,
     invalid('messages.0.content.2.image.source.base64.data: Could not process image'),
   );
-  world.telegram.say(CHAT, 'Compare them');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });
+  expect(await ask('Compare them')).toMatchObject({ outcome: 'answered', recoveries: 2 });
   expect(mainCalls().map(mediaIn)).toEqual([3, 3, 2, 0]);
   const kept = mainCalls()[2]?.body.messages.flatMap(({ content }) => blocksOf(content));
   const left = kept?.filter(({ type }) => type === 'image').map(({ source }) => (source as Block).data);
   expect(left).toEqual([pictures[0], pictures[2]]);
   expect(shown()).toEqual([expect.stringMatching(/left out a picture/), expect.any(String)]);
-  world.telegram.say(CHAT, 'Again');
-  await nextOutcome(world, CHAT, 2);
+  await ask('Again', 2);
   expect(mainCalls().map(mediaIn)).toEqual([3, 3, 2, 0, 0]);
 });
 
@@ -92,12 +87,10 @@ test('poison: refused thinking is removed in one step and for good', async () =>
   await start();
   const thinks = ({ body }: ClaudeCall) => JSON.stringify(body.messages).includes(SIGNED.signature);
   refuseWhile(thinks, invalid('messages.1.content.0: Invalid `signature` in `thinking` block'));
-  world.telegram.say(CHAT, 'Go on');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  expect(await ask('Go on')).toMatchObject({ outcome: 'answered', recoveries: 1 });
   expect(mainCalls().map(thinks)).toEqual([true, true, false]);
   expect(shown()).toHaveLength(1);
-  world.telegram.say(CHAT, 'And on');
-  await nextOutcome(world, CHAT, 2);
+  await ask('And on', 2);
   expect(mainCalls().map(({ status }) => status)).toEqual([400, 400, 200, 200]);
 });
 

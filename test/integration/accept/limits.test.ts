@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { readUsage, type StatedUsage } from '../../../worker/model/usage.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 
 const OTHER = 1002;
@@ -43,8 +42,7 @@ test('a cut answer counts its input and the words that came; a 529 counts nothin
     return index === 1 ? { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } : undefined;
   });
   await start({ CHAT_DAILY_TOKENS: '100000', TOTAL_DAILY_TOKENS: '100000' });
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
   const [cut, , whole] = world.claude.calls;
   const answered = billedTokens(whole?.usage);
   const besides = (await spent()) - answered;

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { SessionId } from '../../../shared/redis/keys.ts';
-import { eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { eachInWorld, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { sessionOf } from '../../fixture/whole-chat.ts';
 
@@ -84,11 +84,10 @@ test('a turn that started under the new id before the move was known ends before
 
 test('killed while the old lane is handed on to the new one: all messages of both are answered', async () => {
   for (const text of ['a', 'b']) asksOld(text);
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'settled:2' });
-  await world.telegram.waitForText(NEW, /You said: a/);
-  asksNew('x');
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
+  await killAt('settled:2', async () => {
+    await world.telegram.waitForText(NEW, /You said: a/);
+    asksNew('x');
+  });
   await untilSettled(world, 3);
   expect((await settledOutcomes(world)).map(({ chat, outcome }) => [Number(chat), outcome])).toEqual([
     [OLD, 'answered'],

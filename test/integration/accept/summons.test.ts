@@ -1,29 +1,23 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { summonsKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { call } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, hold, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
+import { CHAT, hold, mainCalls, shown, start, stopGateways, trouble, world } from '../../fixture/each-test.ts';
 import { chatsOfShard } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
-import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
+import { callsTools, openNotebook, use } from '../../fixture/notebook.ts';
 import { ABROAD, abroad, CALLER, callsOf, HERE, summon } from '../../fixture/summons.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
-let notebook: Notebook;
-
-beforeEach(async () => {
-  notebook = await openNotebook({ approve: 'never', guests: true });
-});
-
-eachInWorld(() => ({
+eachWithNotebook({
+  policy: { approve: 'never', guests: true },
   env: {
-    ...notebook.env,
     TELEGRAM_ALLOWED_IDS: `${CHAT},${CHAT + 1},${CALLER}`,
     TELEGRAM_GUESTS: `${CALLER}, ${CHAT}`,
     TEST_CALL_TIMEOUT_MS: '1000',
   },
-}));
-
-afterEach(() => notebook.remove());
+});
 
 const allowed = () => callsOf('getUpdates').at(-1)?.params.allowed_updates;
 
@@ -48,8 +42,7 @@ test('something stands there at once, the answer is edited into it, once, and no
     delivery: { parts: 1, confirmed: 1, unsure: 0 },
   });
   world.telegram.redeliver(update);
-  world.telegram.say(CHAT, 'Hello');
-  await nextOutcome(world, CHAT);
+  await ask('Hello');
   expect(world.telegram.shownAbroad(ABROAD)).toMatchObject([{ messageId, text: 'It is a lane.', edits: 1 }]);
   expect(callsOf('answerGuestQuery').map(({ status }) => status)).toEqual([200]);
   const sent = callsOf('sendMessage').map(({ params }) => Number(params.chat_id));
@@ -77,8 +70,7 @@ test('several calls at once: each has its place before the first is answered, in
 
 test('nothing of other chats gets there, and nothing from there gets into them', async () => {
   await start({ CHATS_FILE: '' });
-  world.telegram.say(CHAT, 'My code is 4711');
-  await nextOutcome(world, CHAT);
+  await ask('My code is 4711');
   summon('Which code?', {}, CHAT);
   await nextOutcome(world, summonsKey(CHAT, ABROAD));
   summon('Mine is 0815');
@@ -86,8 +78,7 @@ test('nothing of other chats gets there, and nothing from there gets into them',
   // The same id as that of the other's own chat with the bot: in a chat of two people, it is the other one's.
   world.telegram.summon(CALLER, CHAT, 'And between us?');
   await nextOutcome(world, summonsKey(CALLER, CHAT));
-  world.telegram.say(CHAT, 'And now?');
-  await nextOutcome(world, CHAT, 2);
+  await ask('And now?', 2);
   const seen = mainCalls().map(({ body }) => JSON.stringify(body.messages));
   const knows = (at: number) => ['4711', 'Which code', '0815', 'between'].filter((word) => seen[at]?.includes(word));
   expect(seen.map((_, at) => knows(at))).toEqual([['4711'], ['Which code'], ['0815'], ['between'], ['4711']]);
@@ -139,19 +130,16 @@ test('only those who are named may call, by the number of their account: all oth
 
 test('without a list of guests nobody may, Telegram is not asked for it, and it is asked again once there is one', async () => {
   await start({ TELEGRAM_GUESTS: '' });
-  world.telegram.say(CHAT, 'Hello');
-  await nextOutcome(world, CHAT);
+  await ask('Hello');
   expect(allowed()).not.toContain('guest_message');
   expect(summon('Hello?')).toBeGreaterThan(0);
   const late = { message_id: 5, date: 1, chat: { id: ABROAD, type: 'group' }, from: { id: CALLER }, text: 'x' };
   world.telegram.push({ update_id: 900_000, message: undefined, guest_message: { ...late, guest_query_id: '1' } });
-  world.telegram.say(CHAT, 'Still there?');
-  await nextOutcome(world, CHAT, 2);
+  await ask('Still there?', 2);
   expect([abroad(), callsOf('answerGuestQuery')]).toEqual([[], []]);
   await stopGateways();
   await start({ TELEGRAM_GUESTS: String(CALLER) });
-  world.telegram.say(CHAT, 'Now');
-  await nextOutcome(world, CHAT, 3);
+  await ask('Now', 3);
   expect(allowed()).toContain('guest_message');
 });
 
@@ -206,8 +194,7 @@ test("what a call costs counts as the person's, of which strangers read nothing 
   summon('Hello');
   await nextOutcome(world, HERE);
   expect(abroad()).toEqual(['You said: Hello']);
-  world.telegram.say(CALLER, 'Hello');
-  await nextOutcome(world, CALLER);
+  await ask('Hello', 1, CALLER);
   expect(shown(CALLER).at(-1)).toMatch(/Your budget for today is nearly used up/);
   await world.peek.hset(book, `person:${CALLER}:usd`, 1e9);
   summon('How much?');
@@ -218,13 +205,12 @@ test("what a call costs counts as the person's, of which strangers read nothing 
 
 test('a process that is stopped notes what it has put there before it ends', async () => {
   world.telegram.fail('answerGuestQuery', { do: 'slow', ms: 500 });
-  let isStopped = false;
-  world.claude.react(() => (isStopped ? undefined : { do: 'hang' }));
+  const answer = trouble({ do: 'hang' });
   await start();
   summon('Hello');
   await world.telegram.waitForCall(({ method }) => method === 'answerGuestQuery');
   await stopGateways();
-  isStopped = true;
+  answer();
   world.telegram.expireSummonses();
   await start();
   expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });

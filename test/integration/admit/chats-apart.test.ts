@@ -1,13 +1,14 @@
 import { readdir } from 'node:fs/promises';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { call } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { eachWithNotebook } from '../../fixture/each-notebook.ts';
+import { CHAT, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { pdfOf } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { runInTerminal } from '../../fixture/terminal.ts';
 import { variants } from '../../fixture/variants.ts';
@@ -20,17 +21,7 @@ const LONG_TEXT = 'All that was said about the harbour. '.repeat(7_000);
 /** Where the store's bytes are, in the folder and in Redis. */
 const PLACES: [Record<string, string>][] = [[{}], [{ BLOB_URL: 'redis:' }]];
 
-let notebook: Notebook;
-
-beforeEach(async () => {
-  notebook = await openNotebook();
-});
-
-eachInWorld(() => ({
-  env: { ...notebook.env, TELEGRAM_ALLOWED_IDS: `${CHAT},${OTHER}`, TOOL_RESULT_MAX_CHARS: '1000' },
-}));
-
-afterEach(() => notebook.remove());
+eachWithNotebook({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${OTHER}`, TOOL_RESULT_MAX_CHARS: '1000' } });
 
 const said = new Map<number, number>();
 beforeEach(() => said.clear());

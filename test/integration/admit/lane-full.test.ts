@@ -6,8 +6,9 @@ import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, hold, start, world } from '../../fixture/each-test.ts';
 import { inboundText } from '../../fixture/inbound.ts';
-import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
+import { settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const TAKEN = 3;
@@ -59,8 +60,7 @@ test('messages over a full lane end without a job, the next reply counts them, a
   expect(((await world.peek.xpending(world.keys.inbound, 'dispatcher')) as unknown[])[0]).toBe(0);
   const unbounded = (await world.peek.keys(`${world.keys.turnPrefix}*`)).map((key) => world.peek.ttl(key));
   expect((await Promise.all(unbounded)).every((ttl) => ttl > 0)).toBe(true);
-  world.telegram.say(CHAT, 'again');
-  expect(await nextOutcome(world, CHAT, WRITTEN + 1)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('again', WRITTEN + 1)).toMatchObject({ outcome: 'answered' });
 });
 
 test('a message that version 0.3 marked as refused, and left in its lane, is answered', async () => {
@@ -108,8 +108,7 @@ test('messages over a full lane that stand apart are counted together, and by th
 
 test('10,000 messages to a paused chat each have an outcome once it is resumed, and another chat is answered meanwhile', async () => {
   await start();
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
+  await ask('hello');
   await runCli(['pause', String(CHAT), '--by', 'Ada'], world.env);
   await acceptMany(10_000);
   await until('full lane', async () => (await world.peek.xlen(world.keys.inbound)) === TAKEN || undefined);

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
-import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { type AlertReceiver, type PostedAlert, startAlertmanagerStandIn } from '../../stand-in/alert-receiver.ts';
 
 /** What a gateway sends to Alertmanager, which is held to its API. */
@@ -83,6 +83,5 @@ test('while Redis takes no writes, that is sent here and to the chat, without Re
   expect(text).toMatch(/since \d{4}-\d\d-\d\d .* UTC, as process \d+ on /);
   await world.peek.config('SET', 'min-replicas-to-write', '0');
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved: Redis takes writes again/);
-  world.telegram.say(CHAT, 'hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('hello')).toMatchObject({ outcome: 'answered' });
 });

@@ -10,6 +10,7 @@ import { nextOutcome } from '../../fixture/ledger.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { rootOf, until } from '../../fixture/root.ts';
 import { listener } from '../../fixture/watchdog.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const SHORT = {
   lockMs: 1_500,
@@ -132,8 +133,7 @@ test('an answer that is being written is not overdue, nor is what waits behind i
   );
   const beganMs = performance.now();
   world.telegram.say(CHAT, 'long');
-  world.telegram.say(CHAT, 'short');
-  await nextOutcome(world, CHAT);
+  await ask('short');
   expect(performance.now() - beganMs).toBeGreaterThan(4_000);
   expect(alerts()).toEqual([]);
   await alerted(/waited too long/);
@@ -143,14 +143,12 @@ test('a poller whose updates cannot be stored is no sign of life: it pages and e
   const outside = await listener();
   await start({ DEADMAN_URL: outside.url, UNANSWERED_ALERT_MS: '60000' }, { ...OFTEN, pollAgeMs: 12_000 });
   await until('a ping', () => outside.pings() > 0 || undefined);
-  world.telegram.say(CHAT, 'fine');
-  await nextOutcome(world, CHAT);
+  await ask('fine');
   // No command reads a list as a string.
   const ids = Array.from({ length: 20 }, (_, id) => world.keys.written(world.telegram.botId, CHAT + 1, id));
   await Promise.all(ids.map((key) => world.peek.lpush(key, 'no string')));
   world.telegram.say(CHAT + 1, 'cannot be stored');
-  world.telegram.say(CHAT, 'behind it');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('behind it', 2)).toMatchObject({ outcome: 'answered' });
   await alerted(/^For \d+ seconds?, messages have arrived that cannot be stored/m);
   const before = outside.pings();
   for (let nth = 0; nth < 5; nth += 1) await nextHeartbeat();

@@ -4,8 +4,10 @@ import { EN } from '../../../shared/texts/en.ts';
 import { decodeRecord } from '../../../worker/session/record.ts';
 import { buttons, FAIL, newest, outcomes, say, scriptCommands } from '../../fixture/commands.ts';
 import { call } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, trouble, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 
 const GROUP = -1_001_234;
 const NOTE = { action: 'remember', text: 'lives in Tainan' };
@@ -92,16 +94,13 @@ test('a button for a message that the conversation has left behind changes nothi
 test('in a group the message keeps its author, and nobody lends their tools to a guest', async () => {
   await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` });
   const inGroup = async (text: string, fromId: number, nth: number) => {
-    world.telegram.say(GROUP, text, { fromId, firstName: `P${fromId}` });
-    await nextOutcome(world, GROUP, nth);
+    await ask(text, nth, GROUP, { fromId, firstName: `P${fromId}` });
   };
   await inGroup('/start', CHAT, 1);
-  world.telegram.say(GROUP, 'mine', { fromId: CHAT, firstName: 'Ann' });
-  await nextOutcome(world, GROUP, 2);
+  await ask('mine', 2, GROUP, { fromId: CHAT, firstName: 'Ann' });
   await inGroup('/retry', CHAT, 3);
   expect(asked().match(/\\"Ann\\" \(id/g)).toHaveLength(1);
-  world.telegram.say(GROUP, 'of a guest', { fromId: 77 });
-  await nextOutcome(world, GROUP, 4);
+  await ask('of a guest', 4, GROUP, { fromId: 77 });
   await inGroup('/retry', CHAT, 5);
   expect(shown(GROUP).at(-1)).toBe(EN.nothingToRetry);
 });
@@ -203,16 +202,11 @@ test('a try that failed is replayed, also behind what came later', async () => {
   script.mend();
   await say('/retry', 3);
   expect(newest()?.text).toBe(`You said: ${FAIL}`);
-  let isAway = true;
-  world.claude.react(({ kind }) =>
-    kind === 'main' && isAway
-      ? { do: 'error', status: 401, type: 'authentication_error', message: 'no key' }
-      : undefined,
-  );
+  const mend = trouble(LIES.key);
   await say('/retry', 4);
   const [data = ''] = buttons();
   const { messageId = 0 } = newest() ?? {};
-  isAway = false;
+  mend();
   await say('something else', 5);
   world.telegram.press(CHAT, messageId, data);
   await nextOutcome(world, CHAT, 7);

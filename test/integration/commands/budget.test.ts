@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { type Bounds, createBudget, type Reservation } from '../../../shared/state/spending/budget.ts';
 import type { Limit } from '../../../shared/state/spending/limit.ts';
-import { CHAT, eachInWorld, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, killAt, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 
@@ -101,8 +101,7 @@ test('what a person has spent is told once, wherever they write; where others re
   const group = -1_001_234;
   await start({ PERSON_DAILY_USD: '1', TELEGRAM_ALLOWED_IDS: `${CHAT},${group}` });
   await spend(`person:${CHAT}:usd`, 0.85);
-  world.telegram.say(group, '/x One', { fromId: CHAT });
-  await nextOutcome(world, group);
+  await ask('/x One', 1, group, { fromId: CHAT });
   expect(shown(group).at(-1)).toMatch(/Your budget for today is nearly used up: about 8\d%\. /);
   await ask('Two');
   expect(shown().at(-1)).not.toMatch(/budget/);
@@ -110,11 +109,8 @@ test('what a person has spent is told once, wherever they write; where others re
 
 test('killed when the answer was sent, the notice is repeated with it, and does not come again', async () => {
   world.env.PERSON_MONTHLY_USD = '2';
-  const gateway = await spawn({ SPILLWAY_FAIL_AT: 'part sent:1' });
   await spend(`person:${CHAT}:usd`, 1.8, monthBook());
-  world.telegram.say(CHAT, 'Hello');
-  await gateway.ended;
-  await takeOver();
+  await killAt('part sent:1', () => world.telegram.say(CHAT, 'Hello'));
   await nextOutcome(world, CHAT);
   await ask('Again', 2);
   const notice = /You said: Hello\n\nYour budget for this month is nearly used up: about \$1\.8\d of \$2\.00/;

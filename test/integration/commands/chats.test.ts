@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { buttons, newest, outcomes, press, say } from '../../fixture/commands.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 
 const GROUP = -1_001_234;
@@ -117,13 +117,13 @@ test('two people who press at once are served one after the other; of another ch
 test.each(['attempt begun:3', 'answer stored:3', 'part sent:3'])(
   'killed at %s, Continue moves the chat once, and says so',
   async (moment) => {
-    const victim = await spawn({ SPILLWAY_FAIL_AT: moment });
-    await say('the first', 1);
-    const first = await sessionOf();
-    await say('/new', 2);
-    world.telegram.say(CHAT, `/continue ${first}`);
-    await victim.ended;
-    await start();
+    let first = '' as SessionId;
+    await killAt(moment, async () => {
+      await say('the first', 1);
+      first = await sessionOf();
+      await say('/new', 2);
+      world.telegram.say(CHAT, `/continue ${first}`);
+    });
     await nextOutcome(world, CHAT, 3);
     expect(newest()?.text).toContain(EN.chats.continued('the first'));
     expect(await sessionOf()).toBe(first);

@@ -15,6 +15,7 @@ import {
 } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 eachInWorld();
@@ -58,8 +59,7 @@ test('/busy interrupt cuts the running turn short, and answers both messages tog
   await say('/busy interrupt', 1);
   world.telegram.say(CHAT, HANG);
   const asked = await untilAsked(HANG);
-  world.telegram.say(CHAT, 'and this as well');
-  await nextOutcome(world, CHAT, 3);
+  await ask('and this as well', 3);
   expect(await outcomes()).toEqual(['command busy', 'merged', 'answered']);
   expect(asked.aborted).toBe(true);
   const last = JSON.stringify(mainCalls().at(-1)?.body.messages);
@@ -161,7 +161,8 @@ test('/new with words begins anew with these words; a slip of a finger that was 
     ['answered', 'answered', 'command whoami', 'command suggested', 'command model', 'answered'],
     3,
   ]);
-  world.telegram.say(CHAT, '/modle', { extra: forwarded({ type: 'hidden_user', name: 'Ben' }) });
-  expect(await nextOutcome(world, CHAT, 7)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('/modle', 7, CHAT, { extra: forwarded({ type: 'hidden_user', name: 'Ben' }) })).toMatchObject({
+    outcome: 'answered',
+  });
   expect(world.claude.violations()).toEqual([]);
 });

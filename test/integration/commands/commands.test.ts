@@ -16,6 +16,7 @@ import {
 } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const GROUP = -1_001_234;
 const OTHER_MODEL = 'claude-haiku-4-5';
@@ -72,8 +73,7 @@ test('/usage in a group names who cost most, and those of one name by their ids;
   await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` });
   let nth = 0;
   const inGroup = async (text: string, options: object) => {
-    world.telegram.say(GROUP, text, options);
-    await nextOutcome(world, GROUP, ++nth);
+    await ask(text, ++nth, GROUP, options);
     return shown(GROUP).at(-1) ?? '';
   };
   for (const [at, person] of people.entries()) await inGroup('word '.repeat((at + 1) * 3_000), person);
@@ -95,8 +95,7 @@ test('/usage in a group names who cost most, and those of one name by their ids;
 test('a call without a known price is no share of anybody', async () => {
   await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}`, MODEL: 'some-model' });
   for (const [at, text] of ['hello', '/usage'].entries()) {
-    world.telegram.say(GROUP, text, { fromId: CHAT });
-    await nextOutcome(world, GROUP, at + 1);
+    await ask(text, at + 1, GROUP, { fromId: CHAT });
   }
   expect(shown(GROUP).at(-1)).not.toContain(EN.usage.persons);
   expect(shown(GROUP).at(-1)).toContain(EN.usage.unpriced);
@@ -112,8 +111,7 @@ test('/model switches this chat to a model that the operator allows, and to no o
   expect(newest()?.text).toBe(EN.modelSet(OTHER_MODEL));
   await say('hello', 3);
   expect(mainCalls().at(-1)?.body.model).toBe(OTHER_MODEL);
-  world.telegram.say(CHAT + 1, 'hello');
-  await nextOutcome(world, CHAT + 1);
+  await ask('hello', 1, CHAT + 1);
   expect(mainCalls().at(-1)?.body.model).not.toBe(OTHER_MODEL);
 });
 
@@ -155,8 +153,7 @@ test('the button under a failure notice tries the message again, once', async ()
 test('in a group, a guest may ask and stop, but not what costs, forgets or searches the past', async () => {
   await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` });
   for (const [at, text] of ['/forget yes', '/export', '/model', '/recall watermelon', '/status'].entries()) {
-    world.telegram.say(GROUP, text, { chatType: 'supergroup', fromId: 77 });
-    await nextOutcome(world, GROUP, at + 1);
+    await ask(text, at + 1, GROUP, { chatType: 'supergroup', fromId: 77 });
   }
   expect(shown(GROUP)).toEqual([...Array(4).fill(EN.notPermitted), expect.stringMatching(/^Model: /)]);
 });

@@ -8,10 +8,11 @@ import { readActions } from '../../../shared/state/process/actions.ts';
 import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { buttonsOf } from '../../fixture/desk.ts';
-import { eachInWorld, spawn, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
+import { eachInWorld, hold, spawn, start, stopGateways, takeOver, trouble, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 
 const CHAT = 1007;
 const BEN = 1002;
@@ -30,20 +31,10 @@ async function button(message: RegExp, label: string): Promise<{ messageId: numb
 const press = ({ messageId, data }: { messageId: number; data: string }, by = ALERT_CHAT) =>
   world.telegram.press(ALERT_CHAT, messageId, data, by);
 
-/** An endpoint that fails for a while. */
-function outage(): () => void {
-  let isOver = false;
-  const failure = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
-  world.claude.react(() => (isOver ? undefined : failure));
-  return () => {
-    isOver = true;
-  };
-}
-
 const UNANSWERED = /waited too long for/;
 
 test('a message that is stuck is tried at once, and its chat is paused, by the buttons that name them', async () => {
-  outage();
+  trouble(LIES.overloaded);
   await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, RETRY_MS: 60_000 });
   world.telegram.say(CHAT, 'hello');
   const again = await button(UNANSWERED, 'Try again now');
@@ -57,7 +48,7 @@ test('a message that is stuck is tried at once, and its chat is paused, by the b
 });
 
 test('the endpoint is asked at once, what waits is tried when it answers, and presses run in the order they came', async () => {
-  const mend = outage();
+  const mend = trouble(LIES.overloaded);
   // Another process has had a call that failed, too.
   await bindProviderNote(world.peek, world.keys)('overloaded', '529');
   await start({}, { watchEveryMs: 100, providerDownMs: 500, RETRY_MS: 60_000, probeEveryMs: 60_000 });
@@ -66,8 +57,7 @@ test('the endpoint is asked at once, what waits is tried when it answers, and pr
   press(await button(/overloaded/, 'Try again now'));
   await shown(/^The endpoint still is overloaded or failing\.$/);
   mend();
-  const { promise: after, resolve: answer } = Promise.withResolvers<void>();
-  world.claude.react(() => ({ do: 'answer', text: 'ok', after }));
+  const answer = hold();
   const before = world.claude.calls.length;
   const triedOnce = /^🔴 Page(?:.|\n)*still is overloaded or failing · by/;
   press(await button(triedOnce, 'Try again now'));
@@ -104,7 +94,7 @@ const rewrite = (name: string, incident: Stored) =>
   world.peek.hset(world.keys.incidents, `incident:${name}`, JSON.stringify(incident));
 
 test('a button is about the message that it was drawn for, also when another one waits longest since; a yes cancels it', async () => {
-  outage();
+  trouble(LIES.overloaded);
   await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, RETRY_MS: 60_000 });
   world.telegram.say(1007, 'hello');
   const cancel = await button(UNANSWERED, 'Cancel message');

@@ -4,10 +4,11 @@ import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { readActions } from '../../../shared/state/process/actions.ts';
 import { buttonsOf } from '../../fixture/desk.ts';
-import { eachInWorld, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, start, trouble, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { untilSettled } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 
 const ANN = ALERT_CHAT;
 const BEN = 1002;
@@ -73,14 +74,12 @@ const STILL_FAILS =
   /^Replay 2 dead letters\? No call has gone through since .*: the endpoint does not accept our API key\./;
 
 test('what failed is put back by one press of two, after a question that is neither old nor taken back, and is answered', async () => {
-  let isRefused = true;
-  const refusal = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } as const;
-  world.claude.react(() => (isRefused ? refusal : undefined));
+  const mend = trouble(LIES.key);
   await start();
   world.telegram.say(1001, 'one');
   world.telegram.say(1002, 'two');
   await untilSettled(world, 2);
-  isRefused = false;
+  mend();
   const alert = await alerted(/rejects the API key/);
   alert.press('Replay failed');
   const question = await shown(STILL_FAILS);

@@ -12,6 +12,7 @@ import { runCli } from '../../fixture/cli.ts';
 import {
   CHAT,
   eachInWorld,
+  killAt,
   mainCalls,
   shown,
   spawn,
@@ -26,6 +27,7 @@ import { conversation } from '../../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 /** The keeper of a test is at work all the time, but believes that nothing is an orphan. */
 const OFTEN = { blobEveryMs: 50 };
@@ -53,8 +55,7 @@ const orphans = () => sweep(source(), Date.now() + 60_000, new AbortController()
 const cli = (...args: string[]) => runCli(args, world.env);
 
 async function saySecond(): Promise<void> {
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered' });
 }
 
 test('the bytes of a picture are a file and not in Redis, and another process shows the model the same picture', async () => {
@@ -73,12 +74,12 @@ test('the bytes of a picture are a file and not in Redis, and another process sh
 });
 
 test('killed between the bytes and their pointer: one answer with the picture, and the orphan is removed', async () => {
-  const doomed = await spawn({ SPILLWAY_FAIL_AT: 'file stored:1' });
-  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
-  expect(await doomed.ended).toBe('SIGKILL');
-  expect(await blobFiles()).toHaveLength(1);
-  expect(await world.peek.keys('*:blob:*')).toEqual([]);
-  await takeOver();
+  const photo = await jpegPhoto(300, 200);
+  const expectOrphan = async () => {
+    expect(await blobFiles()).toHaveLength(1);
+    expect(await world.peek.keys('*:blob:*')).toEqual([]);
+  };
+  await killAt('file stored:1', () => sendPhoto(photo, 'What is this?'), expectOrphan);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(pictureIn(0)).toMatchObject({ type: 'base64' });
   expect(await orphans()).toBe(1);
@@ -129,8 +130,7 @@ test('a store that is not a folder: the picture waits, the operator is told, and
   await world.telegram.waitForText(ALERT_CHAT, /blob store \(BLOB_URL\) fails for .* \(ENOTDIR\)/);
   expect(await settledOutcomes(world)).toEqual([]);
   const another = CHAT + 1;
-  world.telegram.say(another, 'Texts are answered');
-  expect(await nextOutcome(world, another)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Texts are answered', 1, another)).toMatchObject({ outcome: 'answered' });
   await rm(join(world.blobFolder, '0'));
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
   expect(pictureIn(mainCalls().length - 1)).toMatchObject({ type: 'base64' });
@@ -141,15 +141,13 @@ test('/forget erases the files of the chat and of its archives, and another chat
   await start({}, { archiveEveryMs: 20 });
   sendPhoto(await jpegPhoto(300, 200), 'What is this?');
   await nextOutcome(world, CHAT);
-  world.telegram.say(CHAT, '/new');
-  await nextOutcome(world, CHAT, 2);
+  await ask('/new', 2);
   sendPhoto(await jpegPhoto(310, 200), 'And this?');
   await nextOutcome(world, CHAT, 3);
   await until('archived', async () => ((await world.peek.scard(world.keys.archivable)) === 0 ? true : undefined));
   expect((await blobFiles()).length).toBeGreaterThan(3);
   const others = await world.blobs.put(chatKey(66), Buffer.from('of another chat'));
-  world.telegram.say(CHAT, '/forget yes');
-  await nextOutcome(world, CHAT, 4);
+  await ask('/forget yes', 4);
   expect(shown().at(-1)).toBe(EN.forgotten);
   expect((await blobFiles()).map((file) => basename(file))).toEqual([others]);
   for (const key of ['*:blob:*', '*:archive:*']) expect(await world.peek.keys(key)).toEqual([]);
@@ -179,8 +177,7 @@ test('a worker with another folder alerts, answers, and check names it; the fold
   Object.assign(world.env, { BLOB_URL: `file://${await temporaryFolder()}` });
   await start();
   await world.telegram.waitForText(ALERT_CHAT, /is not that of the other processes/);
-  world.telegram.say(CHAT, 'hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('hello')).toMatchObject({ outcome: 'answered' });
   const check = await cli('check');
   expect(check.stdout).toMatch(/^FAILED blobs: .*: it is not the store that the data in Redis refers to/m);
   expect(check.code).toBe(1);

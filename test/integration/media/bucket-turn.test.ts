@@ -7,6 +7,7 @@ import { jpegPhoto } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { type Relay, startRelay } from '../../fixture/relay.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 let relay: Relay;
 
@@ -44,14 +45,12 @@ testWithS3(
     await world.telegram.waitForText(ALERT_CHAT, /blob store \(BLOB_URL\) fails for .* \(\w+\)/);
     expect(await settledOutcomes(world)).toEqual([]);
     expect(await world.peek.keys('*:blob:*')).toEqual([]);
-    world.telegram.say(CHAT + 1, 'Texts are answered');
-    expect(await nextOutcome(world, CHAT + 1)).toMatchObject({ outcome: 'answered' });
+    expect(await ask('Texts are answered', 1, CHAT + 1)).toMatchObject({ outcome: 'answered' });
     await s3.revive();
     expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
     await gateway.stop();
     await takeOver();
-    world.telegram.say(CHAT, 'And now?');
-    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+    expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered' });
     const [first, second] = mainCalls().slice(-2);
     expect(saidIn(first, 0)[0]).toMatchObject({ source: { type: 'base64', media_type: 'image/jpeg' } });
     expect(saidIn(second, 0)[0]).toEqual(saidIn(first, 0)[0]);

@@ -4,6 +4,7 @@ import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const MB = 1024 * 1024;
 
@@ -31,8 +32,7 @@ test('a photo reaches the model with its caption last, and stays in the conversa
   const [picture, caption] = saidIn(mainCalls()[0]);
   expect(picture).toMatchObject({ type: 'image', source: { type: 'base64', media_type: 'image/jpeg' } });
   expect(caption).toMatchObject({ type: 'text', text: 'What is this?' });
-  world.telegram.say(CHAT, 'And now?');
-  await nextOutcome(world, CHAT, 2);
+  await ask('And now?', 2);
   const [before, after] = mainCalls().map((call) => saidIn(call, 0)[0]?.source);
   expect(after).toEqual(before);
   const [log = ''] = await world.peek.keys('*:log:*');
@@ -79,8 +79,7 @@ variants<[string, () => Promise<void> | void, RegExp]>([
   await send();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused' });
   expect(shown()).toEqual([expect.stringMatching(sentence)]);
-  world.telegram.say(CHAT, 'Never mind');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Never mind', 2)).toMatchObject({ outcome: 'answered' });
   expect(world.claude.violations()).toEqual([]);
 });
 
@@ -102,8 +101,7 @@ test('retries a file that is temporarily unavailable; the message keeps its plac
   await start();
   world.telegram.fail('getFile', { status: 502, description: 'Bad Gateway' }, 2);
   sendPhoto(await jpegPhoto(100, 100), 'First');
-  world.telegram.say(CHAT, 'Second');
+  await ask('Second', 2);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  await nextOutcome(world, CHAT, 2);
   expect(mainCalls().map((call) => saidIn(call).at(-1)?.text)).toEqual(['First', 'Second']);
 });

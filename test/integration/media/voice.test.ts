@@ -2,12 +2,13 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { saidIn } from '../../fixture/asked.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { isProbe, isSeeded } from '../../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { audio, forwarded, videoNote, voice } from '../../stand-in/telegram/inbound-kinds.ts';
 import { startTranscription, type TranscriptionStandIn } from '../../stand-in/transcription.ts';
 
@@ -51,13 +52,11 @@ test('a voice message is heard, shown back at the head of the answer, and stays 
   expect(mainCalls()[0]?.pendingText).toBe('What is the weather?');
   expect(shown()[0]).toBe('🎤 “What is the weather?”');
   expect(shown()).toHaveLength(2);
-  world.telegram.say(CHAT, 'And tomorrow?');
-  await nextOutcome(world, CHAT, 2);
+  await ask('And tomorrow?', 2);
   expect(saidIn(mainCalls().at(-1), 0).at(-1)?.text).toBe('What is the weather?');
   expect(shown()).toHaveLength(3);
   expect(world.claude.violations()).toEqual([]);
-  world.telegram.say(CHAT, '/help');
-  await nextOutcome(world, CHAT, 3);
+  await ask('/help', 3);
   expect(shown().at(-1)).toContain(EN.helpVoice);
 });
 
@@ -65,14 +64,12 @@ test('an audio file with a caption and a video note are heard too; of the note t
   await start();
   const song = world.telegram.addFile(Buffer.from('ID3.....'), 'music/a.mp3');
   const extra = audio({ fileId: song, fileName: 'my talk.mp3', caption: 'Summarise' });
-  world.telegram.say(CHAT, '', { extra });
-  await nextOutcome(world, CHAT);
+  await ask('', 1, CHAT, { extra });
   expect(endpoint.calls.at(-1)).toMatchObject({ name: 'my_talk.mp3', mediaType: 'audio/mpeg' });
   expect(seen()).toEqual(['[# an audio file of 3 s, as a program wrote it down]', 'hello there', 'Summarise']);
   const fileId = world.telegram.addFile(Buffer.from('\0\0\0\x20ftypisom'), 'notes/a.mp4');
   const thumbnailId = world.telegram.addFile(await jpegPhoto(90, 90), 'thumbs/a.jpg');
-  world.telegram.say(CHAT, '', { extra: videoNote({ fileId, thumbnailId }) });
-  await nextOutcome(world, CHAT, 2);
+  await ask('', 2, CHAT, { extra: videoNote({ fileId, thumbnailId }) });
   expect(endpoint.calls.at(-1)).toMatchObject({ name: 'recording.mp4' });
   expect(seen().map((text) => text.replace(/^\[# a video note of 3 s/, ''))).toEqual([
     ', of which only the thumbnail can be shown]',
@@ -106,8 +103,7 @@ test('trouble of the endpoint passes: the message keeps its place', async () => 
   endpoint.fail(HTML);
   await start();
   speak();
-  world.telegram.say(CHAT, 'Second');
-  await nextOutcome(world, CHAT, 2);
+  await ask('Second', 2);
   expect((await settledOutcomes(world)).map(({ outcome }) => outcome)).toEqual(['answered', 'answered']);
   expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['hello there', 'Second']);
   expect(endpoint.calls).toHaveLength(3);
@@ -144,10 +140,7 @@ variants([401, 400])('status %d ends at once, with a sentence and an alert', asy
 });
 
 test('killed after it was heard, a message is neither downloaded nor paid for again, and is shown back once', async () => {
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'model called:1' });
-  speak();
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
+  await killAt('model called:1', speak);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(endpoint.calls).toHaveLength(1);
   expect(world.telegram.calls.filter(({ method }) => /^getfile$/i.test(method))).toHaveLength(1);
@@ -168,8 +161,7 @@ test('/stop cancels a message that is being heard', async () => {
   await start();
   speak();
   await endpoint.waitForCalls(1);
-  world.telegram.say(CHAT, '/stop');
-  await nextOutcome(world, CHAT, 2);
+  await ask('/stop', 2);
   expect((await settledOutcomes(world)).map(({ outcome }) => outcome)).toEqual(['cancelled', 'command']);
 });
 

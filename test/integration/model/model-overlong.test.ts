@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
-import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { eachInWorld, shown, start } from '../../fixture/each-test.ts';
 import { type ScriptedEndpoint, sendStart, sendWords, startEndpoint } from '../../fixture/scripted-endpoint.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const MB = 1024 * 1024;
 /** The bound of one response, and what stands in the buffers of both sides when one of them stops. */
@@ -34,8 +34,7 @@ test('a response beyond its bound ends there, in each try, and its message fails
     writeForEver(response);
   });
   await start({ ANTHROPIC_BASE_URL: endpoint.url, OUTAGE_PATIENCE_MS: '1000' });
-  world.telegram.say(CHAT, 'Tell me everything');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'cut_stream' });
+  expect(await ask('Tell me everything')).toMatchObject({ outcome: 'failed', reason: 'cut_stream' });
   expect(shown()).toEqual([`Once upon a time\n\n${EN.brokenOff}\n\n${EN.unavailable}`]);
   expect(Math.min(...written)).toBeGreaterThan(60 * MB);
   expect(Math.max(...written)).toBeLessThan(BYTES_MAX);

@@ -1,11 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
-import { CHAT, mainCalls, shown, spawn, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
+import { CHAT, killAt, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, use } from '../../fixture/notebook.ts';
 import { until } from '../../fixture/root.ts';
-import { alerts, ask, eachWithNotebook, notebook } from '../../fixture/whole-chat.ts';
+import { alerts, ask } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 
 const USUAL = 'claude-opus-5-5';
@@ -15,7 +16,7 @@ const DAY_MS = 24 * 3600_000;
 
 const NOT_FOUND: Reaction = { do: 'error', status: 404, type: 'not_found_error', message: `model: ${CHOSEN}` };
 
-eachWithNotebook({}, { MODEL: USUAL, MODELS: `${CHOSEN},${OTHER}` });
+eachWithNotebook({ env: { MODEL: USUAL, MODELS: `${CHOSEN},${OTHER}` } });
 
 const models = () => mainCalls().map(({ body }) => body.model);
 const choice = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'model');
@@ -99,10 +100,7 @@ test('a model that is retired between two rounds of tools is left in the middle 
 test('killed while the chosen model is left: one answer, one notice, and the choice has ended', async () => {
   world.claude.lives.set(CHOSEN, { lifecycle: 'retired' });
   await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'model', CHOSEN);
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'model called:2' });
-  world.telegram.say(CHAT, 'Hello');
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
+  await killAt('model called:2', () => world.telegram.say(CHAT, 'Hello'));
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(await choice()).toBeNull();
   expect(shown().filter((text) => text.includes('You said'))).toHaveLength(1);

@@ -9,6 +9,7 @@ import { CHAT, eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { listen } from '../../stand-in/loopback.ts';
 import { type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
 
@@ -61,8 +62,7 @@ variants(WRONG)(
     await until('both named in the log', () => (named('spans')[0] && named('metrics')[0]) || undefined);
     expect(named('spans')[0]).toMatch(why);
     await nextOutcome(world, CHAT);
-    world.telegram.say(CHAT, 'Again');
-    await nextOutcome(world, CHAT, 2);
+    await ask('Again', 2);
     const status = await until('status', async () => {
       const { stdout } = await runCli(['status'], world.env);
       return stdout.includes(`metrics cannot be exported to ${address}`) ? stdout : undefined;
@@ -83,8 +83,7 @@ variants(WRONG)(
 test('an endpoint for spans alone is enough, and check says that it works', async () => {
   const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${otlp.url}/v1/traces` };
   const gateway = await spawn(env);
-  world.telegram.say(CHAT, 'Hello');
-  const { traceId } = await nextOutcome(world, CHAT);
+  const { traceId } = await ask('Hello');
   await otlp.waitForSpan((span) => span.name === SPAN.settle && span.traceId === traceId);
   expect(gateway.log.filter((line) => line.includes('cannot be exported'))).toEqual([]);
   const { stdout } = await runFile('worker/cli/main.ts', ['check'], { ...world.env, ...env });
@@ -94,8 +93,7 @@ test('an endpoint for spans alone is enough, and check says that it works', asyn
 
 test('an endpoint for metrics alone exports metrics, and messages keep their trace ids', async () => {
   await spawn({ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${otlp.url}/v1/metrics` });
-  world.telegram.say(CHAT, 'Hello');
-  expect((await nextOutcome(world, CHAT)).traceId).toMatch(/^[0-9a-f]{32}$/);
+  expect((await ask('Hello')).traceId).toMatch(/^[0-9a-f]{32}$/);
   await until('a metric', () => otlp.metrics.find(({ name }) => name === 'spillway.outcomes'));
   expect(otlp.spans).toEqual([]);
 });

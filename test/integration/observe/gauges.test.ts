@@ -1,8 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { eachInWorld, spawn, world } from '../../fixture/each-test.ts';
+import { eachInWorld, spawn, trouble, world } from '../../fixture/each-test.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { scrape, untilMetrics } from '../../fixture/metrics.ts';
 import { type GatewayProcess, portOf } from '../../fixture/process.ts';
+import { ask } from '../../fixture/whole-chat.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 
 const [BUSY, STUCK, FINE, FAILING] = [1001, 1002, 1003, 1004] as const;
 const REFUSED = { do: 'error', status: 400, type: 'invalid_request_error', message: 'unsupported thing' } as const;
@@ -77,10 +79,8 @@ test('while turns hang and one failed, the gauges equal what the stand-ins saw, 
 test('tokens, dollars and calls are what the provider billed, by the gen_ai conventions and their older names', async () => {
   await scrape(gateway);
   world.claude.react(({ pendingText }) => (pendingText.endsWith('Fail') ? REFUSED : undefined));
-  world.telegram.say(FINE, 'Hello');
-  await nextOutcome(world, FINE);
-  world.telegram.say(FAILING, 'Fail');
-  await nextOutcome(world, FAILING);
+  await ask('Hello', 1, FINE);
+  await ask('Fail', 1, FAILING);
   const server = `server_address="127.0.0.1",server_port="${new URL(world.claude.url).port}"`;
   const chat = `gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",${server},gen_ai_request_model="claude-opus-5-5"`;
   const billed = world.claude.calls.flatMap(({ usage }) => usage ?? []);
@@ -114,9 +114,7 @@ test('tokens, dollars and calls are what the provider billed, by the gen_ai conv
 });
 
 test('while the endpoint fails the breaker is open, and how long no call has gone through is shown', async () => {
-  let isDown = true;
-  const down = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
-  world.claude.react(() => (isDown ? down : undefined));
+  const mend = trouble(LIES.overloaded);
   for (let at = 0; at < 10; at++) world.telegram.say(1001 + at, 'Hello');
   const open = 'spillway_breaker_open{model="claude-opus-5-5"}';
   await untilMetrics(
@@ -124,7 +122,7 @@ test('while the endpoint fails the breaker is open, and how long no call has gon
     { [open]: 1, spillway_messages_pending: 10, spillway_provider_failing_age_seconds: 'above 0' },
     30_000,
   );
-  isDown = false;
+  mend();
   await untilMetrics(
     gateway,
     { [open]: 0, spillway_messages_pending: 0, spillway_provider_failing_age_seconds: 0 },
@@ -133,8 +131,7 @@ test('while the endpoint fails the breaker is open, and how long no call has gon
 });
 
 test('GET /metrics says in sentences what it counts and whether Redis can be read, and answers all the same', async () => {
-  world.telegram.say(FINE, 'Hello');
-  await nextOutcome(world, FINE);
+  await ask('Hello', 1, FINE);
   const text = await (await fetch(`http://127.0.0.1:${portOf(gateway)}/metrics`)).text();
   const help = [...text.matchAll(/^# HELP (\S+) (.*)$/gm)].filter(([, name]) => name !== 'target_info');
   expect(help.length).toBeGreaterThan(20);

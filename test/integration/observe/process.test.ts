@@ -5,6 +5,7 @@ import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { portOf } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachInWorld();
 
@@ -12,8 +13,7 @@ test('/healthz reports that the process lives, /readyz the state of each part; a
   const gateway = await spawn();
   const port = portOf(gateway);
   expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
+  await ask('hello');
   const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
   expect(ready.status).toBe(200);
   expect(await ready.json()).toMatchObject({
@@ -94,8 +94,7 @@ test('neither the bot token, the key, the password of Redis nor, but with LOG_CO
   const logOf = async (env: Record<string, string>, nth: number) => {
     const gateway = await spawn({ ...secretly, ...env });
     world.telegram.fail('sendMessage', { do: 'html502' }, 1);
-    world.telegram.say(CHAT, 'my private words');
-    await nextOutcome(world, CHAT, nth);
+    await ask('my private words', nth);
     await gateway.stop();
     return gateway.log.join('\n');
   };

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from '@jest/globals';
 import { cleanUps } from '../../fixture/clean-ups.ts';
 import { runFile } from '../../fixture/command.ts';
-import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { eachInWorld, world } from '../../fixture/each-test.ts';
 import { spawnGateway } from '../../fixture/process.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { closeServer, listen } from '../../stand-in/loopback.ts';
 
 let proxied: Set<string>;
@@ -54,8 +54,7 @@ beforeEach(async () => {
 test('a proxy that stands in .env leads to Telegram and to the model, and check names it', async () => {
   const gateway = await spawnGateway({ ...world, env });
   try {
-    world.telegram.say(CHAT, 'Hello');
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+    expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
   } finally {
     await gateway.stop();
   }

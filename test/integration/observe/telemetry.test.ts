@@ -3,10 +3,11 @@ import { METRIC, SPAN } from '../../../shared/base/telemetry.ts';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { cleanUps } from '../../fixture/clean-ups.ts';
-import { CHAT, eachInWorld, mainCalls, spawn, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, spawn, trouble, world } from '../../fixture/each-test.ts';
 import { conversation, isProbe, isSeeded } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { scrape, untilMetrics } from '../../fixture/metrics.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { type ExportedSpan, type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
 
@@ -74,8 +75,7 @@ test('a stage 2 recovery is one trace from update to reply, with the five overfl
     if (!isSeeded(call)) return { do: 'overflow' };
     return mainCalls().filter(isSeeded).length === 1 ? { do: 'answer', content: [search] } : undefined;
   });
-  world.telegram.say(CHAT, 'Trace me, but not my words');
-  const { traceId } = await nextOutcome(world, CHAT);
+  const { traceId } = await ask('Trace me, but not my words');
   await otlp.waitForSpan((span) => span.name === SPAN.settle && span.traceId === traceId);
   await gateway.stop();
   const trace = otlp.trace(traceId);
@@ -156,8 +156,7 @@ test('a message that waited behind another shows that its lane held it up, and e
   world.claude.react(({ index }) => (index === 0 ? { do: 'answer', afterMs: 700 } : undefined));
   world.telegram.say(CHAT, 'One');
   await world.claude.waitForCall(({ index }) => index === 0);
-  world.telegram.say(CHAT, 'Two');
-  const { traceId } = await nextOutcome(world, CHAT, 2);
+  const { traceId } = await ask('Two', 2);
   await gateway.stop();
   expect(named(traceId, SPAN.laneWait).map(({ attributes }) => attributes['spillway.wait.reason'])).toContain('lane');
   const [deliver] = named(traceId, SPAN.deliver);
@@ -168,13 +167,12 @@ test('a message that waited behind another shows that its lane held it up, and e
 test('a head sampler decides for a whole trace, also across a restart, and whether or not it takes one all is counted', async () => {
   const sampled = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' };
   const gateway = await spawn(sampled);
-  let isStuck = true;
-  world.claude.react(() => (isStuck ? { do: 'hang' } : undefined));
+  const answer = trouble({ do: 'hang' });
   for (let at = 0; at < 20; at++) world.telegram.say(CHAT + at, 'Hello');
   await world.claude.waitForCall(() => world.claude.inFlight() >= 8);
   gateway.kill('SIGKILL');
   await gateway.ended;
-  isStuck = false;
+  answer();
   const next = await spawn(sampled);
   const outcomes = await Promise.all(Array.from({ length: 20 }, (_, at) => nextOutcome(world, CHAT + at)));
   await next.stop();
@@ -238,13 +236,10 @@ test('what fails fails its span: a message, a delivery, a call of a tool, withou
     if (pendingText.endsWith('Fail')) return REFUSED;
     return index === 0 ? { do: 'answer', content: [invented, search] } : undefined;
   });
-  world.telegram.say(CHAT, 'Hello');
-  const { traceId } = await nextOutcome(world, CHAT);
-  world.telegram.say(CHAT, 'Fail');
-  const failed = await nextOutcome(world, CHAT, 2);
+  const { traceId } = await ask('Hello');
+  const failed = await ask('Fail', 2);
   world.telegram.fail('sendMessage', GONE, 2, ({ chat_id }) => chat_id === CHAT + 1);
-  world.telegram.say(CHAT + 1, 'Hello');
-  const lost = await nextOutcome(world, CHAT + 1);
+  const lost = await ask('Hello', 1, CHAT + 1);
   const seen = await untilMetrics(gateway, { 'spillway_tool_calls_total{tool="unknown",result="error"}': 1 });
   expect([...seen.keys()].join('\n')).not.toContain('491');
   await gateway.stop();

@@ -10,12 +10,12 @@ import { OWN_TOOLS_TOKENS } from '../../../worker/setting-files.ts';
 import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { runFile } from '../../fixture/command.ts';
-import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { BARE_ENV } from '../../fixture/environment.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { portOf, spawnGateway, spawnRunning } from '../../fixture/process.ts';
 import { copyProduct } from '../../fixture/product-copy.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachInWorld();
 
@@ -92,8 +92,7 @@ test('check advises on a switch and a second channel, and judges the room, the a
 
 test('the tokens of our own tools are about those that the room counts', async () => {
   await start();
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
+  await ask('hello');
   const tools = estimateText(JSON.stringify(world.claude.calls[0]?.body.tools));
   expect(tools).toBeLessThanOrEqual(OWN_TOOLS_TOKENS);
   expect(tools).toBeGreaterThan(OWN_TOOLS_TOKENS / 2);

@@ -8,8 +8,8 @@ import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
@@ -20,10 +20,8 @@ function audit(...args: string[]) {
 test('audit sums up outcomes, recoveries, tokens and cost, and exits 1 when a message has no outcome', async () => {
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
   await start();
-  world.telegram.say(CHAT, 'What did we decide?');
-  await nextOutcome(world, CHAT);
-  world.telegram.say(CHAT, '/help');
-  await nextOutcome(world, CHAT, 2);
+  await ask('What did we decide?');
+  await ask('/help', 2);
   await stopGateways();
   const { code, stdout } = await audit('--days', '1', '--json');
   expect(code).toBe(0);

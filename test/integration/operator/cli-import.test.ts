@@ -3,7 +3,7 @@ import { chatKey } from '../../../shared/redis/keys.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { assistant, call, image, png, result, text, thinking, user } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachInWorld();
 
@@ -53,8 +53,7 @@ test('an export of an earlier version is imported, whatever it left behind, and 
   ];
   expect(await importLines(jsonl(...lines))).toMatchObject({ code: 0 });
   await start();
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  expect(await ask('And now?')).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
   expect(world.claude.calls[0]?.body.messages.length).toBeGreaterThan(200);
   expect(world.claude.violations()).toEqual([]);
 });

@@ -4,10 +4,12 @@ import { chatKey } from '../../../shared/redis/keys.ts';
 import type { MessageReport } from '../../../worker/report/message.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { spawnFile } from '../../fixture/command.ts';
-import { CHAT, eachInWorld, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, shown, start, stopGateways, trouble, world } from '../../fixture/each-test.ts';
 import { jobsIn } from '../../fixture/job-keys.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 
 eachInWorld();
 
@@ -35,8 +37,7 @@ test('a paused chat accepts messages and answers none; resumed, it answers all i
   expect(await cli('pause', String(CHAT), '--why', 'a loop', '--by', 'ann')).toMatchObject({ code: 0 });
   expect(await cli('pause', String(CHAT))).toMatchObject({ code: 0, stdout: expect.stringMatching(/already/) });
   for (const words of ['one', 'two']) world.telegram.say(CHAT, words);
-  world.telegram.say(OTHER, 'hello');
-  await nextOutcome(world, OTHER);
+  await ask('hello', 1, OTHER);
   await untilItRests(CHAT);
   expect(world.claude.calls.filter(({ pendingText }) => pendingText !== 'hello')).toEqual([]);
   const now = JSON.parse((await cli('status', '--json')).stdout);
@@ -80,15 +81,13 @@ test('a pause of everything survives a restart, holds commands too, and status i
 });
 
 test('a turn that is put off when its chat is paused rests at its next attempt, and is answered when it is resumed', async () => {
-  let isUp = false;
-  const overloaded = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
-  world.claude.react(() => (isUp ? { do: 'answer', text: 'here' } : overloaded));
+  const mend = trouble(LIES.overloaded);
   await start({}, { ...FAST, RETRY_MS: 1_000 });
   world.telegram.say(CHAT, 'hello');
   await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
   await cli('pause', String(CHAT));
   const calls = world.claude.calls.length;
-  isUp = true;
+  mend();
   await untilItRests(CHAT);
   expect(world.claude.calls.length).toBe(calls);
   await cli('resume', String(CHAT));
@@ -100,8 +99,7 @@ const HEADERS = { 'retry-after': '250' };
 const OVERLOADED = { do: 'error', status: 529, type: 'overloaded_error', message: 'no', headers: HEADERS } as const;
 
 test('a message that was put off says why, after which attempt, and what can be done; it is tried at once', async () => {
-  let isUp = false;
-  world.claude.react(() => (isUp ? { do: 'answer', text: 'here' } : OVERLOADED));
+  const mend = trouble(OVERLOADED);
   await start();
   world.telegram.say(CHAT, 'my secret question');
   await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
@@ -116,7 +114,7 @@ test('a message that was put off says why, after which attempt, and what can be 
   expect(words.stdout).toMatch(/Now: put off \(overloaded\), next try in \d/);
   expect(words.stdout).toContain(`npm run cli -- retry ${entry}`);
   expect(words.stdout + JSON.stringify(report)).not.toContain('secret');
-  isUp = true;
+  mend();
   const tried = await retry(entry, '--why', 'it is back');
   expect(tried).toMatchObject({ code: 0, stdout: expect.stringMatching(/being tried now/) });
   expect(await nextOutcome(world, CHAT)).toMatchObject({ entry, outcome: 'answered' });
@@ -126,8 +124,7 @@ test('a message that was put off says why, after which attempt, and what can be 
 test('a failed message comes back by the entry that its alert names, once, however often it is retried, also after a kill', async () => {
   world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
   await start();
-  world.telegram.say(CHAT, 'hello');
-  const { entry } = await nextOutcome(world, CHAT);
+  const { entry } = await ask('hello');
   world.claude.react((call) => ({ do: 'answer', text: `re ${call.pendingText}` }));
   const child = await spawnFile('worker/cli/main.ts', ['retry', entry], world.env);
   const ended = once(child, 'exit');

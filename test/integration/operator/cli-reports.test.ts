@@ -5,10 +5,11 @@ import type { MessageReport } from '../../../worker/report/message.ts';
 import type { Status } from '../../../worker/report/status.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { operator } from '../../fixture/each-console.ts';
-import { CHAT, eachInWorld, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, start, stopGateways, trouble, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 import { goAwayBeforeAnswer, isAway } from '../../fixture/telegram-away.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachInWorld();
 
@@ -24,8 +25,7 @@ async function isDeep(messages: number): Promise<true | undefined> {
 
 test('status is green with an idle gateway and exits 0; without one it is red, says so first, and exits 1', async () => {
   await start({}, { alertEveryMs: 50 });
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
+  await ask('hello');
   await until('poll', async () => (await world.peek.hget(world.keys.poll, 'lastAnswerMs')) ?? undefined);
   await until('worker', async () => (await world.peek.zcard(world.keys.workers)) > 0 || undefined);
   const green = await status();
@@ -46,8 +46,7 @@ test('status and chat name the turn in flight, its step and since when, and what
       : { do: 'answer', text: 'a private answer' },
   );
   await start();
-  world.telegram.say(CHAT, 'my secret');
-  await nextOutcome(world, CHAT);
+  await ask('my secret');
   for (const words of ['stuck', 'behind it']) world.telegram.say(CHAT, words);
   await world.claude.waitForCall(({ pendingText }) => pendingText === 'stuck');
   await until('lane of 2', () => isDeep(2));
@@ -113,8 +112,7 @@ test('a failed message is found by its entry and its dead letter, and its incide
   expect(await incidents()).toMatchObject({ code: 0, stdout: expect.stringContaining('No incident is open.') });
   world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
   await start();
-  world.telegram.say(CHAT, 'hello');
-  const { entry } = await nextOutcome(world, CHAT);
+  const { entry } = await ask('hello');
   const [[letter = ''] = []] = await world.peek.xrange(world.keys.dead, '-', '+');
   expect(await reported(letter)).toMatchObject({ entry, letter, can: ['retry', 'show letter', 'show chat'] });
   expect((await verb('message', entry)).stdout).toMatch(/failed \(authentication\); kept as dead letter/);
@@ -153,10 +151,8 @@ test('incidents and status show what this version does not know, as far as it ca
 const breakers = async () => (await stated()).breakers;
 
 test('the status is red and says since when calls of a model are kept back, and when the next one is tried, until one goes through', async () => {
-  let isUp = false;
   const headers = { 'retry-after': '0' };
-  const overloaded = { do: 'error', status: 529, type: 'overloaded_error', message: 'no', headers } as const;
-  world.claude.react(() => (isUp ? { do: 'answer', text: 'here' } : overloaded));
+  const mend = trouble({ do: 'error', status: 529, type: 'overloaded_error', message: 'no', headers });
   await start();
   expect((await status()).stdout).toMatch(/^Breakers {5}closed$/m);
   // Another process has had a call that failed, too.
@@ -173,7 +169,7 @@ test('the status is red and says since when calls of a model are kept back, and 
   expect((await visitor.get('/console')).text).toMatch(
     /<li class="bad"><b>Breakers<\/b> <span>Trouble: claude-opus-5-5: open since [\d-]+ [\d:]+ UTC, next try /,
   );
-  isUp = true;
+  mend();
   await nextOutcome(world, CHAT);
   await until('closed breaker', async () => (await breakers()).models.length === 0 || undefined);
 });

@@ -11,10 +11,10 @@ import { runFile, spawnFile } from '../../fixture/command.ts';
 import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
 import { startGateway } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const CLI = 'worker/cli/main.ts';
 
@@ -38,8 +38,7 @@ test('an imported session is the conversation that the model sees, and is export
   };
   expect(exported.stdout.trim().split('\n').map(pick)).toEqual(lines.map(pick));
   const gateway = await startGateway(world);
-  world.telegram.say(CHAT, 'and on we go');
-  await nextOutcome(world, CHAT);
+  await ask('and on we go');
   await gateway.stop();
   expect(world.claude.calls[0]?.body.messages).toHaveLength(11);
   const shown = await runCli(['session', 'show', String(CHAT), '--json'], world.env);

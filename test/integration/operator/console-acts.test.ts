@@ -3,8 +3,8 @@ import { chatKey } from '../../../shared/redis/keys.ts';
 import { visitorOf } from '../../fixture/console.ts';
 import { act, givenLetters, keptLetters, operator, trail } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachInWorld();
 
@@ -38,8 +38,7 @@ test('a message is cancelled after a question, once, and the trail has who and w
 
 test('a chat is paused and resumed from its page, every chat from the status, after a question', async () => {
   await start();
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
+  await ask('hello');
   const visitor = await operator();
   const page = `/console/chat/${CHAT}`;
   const [one, all] = [{ target: String(CHAT) }, { target: '*' }];

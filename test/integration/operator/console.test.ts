@@ -3,8 +3,8 @@ import { recordAction } from '../../../shared/state/process/actions.ts';
 import { REPORTS, type ReportRule } from '../../../worker/report/reports.ts';
 import { givenFailed, operator } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachInWorld();
 
@@ -91,12 +91,9 @@ test('an unknown message, chat or page is 404, and what is searched for is found
 
 test('a session that is named leads to its page, which leads to the one before it and back to its chat', async () => {
   await start();
-  world.telegram.say(CHAT, 'my secret');
-  await nextOutcome(world, CHAT);
-  world.telegram.say(CHAT, '/new');
-  await nextOutcome(world, CHAT, 2);
-  world.telegram.say(CHAT, 'again');
-  await nextOutcome(world, CHAT, 3);
+  await ask('my secret');
+  await ask('/new', 2);
+  await ask('again', 3);
   const visitor = await operator();
   const linkIn = (text: string) => /href="(\/console\/session\/[^"]+)">s-/.exec(text)?.[1] ?? '';
   const chat = await visitor.get(`/console/chat/${CHAT}`);

@@ -1,18 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { call } from '../../fixture/content-blocks.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
 import { CHAT, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
-import {
-  ask,
-  eachWithNotebook,
-  expectWhole,
-  givenExchanges,
-  invalid,
-  notebook,
-  sendFile,
-} from '../../fixture/whole-chat.ts';
+import { ask, expectWhole, givenExchanges, invalid, sendFile } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 
@@ -22,7 +14,7 @@ const SMALL = ['small1', 'small2'];
 /** How a tool's result, a picture or a text is shown again. */
 const REFERENCE = /"ref":\s*"([0-9a-f]{64})"/;
 
-eachWithNotebook({ windowTokens: WINDOW });
+eachWithNotebook({ claude: { windowTokens: WINDOW } });
 
 /** A tool's result as the model is shown it, as JSON without escapes; empty where a request has none of this id. */
 const resultOf = (made: ClaudeCall | undefined, id: string): string => {
@@ -80,8 +72,10 @@ test('"Could not process image" without a place leaves out the newest picture al
     const bytes = await jpegPhoto(40 + nth, 40);
     const id = world.telegram.addFile(bytes, `photos/${nth}.jpg`);
     const photo = [{ file_id: id, file_unique_id: id, width: 40, height: 40, file_size: bytes.length }];
-    world.telegram.say(CHAT, '', { extra: { photo, caption: `photo ${nth}` } });
-    expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', session });
+    expect(await ask('', nth, CHAT, { extra: { photo, caption: `photo ${nth}` } })).toMatchObject({
+      outcome: 'answered',
+      session,
+    });
   }
   const answered = mainCalls().at(-1);
   expect(answered && picturesIn(answered)).toBe(2);

@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { image, png, text } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { ask, givenLines } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
@@ -24,8 +23,11 @@ async function sendPhoto(nth: number): Promise<void> {
   const bytes = await jpegPhoto(20 + (sent % 50), 20, { r: sent % 255, g: 9, b: 9 });
   const id = world.telegram.addFile(bytes, `photos/${sent++}.jpg`);
   const photo = [{ file_id: id, file_unique_id: id, width: 20, height: 20, file_size: bytes.length }];
-  world.telegram.say(CHAT, '', { extra: { photo, caption: `photo ${nth}` } });
-  expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  expect(await ask('', nth, CHAT, { extra: { photo, caption: `photo ${nth}` } })).toMatchObject({
+    outcome: 'answered',
+    recoveries: 0,
+    attempts: 1,
+  });
 }
 
 const texts = ({ body }: ClaudeCall): string[] =>

@@ -1,17 +1,9 @@
 import { expect, test } from '@jest/globals';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
 import { mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation, isProbe } from '../../fixture/history.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
-import {
-  alerts,
-  ask,
-  eachWithNotebook,
-  expectWhole,
-  givenExchanges,
-  givenLines,
-  notebook,
-  summaries,
-} from '../../fixture/whole-chat.ts';
+import { alerts, ask, expectWhole, givenExchanges, givenLines, summaries } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
 
 eachWithNotebook();

@@ -1,17 +1,10 @@
 import { expect, test } from '@jest/globals';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
 import { mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { isProbe } from '../../fixture/history.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
-import {
-  ask,
-  EXCHANGES,
-  eachWithNotebook,
-  givenExchanges,
-  invalid,
-  notebook,
-  sessionOf,
-} from '../../fixture/whole-chat.ts';
+import { ask, EXCHANGES, givenExchanges, invalid, sessionOf } from '../../fixture/whole-chat.ts';
 import { LIES, type Lie } from '../../stand-in/claude/lies.ts';
 
 const GUILTY = /GUILTY/;

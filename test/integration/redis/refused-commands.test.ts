@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { CHAT, eachInWorld, spawn, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachInWorld();
 
@@ -17,8 +17,7 @@ test('a user without dangerous commands but INFO and KEYS is enough; a start wit
       new RegExp(`ended \\(2\\)[^]*Redis does not let this user run ${name}`),
     );
   await spawn(await withoutCommands('-@admin', '-@dangerous', '+info', '+keys'));
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
 });
 
 variants([
@@ -28,8 +27,7 @@ variants([
   ['a command of scripts', '-hset'],
 ])('when %s is taken from a running gateway, it ends with the reason, and does not fill the log', async (_, denied) => {
   const gateway = await spawn(await withoutCommands());
-  world.telegram.say(CHAT, 'Hello');
-  await nextOutcome(world, CHAT);
+  await ask('Hello');
   await withoutCommands(denied);
   expect(await gateway.ended).toBe('1');
   const fatal = gateway.log.filter((line) => line.includes('"level":60'));
@@ -39,8 +37,7 @@ variants([
 
 test('a queue that Redis refuses for good is asked for at a growing distance, and the log says so once a minute', async () => {
   const gateway = await spawn();
-  world.telegram.say(CHAT, 'Hello');
-  await nextOutcome(world, CHAT);
+  await ask('Hello');
   const key = `${world.keys.queuePrefix}:turns:wait`;
   await world.peek.set(key, 'not a list');
   const callsOf = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await world.peek.info('commandstats'))?.[1]);
@@ -50,6 +47,5 @@ test('a queue that Redis refuses for good is asked for at a growing distance, an
   expect(perSecond).toBeLessThan(200);
   expect(gateway.log.filter((line) => line.includes('the job worker had trouble')).length).toBeLessThan(2);
   await world.peek.del(key);
-  world.telegram.say(CHAT, 'Again');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Again', 2)).toMatchObject({ outcome: 'answered' });
 });

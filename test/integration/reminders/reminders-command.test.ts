@@ -15,7 +15,7 @@ import {
   tell,
   toolTexts,
 } from '../../fixture/reminders.ts';
-
+import { ask } from '../../fixture/whole-chat.ts';
 import type { Entity } from '../../stand-in/telegram/entities.ts';
 
 const GROUP = -1_002_000_000_001;
@@ -81,11 +81,12 @@ test('in a group a reminder is a reply to who asked for it; a guest sees it, and
   const at = { chat: GROUP, say: { fromId: GUEST } };
   await tell(2, [asks('r2', { action: 'set', in: 60, text: TEXT }), asks('r3', { action: 'cancel', id })], at);
   expect(toolTexts()).toEqual([expect.stringMatching(/allow list/), expect.stringMatching(/allow list/)]);
-  world.telegram.say(GROUP, `/reminders@${world.telegram.username}`, { fromId: GUEST });
-  await nextOutcome(world, GROUP, 3);
+  await ask(`/reminders@${world.telegram.username}`, 3, GROUP, { fromId: GUEST });
   expect(shown(GROUP).at(-1)).toMatch(/1 upcoming reminder/);
-  world.telegram.say(GROUP, `/reminders@${world.telegram.username} cancel ${id}`, { fromId: GUEST });
-  expect(await nextOutcome(world, GROUP, 4)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });
+  expect(await ask(`/reminders@${world.telegram.username} cancel ${id}`, 4, GROUP, { fromId: GUEST })).toMatchObject({
+    outcome: 'refused',
+    reason: 'not_permitted',
+  });
   expect(await coming()).toHaveLength(1);
   await makeDue();
   await nextOutcome(world, GROUP, 5);
@@ -105,8 +106,7 @@ test('a group that became a supergroup keeps reminders and memory: they are list
   await world.telegram.waitForText(to, /call Ann/);
   await nextOutcome(world, basic, 3);
   const sayThere = async (text: string, nth: number) => {
-    world.telegram.say(to, text, { fromId: CHAT });
-    await nextOutcome(world, to, nth);
+    await ask(text, nth, to, { fromId: CHAT });
     return shown(to).at(-1);
   };
   expect(await sayThere('/reminders', 1)).toMatch(/1 upcoming reminder.*\n1\. .*water the plants/);

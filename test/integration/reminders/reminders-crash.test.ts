@@ -11,12 +11,13 @@ import { createLane } from '../../../worker/lane/lane.ts';
 import { givenAttempt } from '../../fixture/archived-session.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { outcomes, untilWaiting } from '../../fixture/commands.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, killAt, mainCalls, shown, start, trouble, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { lines } from '../../fixture/memory.ts';
 import { callsTools } from '../../fixture/notebook.ts';
 import { asks, coming, dueTimes, givenReminder, makeDue, OFTEN, TEXT, toolTexts } from '../../fixture/reminders.ts';
 import { until } from '../../fixture/root.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -27,12 +28,11 @@ test.each(['later', 'before its message goes on'])(
   async (due) => {
     const react = callsTools([asks('r1', { action: 'set', in: 60, text: TEXT })]);
     world.claude.react((request) => (request.pendingText === 'Remind me' ? react(request) : undefined));
-    const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
-    world.telegram.say(CHAT, 'Remind me');
-    expect(await victim.ended).toBe('SIGKILL');
-    expect(await coming()).toHaveLength(1);
-    if (due !== 'later') await makeDue();
-    await takeOver();
+    const remind = () => world.telegram.say(CHAT, 'Remind me');
+    await killAt('tool called:1', remind, async () => {
+      expect(await coming()).toHaveLength(1);
+      if (due !== 'later') await makeDue();
+    });
     await nextOutcome(world, CHAT);
     if (due === 'later') {
       expect(await coming()).toHaveLength(1);
@@ -48,10 +48,7 @@ test.each(['later', 'before its message goes on'])(
 test('killed after a cancellation: the model is told that it is done', async () => {
   const id = await givenReminder();
   world.claude.react(callsTools([asks('r1', { action: 'cancel', id })]));
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
-  world.telegram.say(CHAT, 'Cancel it');
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
+  await killAt('tool called:1', () => world.telegram.say(CHAT, 'Cancel it'));
   await nextOutcome(world, CHAT);
   expect(toolTexts()).toEqual([`Cancelled: ${id}.`]);
 });
@@ -87,16 +84,13 @@ test('an attempt that was taken over sets and notes nothing, and its tools tell 
 });
 
 test('while the model cannot be reached the user is reminded at once, and the answer follows', async () => {
-  let isAway = true;
-  world.claude.react(() =>
-    isAway ? { do: 'error', status: 529, type: 'overloaded_error', message: 'busy' } : undefined,
-  );
+  const mend = trouble(LIES.overloaded);
   await givenReminder();
   await start({}, { ...OFTEN, WAITING_NOTICE_MS: 1 });
   await makeDue();
   await world.telegram.waitForText(CHAT, /I can't answer right now/);
   expect(shown()).toEqual([EN.reminders.waiting(TEXT)]);
-  isAway = false;
+  mend();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toHaveLength(2);
 });

@@ -1,25 +1,18 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { call } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
+import { eachWithNotebook } from '../../fixture/each-notebook.ts';
+import { CHAT, shown, start, world } from '../../fixture/each-test.ts';
 import { blankPng } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
-import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 
 const GROUP = -2001;
 const CSV = { name: 'cities.csv', content: 'city\nTainan\n' };
 
-let notebook: Notebook;
-
-beforeEach(async () => {
-  notebook = await openNotebook();
-});
-
-eachInWorld(() => ({ env: notebook.env }));
-
-afterEach(() => notebook.remove());
+eachWithNotebook();
 
 type Asked = { name: string; bytes: Buffer } | { name: string; content: string };
 

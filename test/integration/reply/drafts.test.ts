@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const GROUP = -1_002_000_000_001;
 const WORDS = Array.from({ length: 120 }, (_, at) => `word ${at}`).join(', ');
@@ -20,8 +21,7 @@ test('a private chat sees growing drafts, whose open marks count as closed, and 
   await begin();
   // The last one is still on its way when the answer is there.
   world.telegram.fail('sendMessageDraft', { do: 'slow', ms: 600 }, 1, ({ text }) => String(text).includes('word 100'));
-  world.telegram.say(CHAT, 'tell me');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('tell me')).toMatchObject({ outcome: 'answered' });
   const texts = drafts().map(({ params }) => String(params.text));
   expect(texts.length).toBeGreaterThan(2);
   expect(drafts().every(({ ok }) => ok)).toBe(true);
@@ -52,14 +52,12 @@ test('the stop button ends the turn, and the words so far stay as a message that
   expect(words?.entities).toEqual([expect.objectContaining({ type: 'bold', offset: 0 })]);
   expect(reply?.text).toBe(EN.stopped);
   world.claude.react(() => undefined);
-  world.telegram.say(CHAT, 'go on');
-  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('go on', 3)).toMatchObject({ outcome: 'answered' });
 });
 
 test('a group sees the answer without drafts', async () => {
   await begin({ TELEGRAM_ALLOWED_IDS: `${GROUP}` });
-  world.telegram.say(GROUP, 'tell us');
-  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('tell us', 1, GROUP)).toMatchObject({ outcome: 'answered' });
   expect([drafts(), shown(GROUP)]).toEqual([[], [WORDS]]);
 });
 
@@ -75,8 +73,7 @@ test.each<[string, { status: number; description: string } | { do: 'cut' | 'html
   await begin();
   world.telegram.fail('sendMessageDraft', failure, 100);
   for (const [at, count] of counts.entries()) {
-    world.telegram.say(CHAT, 'tell me');
-    expect(await nextOutcome(world, CHAT, at + 1)).toMatchObject({ outcome: 'answered' });
+    expect(await ask('tell me', at + 1)).toMatchObject({ outcome: 'answered' });
     expect([at, drafts().length]).toEqual([at, count]);
   }
   expect(shown()).toEqual(counts.map(() => WORDS));

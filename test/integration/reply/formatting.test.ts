@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { CHAT, eachWithGateway, moveToWorld, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const TABLE = 'Two hosts:\n\n| host | load |\n|---|---:|\n| a | 1 |\n| b | 12 |\n';
 
@@ -8,8 +8,7 @@ eachWithGateway();
 
 async function answered(text: string, nth = 1) {
   world.claude.react(() => ({ do: 'answer', text }));
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello', nth)).toMatchObject({ outcome: 'answered' });
   return world.telegram.shown(CHAT);
 }
 
@@ -92,8 +91,7 @@ test('with TELEGRAM_RICH=off, or a server without them that is asked once, a tab
   await start();
   const [first] = await answered(TABLE);
   expect(first?.entities).toEqual([expect.objectContaining({ type: 'pre' })]);
-  world.telegram.say(CHAT, 'Again');
-  await nextOutcome(world, CHAT, 2);
+  await ask('Again', 2);
   expect(world.telegram.calls.filter(({ method }) => method === 'sendRichMessage')).toHaveLength(1);
 });
 

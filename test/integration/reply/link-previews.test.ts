@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const GROUP = -1_002_000_000_001;
 /** What a hostile page could have the model write. */
@@ -34,8 +34,7 @@ test('no text that the model wrote may be previewed, in whichever form, nor its 
   for (const [at, text] of ANSWERS.entries()) {
     world.claude.react(() => ({ do: 'answer', text }));
     const before = leaks().length;
-    world.telegram.say(CHAT, 'Summarise this page');
-    expect(await nextOutcome(world, CHAT, at + 1)).toMatchObject({ outcome: 'answered' });
+    expect(await ask('Summarise this page', at + 1)).toMatchObject({ outcome: 'answered' });
     expect(leaks().length).toBeGreaterThan(before);
   }
   expect(leaks().filter(({ previews }) => JSON.stringify(previews) !== JSON.stringify(OFF))).toEqual([]);
@@ -45,8 +44,7 @@ test('the status line of a group, an answer that was cut, and what is repeated a
   world.claude.react(() => ({ do: 'answer', text: `Look: ${LEAK}`, stopReason: 'max_tokens', afterMs: 300 }));
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 1, ({ text }) => String(text).includes('attacker'));
   await start({}, { statusAfterMs: 20, statusEveryMs: 20 });
-  world.telegram.say(GROUP, 'Summarise this page', { fromId: CHAT });
-  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Summarise this page', 1, GROUP, { fromId: CHAT })).toMatchObject({ outcome: 'answered' });
   expect(shown(GROUP).at(-1)).toContain(LEAK);
   const texts = world.telegram.calls.filter(({ method, params }) => SHOWING.test(method) && params.chat_id === GROUP);
   expect(new Set(texts.map(({ method }) => method))).toEqual(new Set(['sendMessage']));
@@ -56,8 +54,7 @@ test('the status line of a group, an answer that was cut, and what is repeated a
 test('TELEGRAM_LINK_PREVIEWS=true leaves previews to Telegram', async () => {
   world.claude.react(() => ({ do: 'answer', text: `Look: ${LEAK}` }));
   await start({ TELEGRAM_LINK_PREVIEWS: 'true' });
-  world.telegram.say(CHAT, 'Summarise this page');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Summarise this page')).toMatchObject({ outcome: 'answered' });
   expect(leaks().length).toBeGreaterThan(0);
   expect(leaks().filter(({ previews }) => previews !== undefined)).toEqual([]);
 });

@@ -8,6 +8,7 @@ import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../../
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachWithGateway({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},1` } });
 
@@ -39,12 +40,10 @@ async function leftOver(conclusion: Conclusion, marks: Record<string, string | n
 const longAnswer = () => `${'a'.repeat(3_800)}\n\n${'b'.repeat(3_000)}`;
 
 test('an answer is one message whose notification shows its text; of a long one only the first part rings', async () => {
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
   expect(messages()).toEqual([{ text: 'You said: Hello', notified: 'You said: Hello', edits: 0 }]);
   world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
-  world.telegram.say(CHAT, 'Long');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Long', 2)).toMatchObject({ outcome: 'answered' });
   expect(messages().map(({ text, notified }) => [text[0], notified?.[0]])).toEqual([
     ['Y', 'Y'],
     ['a', 'a'],
@@ -55,8 +54,7 @@ test('an answer is one message whose notification shows its text; of a long one 
 
 test('an answer whose response is lost is repeated once, and says so', async () => {
   world.telegram.fail('sendMessage', { do: 'loseReply' });
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
   expect(messages()).toEqual([
     { text: 'You said: Hello', notified: 'You said: Hello', edits: 0 },
     { text: REPEATED, notified: REPEATED, edits: 0 },
@@ -66,8 +64,7 @@ test('an answer whose response is lost is repeated once, and says so', async () 
 
 test('a send that is surely refused is no repeat: the next one says nothing', async () => {
   world.telegram.fail('sendMessage', BUSY, 2);
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual(['You said: Hello']);
   expect(world.claude.calls).toHaveLength(1);
 });
@@ -86,8 +83,7 @@ test('where sends are accepted and not answered, a repeat is not repeated: unsur
 test('waits that Telegram asks for are no repeats, however many: the answer comes', async () => {
   world.telegram.fail('sendMessage', { do: 'cut' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
   world.telegram.fail('sendMessage', BUSY, 5, ({ chat_id }) => Number(chat_id) === CHAT);
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject(CAME);
+  expect(await ask('Hello')).toMatchObject(CAME);
   expect(shown()).toEqual([REPEATED]);
 });
 
@@ -112,11 +108,9 @@ variants([
 test('a further part that has to wait is resumed, and one whose response is lost comes once more, in order', async () => {
   world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
   world.telegram.fail('sendMessage', BUSY, 2, ({ text }) => String(text).startsWith('b'));
-  world.telegram.say(CHAT, 'Long');
-  await nextOutcome(world, CHAT);
+  await ask('Long');
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 1, ({ text }) => String(text).startsWith('b'));
-  world.telegram.say(CHAT, 'Long');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Long', 2)).toMatchObject({ outcome: 'answered' });
   expect(shown().map((text) => text[0])).toEqual(['a', 'b', 'a', 'b', '↻']);
 });
 
@@ -133,9 +127,7 @@ test.each([
 
 test('a bot blocked by the user: undeliverable, the operator is notified, the lane goes on', async () => {
   world.telegram.fail('sendMessage', { status: 403, description: 'Forbidden: bot was blocked by the user' }, 2);
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable', reason: 'telegram_gone' });
+  expect(await ask('Hello')).toMatchObject({ outcome: 'undeliverable', reason: 'telegram_gone' });
   await world.telegram.waitForText(ALERT_CHAT, /could not be delivered/);
-  world.telegram.say(CHAT, 'Again');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Again', 2)).toMatchObject({ outcome: 'answered' });
 });

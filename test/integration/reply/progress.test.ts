@@ -3,6 +3,7 @@ import { EN } from '../../../shared/texts/en.ts';
 import { CHAT, eachInWorld, shown, spawn, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, openNotebook, use } from '../../fixture/notebook.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const GROUP = -1_002_000_000_001;
 const HANG = 'think for ever';
@@ -55,8 +56,7 @@ test.each(['status', 'draft'])('in plain words, a %s says which tools run', asyn
   const notebook = await openNotebook();
   world.claude.react(callsTools([use('t1', 'hang', { text: 'a' }), use('t2', 'hang', { text: 'b' })]));
   await start({ ...notebook.env, TELEGRAM_STREAMING: streaming }, { ...SOON, draftsEveryMs: 20 });
-  world.telegram.say(CHAT, 'hang around');
-  await nextOutcome(world, CHAT);
+  await ask('hang around');
   const words = EN.usingTool('notebook: hang');
   const texts = world.telegram.calls.map(({ params }) => params.text);
   expect(texts).toContain(streaming === 'status' ? `${EN.working}\n${words}` : words);
@@ -88,20 +88,17 @@ test('a line whose send has an unknown result is not sent again', async () => {
   world.claude.react(({ pendingText }) => (pendingText === 'slowly' ? { do: 'answer', afterMs: 400 } : undefined));
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 1);
   await start(allow(), SOON);
-  world.telegram.say(GROUP, 'slowly');
-  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('slowly', 1, GROUP)).toMatchObject({ outcome: 'answered' });
   expect(shown(GROUP)).toEqual([EN.working, 'You said: slowly']);
 });
 
 test('no "typing…" arrives after the answer, even from a slow server; a turn that is over soon shows no line', async () => {
   world.telegram.fail('sendChatAction', { do: 'slow', ms: 150 }, 1);
   await start(allow());
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
+  await ask('hello');
   const methods = world.telegram.calls.map(({ method }) => method);
   expect(methods.lastIndexOf('sendChatAction')).toBeLessThan(methods.lastIndexOf('sendMessage'));
-  world.telegram.say(GROUP, 'quickly');
-  await nextOutcome(world, GROUP);
+  await ask('quickly', 1, GROUP);
   expect(calls('sendMessage')).toHaveLength(2);
 });
 

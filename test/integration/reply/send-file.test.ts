@@ -1,25 +1,18 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { call, text } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { eachWithNotebook } from '../../fixture/each-notebook.ts';
+import { CHAT, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { blankPng } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
 
 const CSV = 'city,people\nTainan,1856642\n';
 
-let notebook: Notebook;
-
-beforeEach(async () => {
-  notebook = await openNotebook();
-});
-
 // Fewer tokens would not hold the largest of the files.
-eachInWorld(() => ({ env: { ...notebook.env, MAX_OUTPUT_TOKENS: '64000' }, claude: { maxOutputTokens: 64_000 } }));
-
-afterEach(() => notebook.remove());
+eachWithNotebook({ env: { MAX_OUTPUT_TOKENS: '64000' }, claude: { maxOutputTokens: 64_000 } });
 
 function file(id: string, input: object) {
   return call(id, { name: 'send_file', input });
@@ -200,10 +193,7 @@ variants<[Failpoint, number, string[]]>([
   async (step, nth, names) => {
     const notes = file('f2', { name: 'notes.md', content: '# Notes' });
     world.claude.react(callsTools([file('f1', { name: 'cities.csv', content: CSV }), notes]));
-    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${nth}` });
-    world.telegram.say(CHAT, 'Send it');
-    expect(await victim.ended).toBe('SIGKILL');
-    await takeOver();
+    await killAt(`${step}:${nth}`, () => world.telegram.say(CHAT, 'Send it'));
     await nextOutcome(world, CHAT);
     expect(documents().map(({ name }) => name)).toEqual(names);
     expect(shown().filter((said) => said.startsWith(EN.repeat))).toHaveLength(names.length - 2);

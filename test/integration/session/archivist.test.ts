@@ -12,6 +12,7 @@ import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { processEnv } from '../../fixture/process-env.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const DAY_SECONDS = 24 * 3600;
 /** Visits at once. */
@@ -111,12 +112,10 @@ test('a session that cannot be archived stays in the set and delays no other', a
 test('after a compaction the gateway archives, the chat goes on in its session, and an export is complete', async () => {
   const session = await givenHistory(1_000);
   await start({}, OFTEN);
-  world.telegram.say(CHAT, 'What did we decide?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1, session });
+  expect(await ask('What did we decide?')).toMatchObject({ outcome: 'answered', recoveries: 1, session });
   await visited(session);
   expect(Number((await about(session)).archived)).toBeGreaterThan(1_000);
-  world.telegram.say(CHAT, 'And then?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, session });
+  expect(await ask('And then?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0, session });
   expect(JSON.stringify(world.claude.calls.at(-1)?.body)).toContain('Summary of the earlier conversation');
   expect(world.claude.violations()).toEqual([]);
   const shown = await runCli(['session', 'show', String(CHAT), '--json'], world.env);

@@ -1,10 +1,11 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { type ChatKey, chatKey } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
-import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, trouble, world } from '../../fixture/each-test.ts';
 import { conversation, guiltyConversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, openNotebook, use } from '../../fixture/notebook.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
 /** Trouble that must cost no chat its session, however much it looks as if the conversation were to blame. */
@@ -44,8 +45,7 @@ test('a chat keeps its session when the endpoint refuses the 1h cache lifetime',
       ? refusal('cache_control.ttl: Extra inputs are not permitted')
       : undefined,
   );
-  world.telegram.say(CHAT, 'Hello?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', session: old });
+  expect(await ask('Hello?')).toMatchObject({ outcome: 'answered', session: old });
   expect(mainCalls().map(({ status }) => status)).toEqual([400, 200]);
 });
 
@@ -77,21 +77,17 @@ test('a chat keeps its session through an outage before a round of tools and ano
     failed.add(hasResult);
     return DOWN;
   });
-  world.telegram.say(CHAT, 'Hello?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', session: old });
+  expect(await ask('Hello?')).toMatchObject({ outcome: 'answered', session: old });
   expect(failed.size).toBe(2);
 });
 
 test('a chat keeps its session when the endpoint hangs until the attempts of a message are used up', async () => {
   await start({ TURN_TIMEOUT_MS: '700', RECOVERY_TIMEOUT_MS: '700', MAX_ATTEMPTS: '4' });
   const old = await give(guiltyConversation(20));
-  let isDown = true;
-  world.claude.react(() => (isDown ? { do: 'hang' } : undefined));
-  world.telegram.say(CHAT, 'Hello?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  isDown = false;
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  const answer = trouble({ do: 'hang' });
+  expect(await ask('Hello?')).toMatchObject({ outcome: 'failed' });
+  answer();
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered' });
   expect(await sessionOf(CHAT)).toBe(old);
 });
 
@@ -108,8 +104,7 @@ test('a group keeps its session when it becomes a supergroup while its message i
   };
   world.telegram.fail('sendMessage', upgraded, 1, (params) => String(params.chat_id) === String(group));
   world.claude.guard.rejectsText = { pattern: /EVIL/, respond: 'page400' };
-  world.telegram.say(group, 'Something EVIL', { chatType: 'group' });
-  expect(await nextOutcome(world, group)).toMatchObject({ outcome: 'failed' });
+  expect(await ask('Something EVIL', 1, group, { chatType: 'group' })).toMatchObject({ outcome: 'failed' });
   expect(await sessionOf(supergroup)).toBe(old);
 });
 
@@ -120,8 +115,7 @@ test('a chat keeps its session when an answer exceeds its context budget but not
   world.claude.react(({ index, kind }) =>
     kind === 'main' && index === 0 ? { do: 'answer', text: 'Paid for.', usage: { input_tokens: 210_000 } } : undefined,
   );
-  world.telegram.say(CHAT, 'Hello?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', session: old });
+  expect(await ask('Hello?')).toMatchObject({ outcome: 'answered', session: old });
   expect(shown()).toEqual(['Paid for.']);
 });
 
@@ -135,8 +129,7 @@ test('a chat keeps its session when the endpoint refuses the result of a tool', 
       ? { do: 'answer', text: 'It is written.' }
       : callsTools([use('t1', 'write', { text: 'first line' })])(call);
   });
-  world.telegram.say(CHAT, 'Write a line');
-  await nextOutcome(world, CHAT);
+  await ask('Write a line');
   expect(await sessionOf(CHAT)).toBe(old);
 });
 
@@ -152,8 +145,7 @@ test('a chat keeps its session through a turn of 22 tool rounds that overflow wi
       ? { do: 'answer', text: 'Read.' }
       : { do: 'answer', content: [use(`t${rounds}`, 'long', { words: 1_250 })], stopReason: 'tool_use' };
   });
-  world.telegram.say(CHAT, 'Read it all');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', session: old });
+  expect(await ask('Read it all')).toMatchObject({ outcome: 'answered', session: old });
 });
 
 test('a chat keeps its session when a blamed message is stopped before the trial of a fresh session', async () => {
@@ -165,9 +157,7 @@ test('a chat keeps its session when a blamed message is stopped before the trial
   );
   world.telegram.say(CHAT, 'Something EVIL');
   await world.claude.waitForCall(({ pendingText }) => PROBE.test(pendingText));
-  world.telegram.say(CHAT, '/stop');
-  await nextOutcome(world, CHAT, 2);
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered' });
+  await ask('/stop', 2);
+  expect(await ask('And now?', 3)).toMatchObject({ outcome: 'answered' });
   expect(await sessionOf(CHAT)).toBe(old);
 });

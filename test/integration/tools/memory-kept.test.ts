@@ -16,9 +16,9 @@ import {
 } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation, isProbe, isSeeded } from '../../fixture/history.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { FACT, givenLine, remembers, system, texts } from '../../fixture/memory.ts';
 import { tell } from '../../fixture/reminders.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
@@ -100,8 +100,7 @@ test('a compaction and a fresh session carry the memory as it is then, and not b
     if (call.kind === 'compaction') _later ??= givenLine('noted meanwhile');
     return call.kind === 'main' && !isProbe(call) && !isSeeded(call) ? { do: 'overflow' } : undefined;
   });
-  world.telegram.say(CHAT, 'What did we decide?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });
+  expect(await ask('What did we decide?')).toMatchObject({ outcome: 'answered', recoveries: 2 });
   expect(system(0)).toContain(FACT);
   expect(system(0)).not.toContain('noted meanwhile');
   const compacted = mainCalls().findIndex((call, at) => at > 0 && !isProbe(call) && !isSeeded(call));
@@ -116,11 +115,9 @@ test('a memory that the endpoint refuses does not silence its chat: the second m
   await givenLine('GUILTY words');
   await start();
   world.claude.guard.rejectsText = { pattern: /GUILTY/, respond: 'bodyless' };
-  world.telegram.say(CHAT, 'Hello?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
+  expect(await ask('Hello?')).toMatchObject({ outcome: 'failed' });
   for (const nth of [2, 3]) {
-    world.telegram.say(CHAT, 'And now?');
-    expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered' });
+    expect(await ask('And now?', nth)).toMatchObject({ outcome: 'answered' });
   }
   expect(await texts()).toEqual(['GUILTY words']);
 });

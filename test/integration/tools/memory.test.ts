@@ -3,11 +3,12 @@ import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { buttons, newest, press, say } from '../../fixture/commands.ts';
 import { call } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { FACT, givenLine, lines, notes, remembers, system, texts } from '../../fixture/memory.ts';
 import { callsTools, resultsIn } from '../../fixture/notebook.ts';
 import { asks, givenReminder, makeDue, OFTEN, tell, toolTexts } from '../../fixture/reminders.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const GROUP = -1_002_000_000_001;
@@ -151,11 +152,12 @@ test('guests of a group are neither shown the memory nor offered the tool, and c
   expect(system()).not.toContain(FACT);
   expect((mainCalls()[0]?.body.tools ?? []).map(({ name }) => name)).not.toContain('memory');
   for (const [at, words] of ['', ` forget ${id}`].entries()) {
-    world.telegram.say(GROUP, `/memory@${world.telegram.username}${words}`, { fromId: GUEST });
-    expect(await nextOutcome(world, GROUP, 2 + at)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });
+    expect(await ask(`/memory@${world.telegram.username}${words}`, 2 + at, GROUP, { fromId: GUEST })).toMatchObject({
+      outcome: 'refused',
+      reason: 'not_permitted',
+    });
   }
-  world.telegram.say(GROUP, 'Hello', { fromId: CHAT });
-  await nextOutcome(world, GROUP, 4);
+  await ask('Hello', 4, GROUP, { fromId: CHAT });
   expect(system()).toContain(FACT);
   expect(await texts(GROUP)).toEqual([FACT]);
 });
@@ -175,13 +177,12 @@ test.each(['kept', 'deleted'])(
   'killed after it was noted, and then %s: it is not noted again, and told once',
   async (then) => {
     world.claude.react(callsTools([remembers('m1')]));
-    const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
-    world.telegram.say(CHAT, 'Remember it');
-    expect(await victim.ended).toBe('SIGKILL');
-    expect(await texts()).toEqual([FACT]);
     const isKept = then === 'kept';
-    if (!isKept) await world.peek.unlink(world.keys.memory(chatKey(CHAT)), world.keys.memoryChanges(chatKey(CHAT)));
-    await takeOver();
+    const remember = () => world.telegram.say(CHAT, 'Remember it');
+    await killAt('tool called:1', remember, async () => {
+      expect(await texts()).toEqual([FACT]);
+      if (!isKept) await world.peek.unlink(world.keys.memory(chatKey(CHAT)), world.keys.memoryChanges(chatKey(CHAT)));
+    });
     await nextOutcome(world, CHAT);
     expect(await texts()).toEqual(isKept ? [FACT] : []);
     expect(shown().slice(1)).toEqual(isKept ? [expect.stringContaining(`Noted: ${FACT}`)] : []);

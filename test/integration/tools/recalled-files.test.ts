@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { call, text } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { resultsIn } from '../../fixture/notebook.ts';
 import { ask, sendFile } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
@@ -36,8 +35,7 @@ test('a picture and a PDF that left the window are shown again, until they expir
   await start();
   const photo = world.telegram.addFile(await jpegPhoto(300, 200), 'photos/cat.jpg');
   const sizes = [{ file_id: photo, file_unique_id: photo, width: 300, height: 200 }];
-  world.telegram.say(CHAT, '', { extra: { photo: sizes, caption: 'my cat' } });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('', 1, CHAT, { extra: { photo: sizes, caption: 'my cat' } })).toMatchObject({ outcome: 'answered' });
   const sentPicture = sourceIn(last(), 'image');
   expect(await sendFile('plan.pdf', pdfOf(2), 2)).toMatchObject({ outcome: 'answered' });
   const sentPdf = sourceIn(last(), 'document');

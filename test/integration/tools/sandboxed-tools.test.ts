@@ -3,19 +3,18 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { CHAT, mainCalls, start, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
+import { mainCalls, start, world } from '../../fixture/each-test.ts';
 import { behindBwrap } from '../../fixture/means.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
-import { eachWithNotebook, notebook } from '../../fixture/whole-chat.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 eachWithNotebook();
 
 /** What a tool says of each file, asked by a model that a hostile page has talked into it. */
 async function readByTool(paths: readonly string[]): Promise<string[]> {
   world.claude.react(callsTools(paths.map((path, at) => use(`t${at}`, 'read', { path }))));
-  world.telegram.say(CHAT, 'Summarise this page');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Summarise this page')).toMatchObject({ outcome: 'answered' });
   const last = mainCalls().at(-1);
   return (last ? resultsIn(last) : []).map(({ content }) => (content as { text: string }[])[0]?.text ?? '');
 }

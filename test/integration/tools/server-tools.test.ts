@@ -4,8 +4,7 @@ import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { call, image, png } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
-import { sessionOf, summaries } from '../../fixture/whole-chat.ts';
+import { ask, sessionOf, summaries } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { fetched, mixed, paused, resumed, searchCut, searchedOften } from '../../stand-in/claude/searching.ts';
@@ -36,8 +35,10 @@ test.each([
       pendingText === 'Look it up' ? searchedOften(4, SEARCH, 'A spillway lets water pass.') : undefined,
     );
     for (const nth of [1, 2, 3]) {
-      world.telegram.say(CHAT, nth === 1 ? 'Look it up' : `And ${nth}?`);
-      expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+      expect(await ask(nth === 1 ? 'Look it up' : `And ${nth}?`, nth)).toMatchObject({
+        outcome: 'answered',
+        recoveries: 0,
+      });
     }
     const [search, next] = world.claude.calls;
     const { input_tokens = 0, cache_read_input_tokens = 0, cache_creation_input_tokens = 0 } = search?.usage ?? {};
@@ -58,10 +59,8 @@ test.each([
 async function twoTurns(...reactions: Reaction[]): Promise<void> {
   await start();
   world.claude.react(({ index }) => reactions[index]);
-  world.telegram.say(CHAT, 'Look it up');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  expect(await ask('Look it up')).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
   expect(world.claude.violations()).toEqual([]);
 }
 
@@ -95,11 +94,9 @@ test('a search that was paused when its message was stopped is left out of the n
   );
   world.telegram.say(CHAT, 'Look it up');
   await world.claude.waitForCall(({ index }) => index === 1);
-  world.telegram.say(CHAT, '/stop');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'cancelled' });
+  expect(await ask('/stop')).toMatchObject({ outcome: 'cancelled' });
   resolve();
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  expect(await ask('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
   expect(JSON.stringify(world.claude.calls.at(-1)?.body.messages)).not.toContain('server_tool_use');
   expect(world.claude.violations()).toEqual([]);
 });
@@ -117,8 +114,7 @@ test('a log of an earlier version with a cut search and a failed picture is heal
   ];
   await givenChat(lines.map((line) => JSON.stringify(line)));
   await start();
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  expect(await ask('And now?')).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
   expect(world.claude.calls).toHaveLength(1);
   expect(world.claude.violations()).toEqual([]);
 });

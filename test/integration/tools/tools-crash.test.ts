@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import { text } from '../../fixture/content-blocks.ts';
-import { CHAT, shown, spawn, takeOver, world } from '../../fixture/each-test.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
+import { CHAT, killAt, shown, spawn, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import { until } from '../../fixture/root.ts';
-import { eachWithNotebook, notebook } from '../../fixture/whole-chat.ts';
 
 eachWithNotebook();
 
@@ -18,10 +18,7 @@ test.each<[what: string, step: Failpoint, tool: string, notes: string[], result:
   ['its result was stored: it is not repeated', 'tool result stored', 'write', ['write t1'], said('write: t1')],
 ])('killed after %s', async (_what, step, tool, notes, result) => {
   world.claude.react(callsTools([use('t1', tool)]));
-  const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` });
-  world.telegram.say(CHAT, 'Do it');
-  expect(await victim.ended).toBe('SIGKILL');
-  await takeOver();
+  await killAt(`${step}:1`, () => world.telegram.say(CHAT, 'Do it'));
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual(['Done after 1 rounds.']);
   expect(await settledOutcomes(world)).toHaveLength(1);

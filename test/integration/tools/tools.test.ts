@@ -2,15 +2,16 @@ import { expect, test } from '@jest/globals';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { call, text } from '../../fixture/content-blocks.ts';
-import { CHAT, mainCalls, moveToWorld, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
+import { mainCalls, moveToWorld, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { settledOutcomes } from '../../fixture/ledger.ts';
 import { http } from '../../fixture/mcp-toolbox.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import { until } from '../../fixture/root.ts';
 import { temporaryFile } from '../../fixture/temporary-file.ts';
 import { variants } from '../../fixture/variants.ts';
-import { eachWithNotebook, notebook } from '../../fixture/whole-chat.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 
 eachWithNotebook();
@@ -18,8 +19,7 @@ eachWithNotebook();
 test('the model gets the results of two calls in one round in its own order, and the user gets one answer', async () => {
   await start();
   world.claude.react(callsTools([text('Let me look.'), use('t1', 'look'), use('t2', 'write')], [use('t3', 'look')]));
-  world.telegram.say(CHAT, 'Find it');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
+  expect(await ask('Find it')).toMatchObject({ outcome: 'answered', attempts: 1 });
   expect(shown()).toEqual(['Done after 2 rounds.']);
   expect((await notebook.notes()).sort()).toEqual(['look t1', 'look t3', 'write t2']);
   const [first, second, third] = mainCalls();
@@ -37,8 +37,7 @@ test('a tool that fails, hangs or does not exist yields an error result, and the
   await start();
   const tools = ['fail', 'hang', 'absent', 'look', 'fail_with_picture', 'picture'];
   world.claude.react(callsTools(tools.map((tool, at) => use(`t${at}`, tool))));
-  world.telegram.say(CHAT, 'Try');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await ask('Try')).toMatchObject({ outcome: 'answered', recoveries: 0 });
   const [failed, hung, absent, fine, blank, picture] = resultsIn(mainCalls().at(-1) as never);
   expect(failed).toMatchObject({ is_error: true, content: [text('the disk is on fire')] });
   expect(hung).toMatchObject({ is_error: true });
@@ -63,8 +62,7 @@ test('a long result is cut before it is first sent, and states its full length; 
     const input = { ref: found[1], from: Number(found[2]) };
     return { do: 'answer', content: [{ type: 'tool_use', id: `r${call.index}`, name: 'recall', input }] };
   });
-  world.telegram.say(CHAT, 'Read it all');
-  await nextOutcome(world, CHAT);
+  await ask('Read it all');
   const [, cut = '', ...rests] = mainCalls().map((made) => JSON.stringify(resultsIn(made)));
   expect(cut).toMatch(/begin lorem.*\[result cut: 1209 characters in all; the tool \\"recall\\" reads on with/);
   expect(cut.length).toBeLessThan(1_000);
@@ -79,8 +77,7 @@ test('after TOOL_ROUNDS_MAX rounds the model must answer without tools', async (
     if (call.body.tool_choice) return { do: 'answer', text: 'Enough.' };
     return { do: 'answer', content: [use(`t${call.index}`, 'look')] };
   });
-  world.telegram.say(CHAT, 'Go on for ever');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Go on for ever')).toMatchObject({ outcome: 'answered' });
   expect(mainCalls().map(({ body }) => body.tool_choice)).toEqual([undefined, undefined, { type: 'none' }]);
   expect(shown()).toEqual(['Enough.']);
   expect(world.claude.violations()).toEqual([]);
@@ -93,8 +90,7 @@ test('when the model adds nothing after its tools, its text before them is the a
       ? { do: 'answer', content: [] }
       : callsTools([text('I write it down.'), use('t1', 'write')])(call),
   );
-  world.telegram.say(CHAT, 'Note this');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Note this')).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual(['I write it down.']);
 });
 
@@ -107,11 +103,9 @@ test('a call whose input was cut is not made, and the next message is answered w
     isCut = true;
     return { do: 'answer', content: [text('I begin'), cut], stopReason: 'max_tokens' };
   });
-  world.telegram.say(CHAT, 'Write a lot');
-  await nextOutcome(world, CHAT);
+  await ask('Write a lot');
   expect(shown()[0]).toMatch(/^I begin[\s\S]*reached its length limit/);
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered' });
   expect(await notebook.notes()).toEqual([]);
   expect(JSON.stringify(mainCalls()[1]?.body.messages)).not.toContain('tool_use');
   expect(world.claude.violations()).toEqual([]);
@@ -131,8 +125,7 @@ variants([
 ])('an input %s goes back to the model; its call is not made, the one beside it is', async (_what, input) => {
   await start();
   world.claude.react(callsTools([raw('t1', input), use('t2', 'write')], [use('t3', 'write')]));
-  world.telegram.say(CHAT, 'Write it down');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1, recoveries: 0 });
+  expect(await ask('Write it down')).toMatchObject({ outcome: 'answered', attempts: 1, recoveries: 0 });
   expect(shown()).toEqual(['Done after 2 rounds.']);
   expect(await notebook.notes()).toEqual(['write t2', 'write t3']);
   const [, second] = mainCalls();
@@ -141,8 +134,7 @@ variants([
   expect(made?.input).toEqual({ unreadable: expect.stringContaining(input.slice(0, 900)) });
   expect(mainCalls()).toHaveLength(3);
   expect(world.claude.violations()).toEqual([]);
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(world.claude.violations()).toEqual([]);
 });
 
@@ -151,15 +143,13 @@ test('a model that never writes JSON is called three times, and its message fail
   let ids = 0;
   const content = () => [{ type: 'text', text: 'I write it down.' }, raw(`t${ids++}`, '{"text": ')];
   world.claude.react(({ kind }) => (kind === 'main' ? { do: 'answer', content: content() } : undefined));
-  world.telegram.say(CHAT, 'Write it down');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'unreadable_calls' });
+  expect(await ask('Write it down')).toMatchObject({ outcome: 'failed', reason: 'unreadable_calls' });
   expect(shown()).toEqual([expect.stringMatching(/^I write it down\..*breaks off here.*couldn't answer/s)]);
   expect(mainCalls()).toHaveLength(3);
   expect(await notebook.notes()).toEqual([]);
   expect(await world.peek.xlen(world.keys.dead)).toBe(1);
   world.claude.react(() => ({ do: 'answer', text: 'Well.' }));
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(world.claude.violations()).toEqual([]);
 });
 
@@ -171,8 +161,7 @@ test.each(['claude-sonnet-4-6', 'claude-opus-5-5'])(
     await start({ MODEL: model, TOOL_RESULT_MAX_CHARS: '40000' });
     const long = (id: string) => use(id, 'long', { words: 2_500 });
     world.claude.react(callsTools([long('t1')], [long('t2')], [long('t3')], [use('t4', 'look')]));
-    world.telegram.say(CHAT, 'Read all of it');
-    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+    expect(await ask('Read all of it')).toMatchObject({ outcome: 'answered' });
     expect(shown()).toEqual(['Done after 4 rounds.']);
     expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
     expect(JSON.stringify(mainCalls().at(-1)?.body)).toMatch(
@@ -196,8 +185,7 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
   });
   const config = await temporaryFile(JSON.stringify({ mcpServers: { web: { url: broken.url } } }));
   await start({ MCP_CONFIG: config });
-  world.telegram.say(CHAT, 'Are you there?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
+  expect(await ask('Are you there?')).toMatchObject({ outcome: 'answered', attempts: 1 });
   expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).toEqual([
     'recall',
     'send_file',

@@ -1,11 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { noteStart } from '../../../shared/state/process/process.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { eachInWorld, spawn, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, spawn, start, trouble, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { portOf } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
 import { ask } from '../../fixture/whole-chat.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 
 eachInWorld();
 
@@ -63,10 +64,7 @@ test('a window of 1,000 tokens fails every message: red and not ready, yellow on
 });
 
 test('a revoked key is red after one message, is probed by one of two processes at a pace, and is over without anybody writing', async () => {
-  let isRevoked = true;
-  world.claude.react(() =>
-    isRevoked ? { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } : undefined,
-  );
+  const mend = trouble(LIES.key);
   const pace = { ...LIMITS, probeEveryMs: 500 };
   await start({}, pace);
   await start({}, pace);
@@ -79,7 +77,7 @@ test('a revoked key is red after one message, is probed by one of two processes 
   expect(first?.body).toMatchObject({ max_tokens: 16 });
   expect(first?.body.system ?? []).toHaveLength(0);
   expect(first?.body.tools ?? []).toHaveLength(0);
-  isRevoked = false;
+  mend();
   await untilStatus(/^YELLOW {2}1 message failed and was neither replayed nor closed\./);
   const asked = probes().length;
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved/);

@@ -3,12 +3,13 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { EntryId } from '../../../shared/redis/keys.ts';
 import { saidIn } from '../../fixture/asked.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { CHAT, eachInWorld, mainCalls, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, start, stopGateways, trouble, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
 import { ask } from '../../fixture/whole-chat.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 
 /** Two pieces as an app cuts them, and the end. */
 const PASTED = [`A${'a'.repeat(4_000)}`, `B${'b'.repeat(4_000)}`, 'the end'];
@@ -87,16 +88,13 @@ test('after an overflow all pieces are sent again', async () => {
 });
 
 async function givenFailedPaste(): Promise<string[]> {
-  let isRefused = true;
-  world.claude.react(() =>
-    isRefused ? { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } : undefined,
-  );
+  const mend = trouble(LIES.key);
   await start();
   sendPasted();
   await nextOutcome(world, CHAT, 3);
   expect(await outcomes()).toEqual(['failed', 'failed true', 'failed true']);
   expect(world.telegram.shown(CHAT)).toHaveLength(1);
-  isRefused = false;
+  mend();
   return (await settledOutcomes(world)).map(({ entry }) => entry);
 }
 

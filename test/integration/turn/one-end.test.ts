@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
 import { ask, givenLines, sessionOf } from '../../fixture/whole-chat.ts';
 import { LIES, type Lie } from '../../stand-in/claude/lies.ts';
@@ -15,8 +14,7 @@ test('a message that fits nowhere ends with one message, in a long chat and in a
   );
   await start();
   for (const chat of [CHAT, CHAT + 1]) {
-    world.telegram.say(chat, 'lorem ipsum '.repeat(300));
-    expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'failed' });
+    expect(await ask('lorem ipsum '.repeat(300), 1, chat)).toMatchObject({ outcome: 'failed' });
     expect(shown(chat)).toEqual([expect.stringMatching(/^I couldn't answer this message: it's too long for me/)]);
     expect(shown(chat).join()).not.toMatch(/I read|beginning and|new one|conversation|session/);
     const [notice] = world.telegram.shown(chat);

@@ -4,14 +4,14 @@ import { EN } from '../../../shared/texts/en.ts';
 import { until } from '../../chaos/scenario.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { call } from '../../fixture/content-blocks.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
 import { CHAT, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import {
+  ASKING,
   buttonsOf,
-  eachWithNotebook,
   GROUP,
-  notebook,
   outcomes,
   PATIENCE_MS,
   press,
@@ -21,7 +21,7 @@ import {
 } from '../../fixture/parked.ts';
 import { givenReminder, makeDue, OFTEN, TEXT } from '../../fixture/reminders.ts';
 
-eachWithNotebook();
+eachWithNotebook(ASKING);
 
 test('a tool that may change something waits for a press without a job; of several presses the first decides, and it is called once', async () => {
   await start();

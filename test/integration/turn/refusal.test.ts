@@ -1,17 +1,18 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { text, thinking } from '../../fixture/content-blocks.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
 import { CHAT, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
-import { ask, eachWithNotebook, notebook, sessionOf } from '../../fixture/whole-chat.ts';
+import { ask, sessionOf } from '../../fixture/whole-chat.ts';
 import type { Reaction, ReactionRule } from '../../stand-in/claude/reaction.ts';
 
 const OVERLOADED: Reaction = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
 
-eachWithNotebook({ refusesText: /EVIL/ });
+eachWithNotebook({ claude: { refusesText: /EVIL/ } });
 
 beforeEach(() => start());
 
@@ -131,8 +132,7 @@ test('a fresh session in the middle of a turn shows each finished tool call and 
     const isDone = /write: second line/.test(sent) && !/Recovery note/.test(sent);
     return call.kind === 'main' && isDone ? { do: 'overflow' } : writesTwice(call);
   });
-  world.telegram.say(CHAT, 'Write two lines');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Write two lines')).toMatchObject({ outcome: 'answered' });
   expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
   const seed = JSON.stringify(noted().at(-1)?.body.messages[0]);
   expect(seed).toMatch(/notebook__write \{\\+"text\\+":\\+"first line\\+"\} returned: write: first line/);

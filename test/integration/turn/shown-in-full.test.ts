@@ -1,12 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
 import { CHAT, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
-import { eachWithNotebook, notebook, outcomes, PATIENCE_MS, press, question } from '../../fixture/parked.ts';
+import { ASKING, outcomes, PATIENCE_MS, press, question } from '../../fixture/parked.ts';
 import type { Upload } from '../../stand-in/telegram/params.ts';
 
-eachWithNotebook();
+eachWithNotebook(ASKING);
 
 const BODY = `Dear Bob,\n${'all is well. '.repeat(500)}\nAnn`;
 const LETTER = { body: BODY, to: 'bob@example.com', bcc: 'mallory@example.com\nto: nobody', note: 'a\u202eb\u3164' };

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
-import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, hold, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
@@ -66,15 +66,14 @@ test('an answer that is concluded when /stop comes is delivered', async () => {
 });
 
 test('an answer that comes after /stop, and before its turn has noticed, keeps what was said and is no answer', async () => {
-  const admitted = Promise.withResolvers<void>();
-  world.claude.react(() => ({ do: 'answer', text: 'The whole answer.', after: admitted.promise }));
+  const answer = hold('The whole answer.');
   await start();
   world.telegram.say(CHAT, 'first');
   await untilAsked('first');
   world.telegram.say(CHAT, '/stop');
   const isMarked = async () => (await world.peek.hexists(await firstTurn(), 'cancelled')) === 1 || undefined;
   await until('message that is marked', isMarked);
-  admitted.resolve();
+  answer();
   await nextOutcome(world, CHAT, 2);
   expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
   expect(shown(CHAT)).toEqual([`The whole answer.\n\n${EN.stoppedHere}`, EN.stopped]);
@@ -86,8 +85,7 @@ test('an answer that comes after /stop, and before its turn has noticed, keeps w
 });
 
 test('a look for /stop that fails ends no turn: the one answer that is paid for comes', async () => {
-  const looked = Promise.withResolvers<void>();
-  world.claude.react(() => ({ do: 'answer', after: looked.promise }));
+  const answer = hold();
   await start();
   world.telegram.say(CHAT, 'first');
   await untilAsked('first');
@@ -95,7 +93,7 @@ test('a look for /stop that fails ends no turn: the one answer that is paid for 
   const failed = /cmdstat_hexists:.*rejected_calls=[1-9]/;
   await until('look that fails', async () => failed.test(await world.peek.info('commandstats')) || undefined);
   await world.peek.call('ACL', 'SETUSER', 'default', '+hexists');
-  looked.resolve();
+  answer();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
   expect(world.claude.calls).toHaveLength(1);
 });

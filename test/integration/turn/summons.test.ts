@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { summonsBook } from '../../../shared/state/turn/summons.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { eachInWorld, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import {
@@ -30,13 +30,12 @@ test('expired: the answer comes to the person, in as many messages as it takes; 
   // A message of theirs may have the number of the one that called.
   world.telegram.say(CALLER, 'Hello', { messageId: 1 });
   world.telegram.fail('answerGuestQuery', EXPIRED);
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'part marked:2' });
-  summon('What is a lane?', { messageId: 1 });
-  expect(await victim.ended).toBe('SIGKILL');
-  // A word about what stands there that comes after the answer began to come in private changes nothing.
-  const [turn = ''] = await world.peek.keys(`${world.keys.turnPrefix}*`);
-  await world.peek.hset(turn, 'reply:there', 'AQlate');
-  await takeOver();
+  const call = () => summon('What is a lane?', { messageId: 1 });
+  await killAt('part marked:2', call, async () => {
+    // A word about what stands there that comes after the answer began to come in private changes nothing.
+    const [turn = ''] = await world.peek.keys(`${world.keys.turnPrefix}*`);
+    await world.peek.hset(turn, 'reply:there', 'AQlate');
+  });
   const { outcome, delivery } = await nextOutcome(world, HERE);
   expect([outcome, delivery]).toEqual(['answered', { parts: 4, confirmed: 4, unsure: 0 }]);
   expect(shown(CALLER)).toEqual([IN_PRIVATE, ...Array(3).fill(expect.stringMatching(/^A lane keeps order/))]);

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { nameProcess } from '../../../shared/state/process/process.ts';
 import { openWorkerList, type Self } from '../../../shared/state/process/workers.ts';
 import { uncleanEndAlert } from '../../../worker/alerts/causes/watch.ts';
-import { CHAT, eachInWorld, spawn, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, spawn, trouble, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
@@ -18,8 +18,7 @@ function told(): string[] {
 }
 
 test('the next process tells of one whose loop stood still, and of one that was killed, with what they answered; not of a clean end', async () => {
-  let isHung = true;
-  world.claude.react(() => (isHung ? { do: 'hang' } : undefined));
+  const answer = trouble({ do: 'hang' });
   const clean = await spawn();
   const frozen = await spawn({ TEST_FROZEN_MS: String(FROZEN_MS) });
   await clean.stop();
@@ -36,7 +35,7 @@ test('the next process tells of one whose loop stood still, and of one that was 
   await untilRunning();
   killed.kill('SIGKILL');
   await killed.ended;
-  isHung = false;
+  answer();
   await spawn();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   await world.telegram.waitForText(ALERT_CHAT, new RegExp(`Process ${killed.pid} on `));

@@ -11,15 +11,15 @@ import { parkTurn } from '../../../worker/turn/park.ts';
 import { until } from '../../chaos/scenario.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { call } from '../../fixture/content-blocks.ts';
+import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
 import { CHAT, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { jobsIn } from '../../fixture/job-keys.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import {
+  ASKING,
   buttonsOf,
-  eachWithNotebook,
   GROUP,
-  notebook,
   outcomes,
   PATIENCE_MS,
   press,
@@ -30,7 +30,7 @@ import {
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
-eachWithNotebook();
+eachWithNotebook(ASKING);
 
 test('where nobody answered once, nothing more is asked for the message', async () => {
   await start({ APPROVAL_TIMEOUT_MS: '500' }, { reconcileEveryMs: 500 });
