@@ -1,12 +1,12 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { HEADER, saidIn } from '../../fixture/asked.ts';
+import { HEADER } from '../../fixture/asked.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, seen } from '../../fixture/whole-chat.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { document, forwarded, photo, voice } from '../../stand-in/telegram/inbound-kinds.ts';
 
@@ -30,10 +30,6 @@ function forwardMany(count: number, date = NOW_S): void {
   for (let n = 1; n <= count; n++) world.telegram.say(CHAT, `text ${n}`, { date, extra: from(`P${n}`) });
 }
 
-const seen = (nth = -1) =>
-  saidIn(mainCalls().at(nth)).map(({ type, text }) =>
-    type === 'text' ? String(text).replace(/#[\w-]{6}/, '#') : type,
-  );
 const outcomes = async () => (await settledOutcomes(world)).map(({ outcome }) => outcome);
 const merged = (count: number): string[] => Array(count).fill('merged');
 

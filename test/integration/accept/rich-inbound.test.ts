@@ -1,8 +1,9 @@
-import { afterEach, expect, test } from '@jest/globals';
-import { saidIn } from '../../fixture/asked.ts';
+import { expect, test } from '@jest/globals';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { startEar } from '../../fixture/ear.ts';
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { seen } from '../../fixture/whole-chat.ts';
 import {
   document,
   forwarded,
@@ -12,18 +13,10 @@ import {
   video,
   voice,
 } from '../../stand-in/telegram/inbound-kinds.ts';
-import { startTranscription, type TranscriptionStandIn } from '../../stand-in/transcription.ts';
 
 const OGG = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(900, 1)]);
 
-let endpoint: TranscriptionStandIn | undefined;
-
 eachInWorld();
-
-afterEach(async () => {
-  await endpoint?.close();
-  endpoint = undefined;
-});
 
 const words = (text: string) => ({ type: 'paragraph', text });
 const picture = async (name: string) => world.telegram.addFile(await jpegPhoto(40, 30), `photos/${name}.jpg`);
@@ -31,10 +24,6 @@ const picture = async (name: string) => world.telegram.addFile(await jpegPhoto(4
 function send(blocks: object[], over: Record<string, unknown> = {}, chat = CHAT): void {
   world.telegram.say(chat, '', { extra: { ...richMessage(blocks), ...over } });
 }
-
-/** What the model saw of the newest message: the texts, and the kinds of what else there is. */
-const seen = () =>
-  saidIn(mainCalls().at(-1)).map(({ type, text }) => (type === 'text' ? String(text).replace(/#[\w-]{6}/, '#') : type));
 
 test('pictures, a file and the thumbnail of a video in a rich message reach the model in their order', async () => {
   await start();
@@ -69,13 +58,9 @@ test('pictures, a file and the thumbnail of a video in a rich message reach the 
 });
 
 test('a voice in a rich message is heard where speech is transcribed, and shown back', async () => {
-  endpoint = await startTranscription();
-  endpoint.hear('Tell me more');
-  await start({
-    TRANSCRIPTION_BASE_URL: endpoint.url,
-    TRANSCRIPTION_API_KEY: endpoint.key,
-    TRANSCRIPTION_MODEL: endpoint.model,
-  });
+  const ear = await startEar();
+  ear.hear('Tell me more');
+  await start(ear.env);
   send([
     words('About this page:'),
     mediaBlock(voice({ fileId: world.telegram.addFile(OGG, 'voice/a.oga'), durationS: 5 })),
@@ -90,8 +75,7 @@ test('a voice in a rich message is heard where speech is transcribed, and shown 
 });
 
 test('where the recording cannot be heard, a voice in a rich message is named, and its words are answered', async () => {
-  endpoint = await startTranscription();
-  await start({ TRANSCRIPTION_BASE_URL: endpoint.url, TRANSCRIPTION_API_KEY: 'wrong', TRANSCRIPTION_MODEL: 'm' });
+  await start({ ...(await startEar()).env, TRANSCRIPTION_API_KEY: 'wrong' });
   send([words('Hello'), mediaBlock(voice({ fileId: world.telegram.addFile(OGG, 'voice/a.oga'), durationS: 5 }))]);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(mainCalls()[0]?.pendingText).toBe('Hello\n(a voice message of 5 s)');

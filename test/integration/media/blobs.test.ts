@@ -27,18 +27,12 @@ import { conversation } from '../../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, photoOf, sendPhoto } from '../../fixture/whole-chat.ts';
 
 /** The keeper of a test is at work all the time, but believes that nothing is an orphan. */
 const OFTEN = { blobEveryMs: 50 };
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
-
-function sendPhoto(bytes: Buffer, caption: string): void {
-  const id = world.telegram.addFile(bytes, `photos/${bytes.length}.jpg`);
-  const photo = [{ file_id: id, file_unique_id: id, width: 300, height: 200, file_size: bytes.length }];
-  world.telegram.say(CHAT, '', { extra: { photo, caption } });
-}
 
 const source = () => ({ redis: world.peek, keys: world.keys, blobs: world.blobs });
 const blobFiles = async () =>
@@ -60,8 +54,7 @@ async function saySecond(): Promise<void> {
 
 test('the bytes of a picture are a file and not in Redis, and another process shows the model the same picture', async () => {
   await spawn();
-  sendPhoto(await jpegPhoto(900, 600), 'What is this?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await sendPhoto(await jpegPhoto(900, 600))).toMatchObject({ outcome: 'answered' });
   await stopGateways();
   await takeOver();
   await saySecond();
@@ -79,7 +72,7 @@ test('killed between the bytes and their pointer: one answer with the picture, a
     expect(await blobFiles()).toHaveLength(1);
     expect(await world.peek.keys('*:blob:*')).toEqual([]);
   };
-  await killAt('file stored:1', () => sendPhoto(photo, 'What is this?'), expectOrphan);
+  await killAt('file stored:1', () => world.telegram.say(CHAT, '', { extra: photoOf(photo) }), expectOrphan);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(pictureIn(0)).toMatchObject({ type: 'base64' });
   expect(await orphans()).toBe(1);
@@ -92,8 +85,7 @@ test.each([
   ['missing', (file: string) => rm(file)],
 ])('a %s file is a line in brackets for the model, and the chat goes on', async (_state, hurt) => {
   await start();
-  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
-  await nextOutcome(world, CHAT);
+  await sendPhoto(await jpegPhoto(300, 200));
   await hurt((await blobFiles())[0] ?? '');
   await saySecond();
   expect(pictureIn(mainCalls().length - 1)).toMatch(/^\[image\/jpeg, .*: no longer stored\]$/);
@@ -126,7 +118,7 @@ test('a segment that is missing or damaged is reported by an export, which holds
 test('a store that is not a folder: the picture waits, the operator is told, and it is answered when it is mended', async () => {
   await writeFile(join(world.blobFolder, '0'), '');
   await start();
-  sendPhoto(await jpegPhoto(900, 600), 'What is this?');
+  world.telegram.say(CHAT, '', { extra: photoOf(await jpegPhoto(900, 600)) });
   await world.telegram.waitForText(ALERT_CHAT, /blob store \(BLOB_URL\) fails for .* \(ENOTDIR\)/);
   expect(await settledOutcomes(world)).toEqual([]);
   const another = CHAT + 1;
@@ -139,11 +131,9 @@ test('a store that is not a folder: the picture waits, the operator is told, and
 test('/forget erases the files of the chat and of its archives, and another chat keeps its own', async () => {
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(1_000, 1_000)));
   await start({}, { archiveEveryMs: 20 });
-  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
-  await nextOutcome(world, CHAT);
+  await sendPhoto(await jpegPhoto(300, 200));
   await ask('/new', 2);
-  sendPhoto(await jpegPhoto(310, 200), 'And this?');
-  await nextOutcome(world, CHAT, 3);
+  await sendPhoto(await jpegPhoto(310, 200), 3);
   await until('archived', async () => ((await world.peek.scard(world.keys.archivable)) === 0 ? true : undefined));
   expect((await blobFiles()).length).toBeGreaterThan(3);
   const others = await world.blobs.put(chatKey(66), Buffer.from('of another chat'));
@@ -155,8 +145,7 @@ test('/forget erases the files of the chat and of its archives, and another chat
 
 test('with redis: all bytes are in Redis; with a folder from then on they stay there, and the model sees the same picture', async () => {
   await start({ BLOB_URL: 'redis:' });
-  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
-  await nextOutcome(world, CHAT);
+  await sendPhoto(await jpegPhoto(300, 200));
   expect(await world.peek.keys('*:media:*')).toHaveLength(1);
   expect([await world.peek.keys('*:blob*'), await readdir(world.blobFolder)]).toEqual([[], []]);
   await stopGateways();
@@ -197,8 +186,7 @@ test('check makes no folder, which would belong to somebody else than the gatewa
 
 test('a folder that was moved with its mark is still the store of the data', async () => {
   await start();
-  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
-  await nextOutcome(world, CHAT);
+  await sendPhoto(await jpegPhoto(300, 200));
   await stopGateways();
   const moved = join(await temporaryFolder(), 'blobs');
   await rename(world.blobFolder, moved);

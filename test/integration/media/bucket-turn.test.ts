@@ -7,7 +7,7 @@ import { jpegPhoto } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { type Relay, startRelay } from '../../fixture/relay.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, photoOf } from '../../fixture/whole-chat.ts';
 
 let relay: Relay;
 
@@ -26,19 +26,12 @@ afterEach(async () => {
 
 const cli = (...args: string[]) => runFile('worker/cli/main.ts', args, world.env);
 
-async function sendPhoto(caption: string): Promise<void> {
-  const bytes = await jpegPhoto(900, 600);
-  const id = world.telegram.addFile(bytes, 'photos/1.jpg');
-  const photo = [{ file_id: id, file_unique_id: id, width: 900, height: 600, file_size: bytes.length }];
-  world.telegram.say(CHAT, '', { extra: { photo, caption } });
-}
-
 testWithS3(
   'a server killed in the middle of a put: the message waits, the operator is told; then the picture is an object',
   async () => {
     const gateway = await spawn();
     const reached = relay.holdNext(/^PUT .*\/media\//);
-    await sendPhoto('What is this?');
+    world.telegram.say(CHAT, '', { extra: photoOf(await jpegPhoto(900, 600)) });
     await reached;
     await s3.kill();
     relay.cut();

@@ -4,31 +4,16 @@ import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, photoOf, sendFile, sendPhoto } from '../../fixture/whole-chat.ts';
+import { document } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const MB = 1024 * 1024;
 
 eachInWorld();
 
-function sendPhoto(bytes: Buffer, caption?: string): void {
-  const id = world.telegram.addFile(bytes, `photos/${bytes.length}.jpg`);
-  const photo = [
-    { file_id: 'thumbnail', file_unique_id: 't', width: 90, height: 60, file_size: 1_000 },
-    { file_id: id, file_unique_id: id, width: 3_000, height: 2_000, file_size: bytes.length },
-  ];
-  world.telegram.say(CHAT, '', { extra: { photo, ...(caption && { caption }) } });
-}
-
-function sendDocument(bytes: Buffer, name: string, more: { caption?: string; statedBytes?: number } = {}): void {
-  const id = world.telegram.addFile(bytes, `documents/${name}`, more.statedBytes);
-  const document = { file_id: id, file_unique_id: id, file_name: name, file_size: more.statedBytes ?? bytes.length };
-  world.telegram.say(CHAT, '', { extra: { document, ...(more.caption && { caption: more.caption }) } });
-}
-
 test('a photo reaches the model with its caption last, and stays in the conversation but not in the log', async () => {
   await start();
-  sendPhoto(await jpegPhoto(3_000, 2_000), 'What is this?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await sendPhoto(await jpegPhoto(3_000, 2_000), 1, 'What is this?')).toMatchObject({ outcome: 'answered' });
   const [picture, caption] = saidIn(mainCalls()[0]);
   expect(picture).toMatchObject({ type: 'image', source: { type: 'base64', media_type: 'image/jpeg' } });
   expect(caption).toMatchObject({ type: 'text', text: 'What is this?' });
@@ -44,15 +29,13 @@ test('a photo reaches the model with its caption last, and stays in the conversa
 
 test('a PDF and a text file reach the model, recognised by their bytes and not by their names', async () => {
   await start();
-  sendDocument(pdfOf(3), 'report.docx', { caption: 'Summarise' });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await sendFile('report.docx', pdfOf(3))).toMatchObject({ outcome: 'answered' });
   expect(saidIn(mainCalls()[0])[0]).toMatchObject({
     type: 'document',
     title: 'report.docx',
     source: { type: 'base64', media_type: 'application/pdf' },
   });
-  sendDocument(Buffer.from('line one\nline two'), 'notes.pdf');
-  await nextOutcome(world, CHAT, 2);
+  await sendFile('notes.pdf', Buffer.from('line one\nline two'), 2);
   expect(saidIn(mainCalls()[1])[0]).toMatchObject({
     type: 'text',
     text: expect.stringMatching(/^\[Document notes\.pdf, 1 KB\]\nline one\nline two$/),
@@ -60,24 +43,25 @@ test('a PDF and a text file reach the model, recognised by their bytes and not b
   expect(world.claude.violations()).toEqual([]);
 });
 
-variants<[string, () => Promise<void> | void, RegExp]>([
-  [
-    'of more than 20 MB',
-    () => sendDocument(Buffer.from('x'), 'big.txt', { statedBytes: 21 * MB }),
-    /larger than 20 MB/,
-  ],
+/** A file that Telegram calls so large. */
+const largeFile = (bytes: number) => {
+  const fileId = world.telegram.addFile(Buffer.from('x'), 'documents/big.txt', bytes);
+  return ask('', 1, CHAT, { extra: document({ fileId, fileName: 'big.txt', bytes }) });
+};
+
+variants<[string, () => Promise<unknown>, RegExp]>([
+  ['of more than 20 MB', () => largeFile(21 * MB), /larger than 20 MB/],
   [
     'of an unsupported kind',
-    () => sendDocument(Buffer.from([1, 0, 2, 0, 3]), 'photo.jpg'),
+    () => sendFile('photo.jpg', Buffer.from([1, 0, 2, 0, 3])),
     /only pictures, PDF files and text/,
   ],
-  ['that is empty', () => sendDocument(Buffer.alloc(0), 'notes.txt'), /it's empty/],
-  ['with too many pages', () => sendDocument(pdfOf(101), 'long.pdf'), /too many pages/],
+  ['that is empty', () => sendFile('notes.txt', Buffer.alloc(0)), /it's empty/],
+  ['with too many pages', () => sendFile('long.pdf', pdfOf(101)), /too many pages/],
   ['that is a truncated picture', async () => sendPhoto((await jpegPhoto(900, 900)).subarray(0, 600)), /damaged/],
 ])('a file %s is refused with a notice, and the chat goes on', async (_, send, sentence) => {
   await start();
-  await send();
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused' });
+  expect(await send()).toMatchObject({ outcome: 'refused' });
   expect(shown()).toEqual([expect.stringMatching(sentence)]);
   expect(await ask('Never mind', 2)).toMatchObject({ outcome: 'answered' });
   expect(world.claude.violations()).toEqual([]);
@@ -91,8 +75,8 @@ test('a long text file is cut before it is first sent, and recall reads the rest
     const input = { ref: found[1], from: Number(found[2]) };
     return { do: 'answer', content: [{ type: 'tool_use', id: `r${call.index}`, name: 'recall', input }] };
   });
-  sendDocument(Buffer.from(`begin ${'lorem ipsum '.repeat(300)}the end`), 'long.txt', { caption: 'Read it' });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const long = Buffer.from(`begin ${'lorem ipsum '.repeat(300)}the end`);
+  expect(await sendFile('long.txt', long)).toMatchObject({ outcome: 'answered' });
   expect(mainCalls().length).toBeGreaterThan(1);
   expect(JSON.stringify(saidIn(mainCalls().at(-1)))).toMatch(/the end/);
 });
@@ -100,7 +84,7 @@ test('a long text file is cut before it is first sent, and recall reads the rest
 test('retries a file that is temporarily unavailable; the message keeps its place in the lane', async () => {
   await start();
   world.telegram.fail('getFile', { status: 502, description: 'Bad Gateway' }, 2);
-  sendPhoto(await jpegPhoto(100, 100), 'First');
+  world.telegram.say(CHAT, '', { extra: photoOf(await jpegPhoto(100, 100), 'First') });
   await ask('Second', 2);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(mainCalls().map((call) => saidIn(call).at(-1)?.text)).toEqual(['First', 'Second']);

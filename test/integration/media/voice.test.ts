@@ -1,34 +1,28 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { saidIn } from '../../fixture/asked.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { type Ear, startEar } from '../../fixture/ear.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { isProbe, isSeeded } from '../../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, seen } from '../../fixture/whole-chat.ts';
 import { audio, forwarded, videoNote, voice } from '../../stand-in/telegram/inbound-kinds.ts';
-import { startTranscription, type TranscriptionStandIn } from '../../stand-in/transcription.ts';
 
 const MB = 1024 * 1024;
 const HTML = { do: 'answer', status: 200, body: '<html>Sign in</html>' } as const;
 
-let endpoint: TranscriptionStandIn;
+let endpoint: Ear;
 
 eachInWorld();
 
 beforeEach(async () => {
-  endpoint = await startTranscription();
-  Object.assign(world.env, {
-    TRANSCRIPTION_BASE_URL: endpoint.url,
-    TRANSCRIPTION_API_KEY: endpoint.key,
-    TRANSCRIPTION_MODEL: endpoint.model,
-  });
+  endpoint = await startEar();
+  Object.assign(world.env, endpoint.env);
 });
-
-afterEach(() => endpoint.close());
 
 /** Telegram's own: OGG with Opus. */
 const ogg = (bytes = 900) => Buffer.concat([Buffer.from('OggS'), Buffer.alloc(bytes - 4, 1)]);
@@ -38,8 +32,6 @@ function speak(over: Parameters<typeof voice>[0] = {}, more: Record<string, unkn
   world.telegram.say(CHAT, '', { extra: { ...voice({ fileId, durationS: 5, ...over }), ...more } });
 }
 
-const seen = () =>
-  saidIn(mainCalls().at(-1)).map(({ type, text }) => (type === 'text' ? String(text).replace(/#[\w-]{6}/, '#') : type));
 const LABEL = '[# a voice message of 5 s, as a program wrote it down]';
 
 test('a voice message is heard, shown back at the head of the answer, and stays in the conversation', async () => {
@@ -181,7 +173,7 @@ test('a forwarded recording is heard among others; one that is refused is named'
 });
 
 test('without an endpoint a voice message is answered with a sentence, and a video note by its thumbnail', async () => {
-  for (const name of ['BASE_URL', 'API_KEY', 'MODEL']) delete world.env[`TRANSCRIPTION_${name}`];
+  for (const name of Object.keys(endpoint.env)) delete world.env[name];
   await start();
   speak();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'unsupported_kind' });

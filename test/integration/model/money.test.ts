@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { readUsage } from '../../../worker/model/usage.ts';
 import { runCli } from '../../fixture/cli.ts';
 import {
   CHAT,
@@ -11,6 +12,7 @@ import {
   takeOver,
   world,
 } from '../../fixture/each-test.ts';
+import { type Ear, startEar } from '../../fixture/ear.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
@@ -19,7 +21,6 @@ import { ask } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
 import { searchedOften } from '../../stand-in/claude/searching.ts';
 import { voice } from '../../stand-in/telegram/inbound-kinds.ts';
-import { startTranscription, type TranscriptionStandIn } from '../../stand-in/transcription.ts';
 
 const OTHER = 1002;
 const BILLION = 1e9;
@@ -118,62 +119,57 @@ test('the fee of a search counts: one that crosses the limit is the last call', 
   expect(await ask('And again', 3)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
 });
 
-/** A gateway that hears by an endpoint of its own, for 0.6 dollars a minute; `speak` says something of so many seconds. */
-async function withEar(
-  play: (ear: TranscriptionStandIn, speak: (nth: number, s: number) => Promise<unknown>) => unknown,
-) {
-  const ear = await startTranscription();
-  try {
-    await start({
-      CHAT_DAILY_USD: '0.5',
-      TRANSCRIPTION_BASE_URL: ear.url,
-      TRANSCRIPTION_API_KEY: ear.key,
-      TRANSCRIPTION_MODEL: ear.model,
-      MODEL_PRICES_FILE: await temporaryFile(JSON.stringify({ [ear.model]: { minute: 0.6 } })),
-    });
-    await play(ear, (nth, durationS) => {
-      const bytes = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(900, nth)]);
-      world.telegram.say(CHAT, '', {
-        extra: voice({ fileId: world.telegram.addFile(bytes, `voice/${nth}.oga`), durationS }),
-      });
-      return nextOutcome(world, CHAT, nth);
-    });
-  } finally {
-    await ear.close();
-  }
+/** Starts a gateway that hears by an endpoint of its own, for 0.6 dollars a minute. */
+async function startHearing(): Promise<Ear> {
+  const ear = await startEar();
+  const prices = await temporaryFile(JSON.stringify({ [ear.model]: { minute: 0.6 } }));
+  await start({ ...ear.env, CHAT_DAILY_USD: '0.5', MODEL_PRICES_FILE: prices });
+  return ear;
 }
 
-test('speech costs by its length, as its endpoint states it, else its sender; over the limit it is not sent there', () =>
-  withEar(async (ear, speak) => {
-    expect(await speak(1, 20)).toMatchObject({ outcome: 'answered' });
-    expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.2, 8);
-    ear.fail({ do: 'answer', status: 200, body: '{"text": "hi", "usage": {"type": "duration", "seconds": 12}}' });
-    expect(await speak(2, 1)).toMatchObject({ outcome: 'answered' });
-    expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.32, 8);
-    await ask('/usage', 3);
-    const [, cost = ''] = /Today: (\$\d\.\d\d) \(4 calls/.exec(String(shown().at(-1))) ?? [];
-    expect(shown().at(-1)).toContain(`This chat's budget for today: ${cost} of $0.50`);
-    expect(await speak(4, 30)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
-    expect([ear.calls.length, mainCalls().length]).toEqual([2, 2]);
-    expect(shown().at(-1)).toMatch(usedUp("This chat's budget for today"));
-  }));
+/** Says something of so many seconds. */
+function speak(nth: number, durationS: number) {
+  const fileId = world.telegram.addFile(Buffer.concat([Buffer.from('OggS'), Buffer.alloc(900, nth)]));
+  return ask('', nth, CHAT, { extra: voice({ fileId, durationS }) });
+}
 
-test('an impossible length, as an endpoint states it, is not believed: what is heard costs what its sender states', () =>
-  withEar(async (ear, speak) => {
-    for (const [at, seconds] of ['1e300', '1e999', '90000', '-1', '"12"'].entries()) {
-      ear.fail({ do: 'answer', status: 200, body: `{"text": "hi", "usage": {"seconds": ${seconds}}}` });
-      expect(await speak(at + 1, 2)).toMatchObject({ outcome: 'answered' });
-      expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.02 * (at + 1), 8);
-    }
-  }));
+test('speech costs by its length, as its endpoint states it, else its sender; over the limit it is not sent there', async () => {
+  const ear = await startHearing();
+  expect(await speak(1, 20)).toMatchObject({ outcome: 'answered' });
+  expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.2, 8);
+  ear.fail({ do: 'answer', status: 200, body: '{"text": "hi", "usage": {"type": "duration", "seconds": 12}}' });
+  expect(await speak(2, 1)).toMatchObject({ outcome: 'answered' });
+  expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.32, 8);
+  await ask('/usage', 3);
+  const [, cost = ''] = /Today: (\$\d\.\d\d) \(4 calls/.exec(String(shown().at(-1))) ?? [];
+  expect(shown().at(-1)).toContain(`This chat's budget for today: ${cost} of $0.50`);
+  expect(await speak(4, 30)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
+  expect([ear.calls.length, mainCalls().length]).toEqual([2, 2]);
+  expect(shown().at(-1)).toMatch(usedUp("This chat's budget for today"));
+});
+
+test('an impossible length, as an endpoint states it, is not believed: what is heard costs what its sender states', async () => {
+  const ear = await startHearing();
+  for (const [at, seconds] of ['1e300', '1e999', '90000', '-1', '"12"'].entries()) {
+    ear.fail({ do: 'answer', status: 200, body: `{"text": "hi", "usage": {"seconds": ${seconds}}}` });
+    expect(await speak(at + 1, 2)).toMatchObject({ outcome: 'answered' });
+    expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.02 * (at + 1), 8);
+  }
+});
 
 test('a model without a price counts in tokens alone, whatever limit in money there is', async () => {
-  await start({ MODEL: 'some-model', CHAT_DAILY_USD: '0.01', CHAT_DAILY_TOKENS: '40000' });
+  const limits = { CHAT_DAILY_USD: '0.01', CHAT_DAILY_TOKENS: '40000', TOTAL_DAILY_TOKENS: '100000' };
+  await start({ MODEL: 'some-model', ...limits }, { watchEveryMs: 50 });
   expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
   expect(await booked(`chat:${CHAT}:usd`)).toBe(0);
-  expect(Number(await world.peek.hget(dayBook(), `chat:${CHAT}:tokens`))).toBeGreaterThan(0);
+  const { inputTokens, outputTokens } = readUsage(world.claude.calls[0]?.usage);
+  const tokens = await world.peek.hmget(dayBook(), `chat:${CHAT}:tokens`, 'all:tokens');
+  expect(tokens).toEqual(Array(2).fill(String(inputTokens + outputTokens)));
   await world.peek.hset(dayBook(), `chat:${CHAT}:tokens`, 39_999);
   expect(await ask('Again', 2)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
+  await world.peek.hset(dayBook(), 'all:tokens', 100_000);
+  expect(await ask('Hello', 1, OTHER)).toMatchObject({ outcome: 'refused', reason: 'over_total_budget' });
+  await world.telegram.waitForText(ALERT_CHAT, /\(TOTAL_DAILY_TOKENS\) is used up/);
 });
 
 test('killed in a call: what it held is free again, its input is booked, and the message is answered', async () => {

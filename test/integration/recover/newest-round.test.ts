@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { call } from '../../fixture/content-blocks.ts';
 import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
-import { CHAT, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
+import { mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
-import { ask, expectWhole, givenExchanges, invalid, sendFile } from '../../fixture/whole-chat.ts';
+import { ask, expectWhole, givenExchanges, invalid, sendFile, sendPhoto } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 
@@ -69,13 +69,7 @@ test('"Could not process image" without a place leaves out the newest picture al
   for (const nth of [1, 2, 3]) {
     if (nth === 3)
       world.claude.react((made) => (picturesIn(made) > 2 ? invalid('Could not process image') : undefined));
-    const bytes = await jpegPhoto(40 + nth, 40);
-    const id = world.telegram.addFile(bytes, `photos/${nth}.jpg`);
-    const photo = [{ file_id: id, file_unique_id: id, width: 40, height: 40, file_size: bytes.length }];
-    expect(await ask('', nth, CHAT, { extra: { photo, caption: `photo ${nth}` } })).toMatchObject({
-      outcome: 'answered',
-      session,
-    });
+    expect(await sendPhoto(await jpegPhoto(40 + nth, 40), nth)).toMatchObject({ outcome: 'answered', session });
   }
   const answered = mainCalls().at(-1);
   expect(answered && picturesIn(answered)).toBe(2);

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { image, png, text } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, mainCalls, moveToWorld, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, mainCalls, moveToWorld, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
-import { ask, givenLines } from '../../fixture/whole-chat.ts';
+import { ask, givenLines, sendPhoto } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 
@@ -15,19 +15,6 @@ async function givenPictures(count: number): Promise<void> {
     { role: 'assistant', content: `I see picture ${at}.` },
   ]);
   await givenLines(lines.flat().map((line) => JSON.stringify(line)));
-}
-
-let sent = 0;
-
-async function sendPhoto(nth: number): Promise<void> {
-  const bytes = await jpegPhoto(20 + (sent % 50), 20, { r: sent % 255, g: 9, b: 9 });
-  const id = world.telegram.addFile(bytes, `photos/${sent++}.jpg`);
-  const photo = [{ file_id: id, file_unique_id: id, width: 20, height: 20, file_size: bytes.length }];
-  expect(await ask('', nth, CHAT, { extra: { photo, caption: `photo ${nth}` } })).toMatchObject({
-    outcome: 'answered',
-    recoveries: 0,
-    attempts: 1,
-  });
 }
 
 const texts = ({ body }: ClaudeCall): string[] =>
@@ -46,7 +33,10 @@ test('from the 101st picture on the beginning changes once a batch, and is the s
   await givenPictures(98);
   await start();
   const messages = 25;
-  for (let nth = 1; nth <= messages; nth++) await sendPhoto(nth);
+  for (let nth = 1; nth <= messages; nth++) {
+    const outcome = await sendPhoto(await jpegPhoto(20 + nth, 20), nth);
+    expect(outcome).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  }
   const calls = mainCalls();
   expect(calls).toHaveLength(messages);
   const isGoingOn = calls.slice(1).map((call, at) => goesOn(call, calls[at] ?? call));

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { call, text } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, mainCalls, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, mainCalls, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { resultsIn } from '../../fixture/notebook.ts';
-import { ask, sendFile } from '../../fixture/whole-chat.ts';
+import { ask, sendFile, sendPhoto } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { type Block, blocksOf, nestedBlocks } from '../../stand-in/claude/request.ts';
 
@@ -33,9 +33,7 @@ async function recalled(label: RegExp, nth: number): Promise<Block | undefined> 
 
 test('a picture and a PDF that left the window are shown again, until they expire', async () => {
   await start();
-  const photo = world.telegram.addFile(await jpegPhoto(300, 200), 'photos/cat.jpg');
-  const sizes = [{ file_id: photo, file_unique_id: photo, width: 300, height: 200 }];
-  expect(await ask('', 1, CHAT, { extra: { photo: sizes, caption: 'my cat' } })).toMatchObject({ outcome: 'answered' });
+  expect(await sendPhoto(await jpegPhoto(300, 200), 1, 'my cat')).toMatchObject({ outcome: 'answered' });
   const sentPicture = sourceIn(last(), 'image');
   expect(await sendFile('plan.pdf', pdfOf(2), 2)).toMatchObject({ outcome: 'answered' });
   const sentPdf = sourceIn(last(), 'document');

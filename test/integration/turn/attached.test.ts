@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { until } from '../../chaos/scenario.ts';
-import { saidIn } from '../../fixture/asked.ts';
 import { CHAT, eachInWorld, mainCalls, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
+import { seen } from '../../fixture/whole-chat.ts';
 import { document, forwarded, photo, video, videoNote, voice } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const MB = 1024 * 1024;
@@ -27,10 +27,6 @@ async function write(text: string, extra: Record<string, unknown> = {}, replyTo?
 }
 
 const labelled = (what: string) => `[# attached to the message that is answered: ${what}]`;
-
-/** What the model saw of the last message: texts, and the kinds of other blocks. */
-const seen = () =>
-  saidIn(mainCalls().at(-1)).map(({ type, text }) => (type === 'text' ? String(text).replace(/#[\w-]{6}/, '#') : type));
 
 const send = async () => world.telegram.addFile(await jpegPhoto(300, 200), `photos/${Math.random()}.jpg`);
 

@@ -8,7 +8,7 @@ import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, photoOf } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
 
 /** Two pieces as an app cuts them, and the end. */
@@ -23,12 +23,8 @@ beforeEach(async () => {
 });
 
 function sendAlbum(captions: readonly string[]): void {
-  for (const [at, caption] of captions.entries()) {
-    const id = world.telegram.addFile(photo, `photos/${at}.jpg`);
-    const sizes = [{ file_id: id, file_unique_id: id, width: 300, height: 200, file_size: photo.length }];
-    const extra = { photo: sizes, media_group_id: 'album-1', ...(caption !== '' && { caption }) };
-    world.telegram.say(CHAT, '', { extra });
-  }
+  for (const caption of captions)
+    world.telegram.say(CHAT, '', { extra: { ...photoOf(photo, caption || undefined), media_group_id: 'album-1' } });
 }
 
 function sendPasted(): void {
