@@ -148,26 +148,26 @@ test('pages are counted without the factor of a text: a PDF that fits is not sho
   expect(exchangesShown()).toBe(EXCHANGES);
 });
 
-test('a PDF that is too large for the window is read as the text of the pages that fit', async () => {
+test.each([
+  [
+    'is read as the text of the pages that fit',
+    'lorem ipsum dolor sit amet '.repeat(200),
+    /page 1\]\\nlorem ipsum[\s\S]*page 2\]/,
+    /^“report.pdf” is too large .* the first \d+ of its 60 pages, without the pictures/,
+  ],
+  [
+    'without a text is named, and nobody says that it was read',
+    ' ',
+    /report\.pdf/,
+    /^“report.pdf” .* no text on its pages/,
+  ],
+])('a PDF that is too large for the window %s', async (_, words, shownToModel, notice) => {
   await moveTo(60_000);
   const session = await givenExchanges();
   await start();
-  const words = 'lorem ipsum dolor sit amet '.repeat(200);
   expect(await sendFile('report.pdf', pdfOf(60, { words }))).toMatchObject({ outcome: 'answered', session });
-  expect(JSON.stringify(mainCalls().at(-1)?.body)).toMatch(/page 1\]\\nlorem ipsum[\s\S]*page 2\]/);
-  expect(shown()).toEqual([
-    expect.stringMatching(/^“report.pdf” is too large .* the first \d+ of its 60 pages, without the pictures/),
-    expect.any(String),
-  ]);
-  await expectAllOfIt(session);
-});
-
-test('a scan that is too large is named, and nobody says that it was read', async () => {
-  await moveTo(60_000);
-  const session = await givenExchanges();
-  await start();
-  expect(await sendFile('scan.pdf', pdfOf(60, { words: ' ' }))).toMatchObject({ outcome: 'answered', session });
-  expect(shown()).toEqual([expect.stringMatching(/^“scan.pdf” .* no text on its pages/), expect.any(String)]);
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).toMatch(shownToModel);
+  expect(shown()).toEqual([expect.stringMatching(notice), expect.any(String)]);
   await expectAllOfIt(session);
 });
 

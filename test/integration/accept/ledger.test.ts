@@ -160,14 +160,6 @@ test('a message is accepted even when the alert of a loss cannot be queued; the 
   expect(await alerts()).toMatchObject([{ text: expect.stringMatching(/^Redis lost data: 3 .* now it knows of 2 /m) }]);
 });
 
-test('several inboxes, repeated updates and data without counts cause no alert', async () => {
-  await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
-  const other = createInbox(redis, 1);
-  const accept = (id: number, at: number) => (at % 2 === 0 ? inbox : other).accept(7, inboundText(id), '00-a-b-01');
-  await Promise.all([1, 2, 3, 4, 5, 6, 3, 2, 6, 7, 7].map(accept));
-  expect(await alerts()).toEqual([]);
-});
-
 test('a gateway whose ledger does not add up alerts the operator and goes on answering', async () => {
   const world = await createWorld();
   await world.peek.hset(world.keys.counts, 'accepted', 5, 'settled', 3);

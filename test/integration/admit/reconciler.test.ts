@@ -6,7 +6,7 @@ import { connectRedis } from '../../../shared/redis/connection.ts';
 import { chatKey, type EntryId, jobIdOf, TURNS_QUEUE } from '../../../shared/redis/keys.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { reconcile, startDispatcher, startReconciler } from '../../../worker/lane/dispatcher.ts';
-import { createLane, type Lane } from '../../../worker/lane/lane.ts';
+import type { Lane } from '../../../worker/lane/lane.ts';
 import { openWorker } from '../../../worker/lane/queue.ts';
 import { createSlots } from '../../../worker/lane/slots.ts';
 import { LIMITS } from '../../../worker/limits.ts';
@@ -167,17 +167,6 @@ async function dueInMs(jobId: string): Promise<number> {
   return Number(score) / 0x1000 - Date.now();
 }
 
-/** Does something while the clock of this process is off, as that of another machine may be. */
-async function withClockOff<T>(byMs: number, act: () => Promise<T>): Promise<T> {
-  const right = Date.now;
-  Date.now = () => right() + byMs;
-  try {
-    return await act();
-  } finally {
-    Date.now = right;
-  }
-}
-
 const scoreOf = (jobId: string) => redis.zscore(seen.toKey('delayed'), jobId);
 
 const stateOf = async (jobId: string) => (await seen.getJob(jobId))?.getState();
@@ -211,20 +200,3 @@ test('endDelays leaves alone a job that was deleted or promoted meanwhile', asyn
   await Promise.all([correcting, job?.promote()]);
   expect(await job?.isDelayed()).toBe(false);
 });
-
-test.each([-HOUR_MS, 0, HOUR_MS])(
-  'a process whose clock is %i ms off postpones a job by the right time',
-  async (offMs) => {
-    const lane = createLane(redis, keys);
-    await lane.prepare();
-    await lane.admit(1);
-    const jobId = await delayed(1, 0);
-    const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
-    const job = await worker.getNextJob('token', { block: false });
-    await withClockOff(offMs, async () => job && queue.postpone(job, 'token', lane.nowMs(), MINUTE_MS));
-    expect(await dueInMs(jobId)).toBeGreaterThan(MINUTE_MS - 5_000);
-    expect(await queue.endDelays(Date.now() + MINUTE_MS - 5_000)).toBe(0);
-    expect(await queue.endDelays(Date.now() + MINUTE_MS + 5_000)).toBe(1);
-    await worker.close();
-  },
-);

@@ -50,14 +50,6 @@ test('load omits missing files and invalid ids, returns the rest, and throws whe
   await expect(store().load(CHAT, [id])).rejects.toThrow('WRONGTYPE');
 });
 
-test('a chat reads only what is its own, also where it knows the hash', async () => {
-  const id = await store().keep(CHAT, Buffer.from('a file'));
-  for (const other of [chatKey(-1001), chatKey(-1001, 8), chatKey(-100), chatKey(66)]) {
-    expect((await store().load(other, [id])).size).toBe(0);
-    expect(await store().read(other, id)).toBeUndefined();
-  }
-});
-
 test('erase takes all of a chat, in pieces, and nothing of another chat that has the same file', async () => {
   const neighbour = chatKey(-1001, 70);
   const id = await store().keep(neighbour, Buffer.from('file 0'));

@@ -1,6 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { chmod, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -18,7 +17,7 @@ import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
 import { searchPath } from '../../fixture/environment.ts';
 import { freePort } from '../../fixture/free-port.ts';
 import { gone, killAtEnd, withClient } from '../../fixture/private-redis.ts';
-import { freshRedis, redisServer } from '../../fixture/redis.ts';
+import { redisServer } from '../../fixture/redis.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 /** A server that outlives its stop when a test fails half-way is killed by the pid that it had. */
@@ -182,23 +181,6 @@ test('a server that cannot start is reported with the end of its log', async () 
   await expect(start(await ownFolder(), { settings: { maxmemory: 'much' } })).rejects.toThrow(
     /did not start: .*exit code 1[\s\S]*argument must be a memory value/,
   );
-});
-
-test('clients of a throw-away server reconnect after kill -9 and restart; its stop removes its folder', async () => {
-  const redis = await freshRedis();
-  const dir = await withClient(redis.url, async (client) => {
-    await client.set('chat', 'remembered');
-    redis.kill9();
-    await redis.restart();
-    expect(await client.get('chat')).toBe('remembered');
-    return String((await client.config('GET', 'dir'))[1]);
-  });
-  const { pid } = redis;
-  expect((await stat(dir)).mode & 0o077).toBe(0);
-  await redis.stop();
-  expect(existsSync(dir)).toBe(false);
-  expect(isRunning(pid)).toBe(false);
-  await redis.stop();
 });
 
 test('a provided server that dies is restarted on its socket with its data, until it is stopped', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { noteShards, shardsProblem } from '../../../shared/redis/keeping.ts';
+import { noteShards } from '../../../shared/redis/keeping.ts';
 import { keysOf } from '../../../shared/redis/keys.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { runFile } from '../../fixture/command.ts';
@@ -10,15 +10,6 @@ eachInWorld();
 
 /** Longer than it takes a busy machine to end two turns. */
 const DRAIN_MS = 1_500;
-
-test('the first start fixes the number of shards, and a later start with another number gets a problem', async () => {
-  expect(await shardsProblem(world.peek, 3)).toBeUndefined();
-  expect(await world.peek.exists(world.keys.shards)).toBe(0);
-  expect(await Promise.all([noteShards(world.peek, 4), noteShards(world.peek, 4)])).toEqual([undefined, undefined]);
-  expect(await noteShards(world.peek, 2)).toMatch(/^SHARDS is 2, .* written with SHARDS=4/);
-  expect(await shardsProblem(world.peek, 1)).toMatch(/Set SHARDS=4\./);
-  expect(await noteShards(world.peek, 4)).toBeUndefined();
-});
 
 test.each(['spillway.ts', 'worker/main.ts', 'producer/main.ts'])(
   '%s exits 2 and changes nothing when SHARDS differs from the data',

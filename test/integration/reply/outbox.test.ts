@@ -62,13 +62,6 @@ test('an answer whose response is lost is repeated once, and says so', async () 
   expect(world.claude.calls).toHaveLength(1);
 });
 
-test('a send that is surely refused is no repeat: the next one says nothing', async () => {
-  world.telegram.fail('sendMessage', BUSY, 2);
-  expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual(['You said: Hello']);
-  expect(world.claude.calls).toHaveLength(1);
-});
-
 test('where sends are accepted and not answered, a repeat is not repeated: unsure, and the operator gets one alert', async () => {
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 1_000, ({ chat_id }) => Number(chat_id) === CHAT);
   world.telegram.say(CHAT, 'Hello');
@@ -84,7 +77,11 @@ test('waits that Telegram asks for are no repeats, however many: the answer come
   world.telegram.fail('sendMessage', { do: 'cut' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
   world.telegram.fail('sendMessage', BUSY, 5, ({ chat_id }) => Number(chat_id) === CHAT);
   expect(await ask('Hello')).toMatchObject(CAME);
-  expect(shown()).toEqual([REPEATED]);
+  // A send that is surely refused is no repeat.
+  world.telegram.fail('sendMessage', BUSY, 2);
+  expect(await ask('Hello', 2)).toMatchObject(CAME);
+  expect(shown()).toEqual([REPEATED, 'You said: Hello']);
+  expect(world.claude.calls).toHaveLength(2);
 });
 
 variants([

@@ -1,10 +1,11 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { type ChatKey, chatKey } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { cleanUps } from '../../fixture/clean-ups.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, trouble, world } from '../../fixture/each-test.ts';
 import { conversation, guiltyConversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { callsTools, openNotebook, use } from '../../fixture/notebook.ts';
+import { openNotebook, use } from '../../fixture/notebook.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
@@ -14,16 +15,7 @@ const GUILTY = /GUILTY/;
 const PROBE = /test of the connection/;
 const DOWN = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
 
-const removals: (() => Promise<unknown>)[] = [];
-
 eachInWorld();
-afterEach(() => Promise.all(removals.splice(0).map((remove) => remove())));
-
-async function startWithNotebook(env: Record<string, string> = {}) {
-  const notebook = await openNotebook();
-  removals.push(() => notebook.remove());
-  await start({ ...notebook.env, ...env });
-}
 
 const give = async (lines: string[], chat: ChatKey = chatKey(CHAT)) =>
   importSession(world.peek, world.keys, chat, await parseLines(lines));
@@ -65,22 +57,6 @@ test('a session that the operator binds during the trial of another stays bound'
   expect(await sessionOf(CHAT)).toBe(bound);
 });
 
-test('a chat keeps its session through an outage before a round of tools and another one after it', async () => {
-  await startWithNotebook({ OUTAGE_PATIENCE_MS: '1000' });
-  const old = await give(guiltyConversation(20));
-  const rule = callsTools([use('t1', 'write', { text: 'first line' })]);
-  const failed = new Set<boolean>();
-  world.claude.react((call) => {
-    if (call.kind !== 'main' || PROBE.test(call.pendingText)) return undefined;
-    const hasResult = /write: first line/.test(JSON.stringify(call.body.messages));
-    if (failed.has(hasResult)) return rule(call);
-    failed.add(hasResult);
-    return DOWN;
-  });
-  expect(await ask('Hello?')).toMatchObject({ outcome: 'answered', session: old });
-  expect(failed.size).toBe(2);
-});
-
 test('a chat keeps its session when the endpoint hangs until the attempts of a message are used up', async () => {
   await start({ TURN_TIMEOUT_MS: '700', RECOVERY_TIMEOUT_MS: '700', MAX_ATTEMPTS: '4' });
   const old = await give(guiltyConversation(20));
@@ -119,23 +95,11 @@ test('a chat keeps its session when an answer exceeds its context budget but not
   expect(shown()).toEqual(['Paid for.']);
 });
 
-test('a chat keeps its session when the endpoint refuses the result of a tool', async () => {
-  await startWithNotebook();
-  const old = await give(conversation(30, 200));
-  world.claude.guard.rejectsText = { pattern: /write: first line/, respond: 'page400' };
-  world.claude.react((call) => {
-    if (call.kind !== 'main' || PROBE.test(call.pendingText)) return undefined;
-    return /do not make it again/.test(JSON.stringify(call.body.messages))
-      ? { do: 'answer', text: 'It is written.' }
-      : callsTools([use('t1', 'write', { text: 'first line' })])(call);
-  });
-  await ask('Write a line');
-  expect(await sessionOf(CHAT)).toBe(old);
-});
-
 test('a chat keeps its session through a turn of 22 tool rounds that overflow without masks', async () => {
   await moveToWorld({ claude: { windowTokens: 40_000 } });
-  await startWithNotebook({ CONTEXT_WINDOW_TOKENS: '40000' });
+  const notebook = await openNotebook();
+  cleanUps.push(() => notebook.remove());
+  await start({ ...notebook.env, CONTEXT_WINDOW_TOKENS: '40000' });
   const old = await give(conversation(10, 200));
   let rounds = 0;
   world.claude.react((call) => {
@@ -146,18 +110,4 @@ test('a chat keeps its session through a turn of 22 tool rounds that overflow wi
       : { do: 'answer', content: [use(`t${rounds}`, 'long', { words: 1_250 })], stopReason: 'tool_use' };
   });
   expect(await ask('Read it all')).toMatchObject({ outcome: 'answered', session: old });
-});
-
-test('a chat keeps its session when a blamed message is stopped before the trial of a fresh session', async () => {
-  await start();
-  const old = await give(conversation(30, 200));
-  world.claude.guard.rejectsText = { pattern: /EVIL/, respond: 'page400' };
-  world.claude.react(({ kind, pendingText }) =>
-    kind === 'main' && PROBE.test(pendingText) ? { do: 'answer', text: 'ready', afterMs: 1_500 } : undefined,
-  );
-  world.telegram.say(CHAT, 'Something EVIL');
-  await world.claude.waitForCall(({ pendingText }) => PROBE.test(pendingText));
-  await ask('/stop', 2);
-  expect(await ask('And now?', 3)).toMatchObject({ outcome: 'answered' });
-  expect(await sessionOf(CHAT)).toBe(old);
 });
