@@ -9,6 +9,7 @@ import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
+import { spend } from '../../fixture/spending.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 
@@ -92,8 +93,7 @@ test('what a chat chooses with a command wins over its entry, which wins over th
 test('the limit of a chat is that of its entry, in place of the one for every chat; 0 is none', async () => {
   const table = { [CHAT]: { dailyUsd: 0.5 }, [OTHER]: { dailyUsd: 0, monthlyUsd: 40 } };
   await start({ TOTAL_DAILY_USD: '0', CHAT_DAILY_USD: '0.1', ...(await withChats(table)) });
-  const book = world.keys.spent(new Date().toISOString().slice(0, 10));
-  for (const chat of [CHAT, OTHER, THIRD]) await world.peek.hset(book, `chat:${chat}:usd`, 0.2e9);
+  for (const chat of [CHAT, OTHER, THIRD]) await spend(`chat:${chat}:usd`, 0.2);
   const outcomes = [];
   for (const chat of [CHAT, OTHER, THIRD]) outcomes.push(await ask('hello', 1, chat));
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(['answered', 'answered', 'refused']);
@@ -101,7 +101,7 @@ test('the limit of a chat is that of its entry, in place of the one for every ch
   expect(shown().at(-1)).toContain('$0.50');
   await ask('/usage', 2, OTHER);
   expect(shown(OTHER).at(-1)).toContain('$40.00');
-  await world.peek.hset(book, `chat:${CHAT}:usd`, 0.5e9);
+  await spend(`chat:${CHAT}:usd`, 0.5);
   expect(await ask('hello', 3)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
 });
 

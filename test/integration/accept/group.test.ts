@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
+import { chatKey } from '../../../shared/redis/keys.ts';
 import { goneMsOf } from '../../../shared/state/chat/chat.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { until } from '../../chaos/scenario.ts';
@@ -7,7 +7,7 @@ import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture
 import { jpegPhoto } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, sessionOf } from '../../fixture/whole-chat.ts';
 import { photo } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const GROUP = -1_002_000_000_001;
@@ -100,7 +100,7 @@ test('who blocks the bot gets no answers that cost, what they said to forget is 
   world.claude.react(({ pendingText }) => (pendingText === 'first' ? { do: 'answer', after: promise } : undefined));
   await start();
   await ask('Remember the boat');
-  const session = await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
+  const session = await sessionOf();
   world.telegram.say(CHAT, 'first');
   await world.claude.waitForCall(({ pendingText }) => pendingText === 'first');
   for (const text of ['second', 'third', '/forget yes']) world.telegram.say(CHAT, text);
@@ -109,7 +109,7 @@ test('who blocks the bot gets no answers that cost, what they said to forget is 
   resolve();
   await untilSettled(world, 5);
   expect((await ends()).slice(1)).toEqual(Array(4).fill(['undeliverable', 'telegram_gone']));
-  expect(await world.peek.exists(world.keys.log(session as SessionId))).toBe(0);
+  expect(await world.peek.exists(world.keys.log(session))).toBe(0);
   expect(mainCalls()).toHaveLength(2);
   world.telegram.setMembership(CHAT, 'member');
   world.telegram.say(CHAT, 'again');

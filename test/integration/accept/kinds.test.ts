@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { assistant, image, png, text, thinking, user } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { pdfOf } from '../../fixture/files.ts';
@@ -11,6 +10,7 @@ import {
   EXCHANGES,
   exchangesShown,
   givenExchanges,
+  givenLines,
   invalid,
   sendFile,
   summaries,
@@ -23,8 +23,7 @@ const SIGNED = { signature: 'EuYBCkQYAiJA0123456789ABCDEFGH==' };
 eachInWorld();
 
 async function givenHistory(...messages: Message[]): Promise<void> {
-  const lines = messages.map((message) => JSON.stringify(message));
-  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
+  await givenLines(messages.map((message) => JSON.stringify(message)));
 }
 
 function mediaIn({ body }: ClaudeCall): number {

@@ -1,5 +1,4 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import type { SessionId } from '../../../shared/redis/keys.ts';
 import { eachInWorld, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { sessionOf } from '../../fixture/whole-chat.ts';
@@ -41,7 +40,7 @@ test('messages under the old id of a group come first, and no two turns run at o
   const isAtOnce = calls.some(({ at }, nth) => nth > 0 && at < (calls[nth - 1]?.endedAt ?? Number.POSITIVE_INFINITY));
   expect(isAtOnce).toBe(false);
   expect(shown(NEW)).toEqual(['a', 'b', 'c', 'x', 'y'].map((text) => expect.stringContaining(`re ${text}`)));
-  expect(await world.peek.llen(world.keys.log((await sessionOf(NEW)) as SessionId))).toBe(10);
+  expect(await world.peek.llen(world.keys.log(await sessionOf(NEW)))).toBe(10);
 });
 
 test('/new under the old id starts a new session for the new id', async () => {
@@ -54,7 +53,7 @@ test('/new under the old id starts a new session for the new id', async () => {
   asksOld('d');
   asksNew('x');
   await world.telegram.waitForText(NEW, /re x/);
-  const session = (await sessionOf(NEW)) as SessionId;
+  const session = await sessionOf(NEW);
   expect(session).not.toBe(before);
   expect(await world.peek.hget(world.keys.session(session), 'closedBy')).toBeNull();
   const outcomes = (await untilSettled(world, 5)).filter(({ outcome }) => outcome === 'answered');

@@ -7,6 +7,7 @@ import { CHAT, hold, mainCalls, shown, start, stopGateways, trouble, world } fro
 import { chatsOfShard } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, openNotebook, use } from '../../fixture/notebook.ts';
+import { spend } from '../../fixture/spending.ts';
 import { ABROAD, abroad, CALLER, callsOf, HERE, summon } from '../../fixture/summons.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 
@@ -189,14 +190,13 @@ test('of tools there are those that read, and of servers those that guests may h
 
 test("what a call costs counts as the person's, of which strangers read nothing but that it is used up", async () => {
   await start({ PERSON_DAILY_USD: '1' });
-  const book = world.keys.spent(new Date().toISOString().slice(0, 10));
-  await world.peek.hset(book, `person:${CALLER}:usd`, 0.85 * 1e9);
+  await spend(`person:${CALLER}:usd`, 0.85);
   summon('Hello');
   await nextOutcome(world, HERE);
   expect(abroad()).toEqual(['You said: Hello']);
   await ask('Hello', 1, CALLER);
   expect(shown(CALLER).at(-1)).toMatch(/Your budget for today is nearly used up/);
-  await world.peek.hset(book, `person:${CALLER}:usd`, 1e9);
+  await spend(`person:${CALLER}:usd`, 1);
   summon('How much?');
   expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'refused' });
   expect(abroad()[1]).toMatch(/Your budget for today is used up/);

@@ -1,6 +1,5 @@
 import { readdir } from 'node:fs/promises';
 import { beforeEach, expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { call } from '../../fixture/content-blocks.ts';
@@ -12,6 +11,7 @@ import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { runInTerminal } from '../../fixture/terminal.ts';
 import { variants } from '../../fixture/variants.ts';
+import { sessionOf } from '../../fixture/whole-chat.ts';
 import { nestedBlocks } from '../../stand-in/claude/request.ts';
 
 const OTHER = 66;
@@ -50,8 +50,7 @@ const bytesLeft = async () => [
 const documentsIn = (chat: number) =>
   world.telegram.shown(chat).flatMap(({ document }) => (document ? [document] : []));
 const storedHash = async (chat: number) => {
-  const session = await world.peek.hget(world.keys.chat(chatKey(chat)), 'session');
-  const log = await world.peek.lrange(world.keys.log(session as never), 0, -1);
+  const log = await world.peek.lrange(world.keys.log(await sessionOf(chat)), 0, -1);
   return /"sha256":"([0-9a-f]{64})"/.exec(log.join('\n'))?.[1] ?? '';
 };
 

@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { decodeRecord } from '../../../worker/session/record.ts';
-import { buttons, FAIL, newest, outcomes, say, scriptCommands } from '../../fixture/commands.ts';
+import { buttons, FAIL, newest, outcomes, scriptCommands } from '../../fixture/commands.ts';
 import { call } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, trouble, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, sessionOf } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
 
 const GROUP = -1_001_234;
@@ -21,8 +20,7 @@ function countAnswers(): void {
 }
 
 async function logOf(chat = CHAT) {
-  const session = (await world.peek.hget(world.keys.chat(chatKey(chat)), 'session')) as SessionId;
-  return (await world.peek.lrange(world.keys.log(session), 0, -1)).map(decodeRecord);
+  return (await world.peek.lrange(world.keys.log(await sessionOf(chat)), 0, -1)).map(decodeRecord);
 }
 
 /** The texts of the newest request, each with its role. */
@@ -33,15 +31,15 @@ function asked(): string {
 test('/retry asks the answered message anew: the model sees no earlier answer, and the log keeps both', async () => {
   await start();
   countAnswers();
-  await say('an older question', 1);
-  await say('how far is Tainan?', 2);
-  await say('/retry', 3);
+  await ask('an older question', 1);
+  await ask('how far is Tainan?', 2);
+  await ask('/retry', 3);
   expect(shown()).toEqual(['answer 1', 'answer 2', 'answer 3']);
   expect(await outcomes()).toEqual(['answered', 'answered', 'answered']);
   expect(asked()).toContain('answer 1');
   expect(asked()).not.toContain('answer 2');
   expect(asked().match(/how far is Tainan/g)).toHaveLength(1);
-  await say('and back?', 4);
+  await ask('and back?', 4);
   expect(asked()).toContain('answer 3');
   expect(asked()).not.toContain('answer 2');
   const log = await logOf();
@@ -54,12 +52,12 @@ test('/retry asks the answered message anew: the model sees no earlier answer, a
 test('/retry tries the newest message again: one that failed, or the answered one behind it', async () => {
   await start();
   const script = scriptCommands();
-  await say(FAIL, 1);
+  await ask(FAIL, 1);
   script.mend();
-  await say('something else', 2);
-  await say('/retry', 3);
+  await ask('something else', 2);
+  await ask('/retry', 3);
   expect(mainCalls().at(-1)?.pendingText).toBe('something else');
-  await say(`/retry ${(await world.peek.xrange(world.keys.dead, '-', '+'))[0]?.[1][1]}`, 5);
+  await ask(`/retry ${(await world.peek.xrange(world.keys.dead, '-', '+'))[0]?.[1][1]}`, 5);
   expect(newest()?.text).toBe(`You said: ${FAIL}`);
 });
 
@@ -69,7 +67,7 @@ test('an answer that was cut has a button; pressed twice at once, the message is
   world.claude.react(({ kind }) =>
     kind === 'main' && isCut ? { do: 'answer', text: 'too much to', stopReason: 'max_tokens' } : undefined,
   );
-  await say('tell me everything', 1);
+  await ask('tell me everything', 1);
   expect(newest()?.text).toContain(EN.cutAnswer);
   expect(buttons()).toEqual([expect.stringMatching(/^\/retry \d+-\d+$/)]);
   isCut = false;
@@ -83,10 +81,10 @@ test('an answer that was cut has a button; pressed twice at once, the message is
 
 test('a button for a message that the conversation has left behind changes nothing', async () => {
   await start();
-  await say('first', 1);
+  await ask('first', 1);
   const { entry } = (await logOf()).find(({ t }) => t === 'user') as { entry?: string };
-  await say('second', 2);
-  await say(`/retry ${entry}`, 3);
+  await ask('second', 2);
+  await ask(`/retry ${entry}`, 3);
   expect(newest()?.text).toBe(EN.nothingToRetry);
   expect(mainCalls()).toHaveLength(2);
 });
@@ -116,7 +114,7 @@ test.each(['attempt begun:3', 'round stored:1', 'answer stored:2'])(
       if (isRetried) return { do: 'answer', content: [call('r1', { name: 'memory', input: NOTE })] };
       return { do: 'answer', text: `answer ${++count}` };
     });
-    await say('how far?', 1);
+    await ask('how far?', 1);
     world.telegram.say(CHAT, '/retry');
     await victim.ended;
     await start();
@@ -132,7 +130,7 @@ test('an answer stays in the conversation when the new try of it is stopped', as
   await start();
   scriptCommands();
   countAnswers();
-  await say('how far is Tainan?', 1);
+  await ask('how far is Tainan?', 1);
   world.claude.react(({ pendingText, body }) =>
     pendingText === 'how far is Tainan?' && !JSON.stringify(body.messages).includes('answer 1')
       ? { do: 'hang' }
@@ -140,8 +138,8 @@ test('an answer stays in the conversation when the new try of it is stopped', as
   );
   world.telegram.say(CHAT, '/retry');
   await world.claude.waitForCall(() => mainCalls().length === 2);
-  await say('/stop', 3);
-  await say('and back?', 4);
+  await ask('/stop', 3);
+  await ask('and back?', 4);
   expect(asked()).toContain('answer 1');
   expect(asked().match(/how far is Tainan/g)).toHaveLength(1);
 });
@@ -160,8 +158,8 @@ test('what tools did for the first answer stays visible, so that the model does 
       ? { do: 'answer', text: 'Set.' }
       : { do: 'answer', content: [call('r1', { name: 'reminders', input })] };
   });
-  await say('remind me to call Ben', 1);
-  await say('/retry', 2);
+  await ask('remind me to call Ben', 1);
+  await ask('/retry', 2);
   expect(mainCalls()).toHaveLength(3);
   expect(await world.peek.zcard(world.keys.reminders)).toBe(1);
   expect(asked()).not.toContain('is_error');
@@ -181,33 +179,33 @@ test('an answer stays also when the new try had called a tool before it was stop
     if (count === 2) return { do: 'answer', content: [call('r1', { name: 'memory', input: NOTE })] };
     return { do: 'answer', text: `answer ${count}` };
   });
-  await say('how far is Tainan?', 1);
+  await ask('how far is Tainan?', 1);
   world.telegram.say(CHAT, '/retry');
   await world.claude.waitForCall(({ body }) => JSON.stringify(body.messages.at(-1)).includes('tool_result'));
   hangs = false;
-  await say('/stop', 3);
-  await say('and back?', 4);
+  await ask('/stop', 3);
+  await ask('and back?', 4);
   expect(asked()).toContain('answer 1');
   expect(asked()).toContain('lives in Tainan');
   expect(world.claude.violations()).toEqual([]);
-  await say('/retry', 5);
+  await ask('/retry', 5);
   expect(asked().match(/and back\?/g)).toHaveLength(1);
 });
 
 test('a try that failed is replayed, also behind what came later', async () => {
   await start();
   const script = scriptCommands();
-  await say(FAIL, 1);
+  await ask(FAIL, 1);
   expect(newest()?.text).toBe(EN.misconfigured);
   script.mend();
-  await say('/retry', 3);
+  await ask('/retry', 3);
   expect(newest()?.text).toBe(`You said: ${FAIL}`);
   const mend = trouble(LIES.key);
-  await say('/retry', 4);
+  await ask('/retry', 4);
   const [data = ''] = buttons();
   const { messageId = 0 } = newest() ?? {};
   mend();
-  await say('something else', 5);
+  await ask('something else', 5);
   world.telegram.press(CHAT, messageId, data);
   await nextOutcome(world, CHAT, 7);
   expect(newest()?.text).toBe(`You said: ${FAIL}`);
@@ -217,8 +215,8 @@ test('a try that failed is replayed, also behind what came later', async () => {
 
 test('/retry is answered alone, whatever comes meanwhile, and after /new it reaches for no older conversation', async () => {
   await start();
-  await say('/busy interrupt', 1);
-  await say('how far?', 2);
+  await ask('/busy interrupt', 1);
+  await ask('how far?', 2);
   const { promise, resolve } = Promise.withResolvers<void>();
   world.claude.react(({ pendingText }) => (pendingText === 'how far?' ? { do: 'answer', after: promise } : undefined));
   world.telegram.say(CHAT, '/retry');
@@ -227,7 +225,7 @@ test('/retry is answered alone, whatever comes meanwhile, and after /new it reac
   resolve();
   await nextOutcome(world, CHAT, 4);
   expect((await outcomes()).slice(1)).toEqual(['answered', 'answered', 'answered']);
-  await say('/new', 5);
-  await say('/retry', 6);
+  await ask('/new', 5);
+  await ask('/retry', 6);
   expect(newest()?.text).toBe(EN.nothingToRetry);
 });

@@ -4,15 +4,12 @@ import { type Bounds, createBudget, type Reservation } from '../../../shared/sta
 import type { Limit } from '../../../shared/state/spending/limit.ts';
 import { CHAT, eachInWorld, killAt, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { dayBook, monthBook, spend } from '../../fixture/spending.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 
 const OTHER = 1002;
 
 eachInWorld();
-
-const BILLION = 1e9;
-const monthBook = () => world.keys.spent(new Date().toISOString().slice(0, 7));
-const dayBook = () => world.keys.spent(new Date().toISOString().slice(0, 10));
 
 const LIMIT: Limit = { setting: 'TOTAL_DAILY_USD', whose: 'total', period: 'day', unit: 'usd', max: 1_000 };
 const bill = (usd: number) => ({ usd, tokens: 0 });
@@ -69,10 +66,6 @@ test('what is held lapses, also behind a clock that stepped back; settled after 
   await next.settle(bill(5));
   expect(await world.peek.hmget(dayBook(), 'all:usd', 'all:usd:held')).toEqual(['350', '0']);
 });
-
-async function spend(field: string, dollars: number, book = dayBook()): Promise<void> {
-  await world.peek.hset(book, field, dollars * BILLION);
-}
 
 test('above 80 % of a limit a chat is told once in a period, under its answer; of what all share, without amounts', async () => {
   await start({ CHAT_DAILY_USD: '1', TOTAL_DAILY_USD: '10' });

@@ -1,17 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
+import type { SessionId } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { buttons, newest, outcomes, press, say } from '../../fixture/commands.ts';
+import { buttons, newest, outcomes, press } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask, sessionOf } from '../../fixture/whole-chat.ts';
 
 const GROUP = -1_001_234;
 
 eachInWorld();
-
-async function sessionOf(chat = CHAT): Promise<SessionId> {
-  return (await world.peek.hget(world.keys.chat(chatKey(chat)), 'session')) as SessionId;
-}
 
 /** The first words and the sizes of the conversations in the newest list. */
 function listed(): string[] {
@@ -25,44 +22,44 @@ function asked(): string {
 
 test('/chats lists the conversations, the present one first; Continue opens one as it was, and the other stays', async () => {
   await start();
-  await say('how far is Tainan?', 1);
+  await ask('how far is Tainan?', 1);
   const tainan = await sessionOf();
-  await say('/chats name Trip to Tainan', 2);
+  await ask('/chats name Trip to Tainan', 2);
   expect(newest()?.text).toBe(EN.chats.named('Trip to Tainan'));
-  await say('/new', 3);
-  await say('/new and two eggs?', 4);
-  await say('/chats', 5);
+  await ask('/new', 3);
+  await ask('/new and two eggs?', 4);
+  await ask('/chats', 5);
   expect(newest()?.text).toMatch(/^2 conversations in this chat/);
   expect(listed()).toEqual([`1. and two eggs? ${EN.chats.isPresent}, 2 messages`, '2. Trip to Tainan, 2 messages']);
   expect(newest()?.text).toMatch(/\n\d{4}-\d\d-\d\d, 2 messages/);
   expect(buttons()).toEqual([`/continue ${tainan}`]);
   await press(`/continue ${tainan}`, 6);
   expect(newest()?.text).toBe(EN.chats.continued('Trip to Tainan'));
-  await say('and back?', 7);
+  await ask('and back?', 7);
   expect(asked()).toContain('how far is Tainan?');
   expect(asked()).not.toContain('eggs');
-  await say('/chats', 8);
+  await ask('/chats', 8);
   expect(listed()).toEqual([`1. Trip to Tainan ${EN.chats.isPresent}, 4 messages`, '2. and two eggs?, 2 messages']);
   expect(await world.peek.ttl(world.keys.session(tainan))).toBe(-1);
-  await say('/forget yes', 9);
+  await ask('/forget yes', 9);
   expect([...(await world.peek.keys('*:session:*')), ...(await world.peek.keys('*:log:*'))]).toEqual([]);
-  await say(`/continue ${tainan}`, 10);
+  await ask(`/continue ${tainan}`, 10);
   expect(newest()?.text).toBe(EN.chats.gone);
-  await say('/chats', 11);
+  await ask('/chats', 11);
   expect(newest()?.text).toBe(EN.chats.none);
   expect(world.claude.violations()).toEqual([]);
 });
 
 test('a page has ten conversations, and a button to the older ones', async () => {
   await start();
-  for (let n = 1; n <= 12; n++) await say(`/new about number ${n}`, n);
-  await say('/chats', 13);
+  for (let n = 1; n <= 12; n++) await ask(`/new about number ${n}`, n);
+  await ask('/chats', 13);
   expect(listed()).toHaveLength(10);
   expect(listed()[0]).toContain('about number 12');
   expect(buttons()).toHaveLength(10);
   await press('/chats 2', 14);
   expect(listed()).toEqual(['11. about number 2, 2 messages', '12. about number 1, 2 messages']);
-  await say('/chats 99', 15);
+  await ask('/chats 99', 15);
   expect(listed()).toHaveLength(2);
 });
 
@@ -76,16 +73,16 @@ test('the notice of a fresh session has a button back; one that is too large is 
     return isTooLong ? tooLong : undefined;
   });
   await start();
-  await say(`the anchor is blue ${'words about boats '.repeat(800)}`, 1);
+  await ask(`the anchor is blue ${'words about boats '.repeat(800)}`, 1);
   const old = await sessionOf();
   limit = 12_000;
-  await say('what colour is it?', 2);
+  await ask('what colour is it?', 2);
   expect(shown().join('\n')).toContain(EN.freshSession);
   expect(buttons()).toEqual([`/continue ${old}`]);
   canSummarize = true;
   await press(`/continue ${old}`, 3);
   expect(await sessionOf()).toBe(old);
-  await say('and now?', 4);
+  await ask('and now?', 4);
   expect(await outcomes()).toEqual(['answered', 'answered', 'command continue', 'answered']);
   expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ session: old });
   expect(asked()).toContain('Summary of the earlier conversation');
@@ -97,7 +94,7 @@ test('two people who press at once are served one after the other; of another ch
     world.telegram.say(GROUP, text, { fromId });
     await nextOutcome(world, GROUP, nth);
   };
-  await say('a private matter', 1);
+  await ask('a private matter', 1);
   await inGroup('the first', 1);
   const first = await sessionOf(GROUP);
   await inGroup('/new the second', 2);
@@ -119,9 +116,9 @@ test.each(['attempt begun:3', 'answer stored:3', 'part sent:3'])(
   async (moment) => {
     let first = '' as SessionId;
     await killAt(moment, async () => {
-      await say('the first', 1);
+      await ask('the first', 1);
       first = await sessionOf();
-      await say('/new', 2);
+      await ask('/new', 2);
       world.telegram.say(CHAT, `/continue ${first}`);
     });
     await nextOutcome(world, CHAT, 3);

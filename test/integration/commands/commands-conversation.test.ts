@@ -1,5 +1,4 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import {
   FAIL,
@@ -8,14 +7,13 @@ import {
   outcomes,
   press,
   redButtons,
-  say,
   scriptCommands,
   untilAsked,
   untilWaiting,
 } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, sessionOf } from '../../fixture/whole-chat.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 eachInWorld();
@@ -27,7 +25,7 @@ beforeEach(() => {
 
 test('/busy merge answers all that wait together, each with its outcome; /busy queue one after the other', async () => {
   await start();
-  await say('/busy merge', 1);
+  await ask('/busy merge', 1);
   expect(newest()?.text).toBe(EN.busy.merge);
   const { promise, resolve } = Promise.withResolvers<void>();
   world.claude.react(({ pendingText }) => (pendingText === 'zeroth' ? { do: 'answer', after: promise } : undefined));
@@ -45,7 +43,7 @@ test('/busy merge answers all that wait together, each with its outcome; /busy q
     ['first', 'second', 'third'].map((text) => asked.indexOf(text)).sort((one, other) => one - other),
   );
   expect(shown()).toHaveLength(3);
-  await say('/busy queue', 7);
+  await ask('/busy queue', 7);
   await stopGateways();
   for (const text of ['first', 'second']) world.telegram.say(CHAT, text);
   await start();
@@ -56,7 +54,7 @@ test('/busy merge answers all that wait together, each with its outcome; /busy q
 
 test('/busy interrupt cuts the running turn short, and answers both messages together', async () => {
   await start();
-  await say('/busy interrupt', 1);
+  await ask('/busy interrupt', 1);
   world.telegram.say(CHAT, HANG);
   const asked = await untilAsked(HANG);
   await ask('and this as well', 3);
@@ -70,9 +68,9 @@ test('/busy interrupt cuts the running turn short, and answers both messages tog
 
 test('/compact makes a summary, killed then repeats only its reply, and the next answer does not say it again', async () => {
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'compaction stored:1' });
-  await say('/compact', 1);
+  await ask('/compact', 1);
   expect(newest()?.text).toBe(EN.nothingToCompact);
-  for (let n = 2; n <= 7; n++) await say(`${n}: ${'many words about boats '.repeat(400)}`, n);
+  for (let n = 2; n <= 7; n++) await ask(`${n}: ${'many words about boats '.repeat(400)}`, n);
   world.telegram.say(CHAT, '/compact');
   await victim.ended;
   await start();
@@ -81,42 +79,41 @@ test('/compact makes a summary, killed then repeats only its reply, and the next
   expect(newest()?.text).toMatch(
     /^Done: I replaced older messages with a summary\. .* The context is now \d+% full\.$/,
   );
-  await say('go on', 9);
+  await ask('go on', 9);
   expect(newest()?.text).toBe('You said: go on');
-  await say('/status', 10);
+  await ask('/status', 10);
   expect(newest()?.text).toMatch(/\nOlder messages last summarized: \d{4}-/);
   expect(world.claude.violations()).toEqual([]);
 });
 
 test('/recall finds what a new conversation has left behind', async () => {
   await start();
-  await say('the harbour is called Anping', 1);
-  await say('/new', 2);
-  await say('/recall Anping', 3);
+  await ask('the harbour is called Anping', 1);
+  await ask('/new', 2);
+  await ask('/recall Anping', 3);
   expect(newest()?.text).toMatch(/^I found \d match(?:es)?.*\n\n1\. .*harbour is called Anping/s);
-  await say('/recall xylophone', 4);
+  await ask('/recall xylophone', 4);
   expect(newest()?.text).toBe(EN.nothingRecalled);
-  await say('/recall', 5);
+  await ask('/recall', 5);
   expect(newest()?.text).toBe(EN.recallUsage);
-  const session = String(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session'));
-  await world.peek.rpush(world.keys.archive(session as SessionId), 'no segment');
-  await say('/recall Anping', 6);
+  await world.peek.rpush(world.keys.archive(await sessionOf()), 'no segment');
+  await ask('/recall Anping', 6);
   expect(newest()?.text).toMatch(/harbour is called Anping.*\n\nI couldn't search some of the older messages\.$/s);
-  await say('/recall xylophone', 7);
+  await ask('/recall xylophone', 7);
   expect(newest()?.text).toBe(`${EN.nothingRecalled}\n\n${EN.recalledInPart}`);
 });
 
 test('/export sends every conversation of the chat as a text and as lines; a send of unknown result is repeated', async () => {
   await start();
-  await say('the harbour is called Anping', 1);
-  await say('/new', 2);
-  await say('and the river?', 3);
-  await say('/export', 4);
+  await ask('the harbour is called Anping', 1);
+  await ask('/new', 2);
+  await ask('and the river?', 3);
+  await ask('/export', 4);
   const files = world.telegram.shown(CHAT).filter(({ document }) => document !== undefined);
   expect(files.map(({ document }) => document?.name)).toEqual(['chat.md', 'chat.jsonl']);
   expect(shown().at(-3)).toBe(EN.exported('4'));
   world.telegram.fail('sendDocument', { do: 'loseReply' }, 1);
-  await say('/export', 5);
+  await ask('/export', 5);
   const captions = world.telegram.shown(CHAT).flatMap(({ document, text }) => (document ? [text] : []));
   expect(captions).toHaveLength(2 + 3);
   expect(captions[3]).toContain(EN.repeat);
@@ -124,10 +121,10 @@ test('/export sends every conversation of the chat as a text and as lines; a sen
 
 test('/forget asks first; its button erases every conversation, file and failed message of the chat', async () => {
   await start();
-  await say('the harbour is called Anping', 1);
-  await say('/new', 2);
-  await say(FAIL, 3);
-  await say('/forget', 4);
+  await ask('the harbour is called Anping', 1);
+  await ask('/new', 2);
+  await ask(FAIL, 3);
+  await ask('/forget', 4);
   expect(newest()?.text).toBe(EN.forgetAsks);
   expect(redButtons()).toEqual(['/forget yes']);
   expect(await world.peek.keys('*:log:*')).not.toHaveLength(0);
@@ -137,26 +134,26 @@ test('/forget asks first; its button erases every conversation, file and failed 
   for (const key of ['*:log:*', '*:session:*', '*:archive:*', '*:media:*', '*:usage:*'])
     expect(await world.peek.keys(key)).toEqual([]);
   expect(await world.peek.xlen(world.keys.dead)).toBe(0);
-  await say('what was the harbour called?', 6);
+  await ask('what was the harbour called?', 6);
   expect(mainCalls().at(-1)?.body.messages).toHaveLength(1);
 });
 
 test('/new with words begins anew with these words; a slip of a finger that was not forwarded and a wide slash cost no call', async () => {
   await start();
-  await say('Remember the boat', 1);
-  await say('/new What is a lane?', 2);
+  await ask('Remember the boat', 1);
+  await ask('/new What is a lane?', 2);
   expect(shown().slice(-2)).toEqual([EN.newConversation, 'You said: What is a lane?']);
   expect([mainCalls().length, JSON.stringify(mainCalls().at(-1)?.body.messages)]).toEqual([
     2,
     expect.not.stringContaining('boat'),
   ]);
   expect(mainCalls().at(-1)?.pendingText).toBe('What is a lane?');
-  await say('／WhoAmI', 3);
+  await ask('／WhoAmI', 3);
   expect(newest()?.text).toContain(`Your ID is ${CHAT}`);
-  await say('/modle', 4);
+  await ask('/modle', 4);
   expect(newest()?.text).toBe(EN.didYouMean('model'));
   await press('/model', 5);
-  await say('/path', 6);
+  await ask('/path', 6);
   expect([await outcomes(), mainCalls().length]).toEqual([
     ['answered', 'answered', 'command whoami', 'command suggested', 'command model', 'answered'],
     3,

@@ -10,7 +10,6 @@ import {
   outcomes,
   press,
   redButtons,
-  say,
   scriptCommands,
   untilAsked,
 } from '../../fixture/commands.ts';
@@ -33,13 +32,13 @@ test('commands that only look or choose do not wait for what is being answered; 
   await start();
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
-  for (const [at, command] of commands.entries()) await say(command, at + 1);
+  for (const [at, command] of commands.entries()) await ask(command, at + 1);
   const help = shown().find((text) => text.includes(`${EN.helpTitle}\n${EN.helpReminders}\n`)) ?? '';
   const [documented = ''] = readFileSync('docs/commands.md', 'utf8').split('## For operators');
   const names = [...documented.matchAll(/^\| `\/(\w+)/gm)].map(([, name]) => name);
   expect(names).toContain('whoami');
   expect([...help.matchAll(/^\/(\w+) \S/gm)].map(([, name]) => name).toSorted()).toEqual(names.toSorted());
-  await say('/export', commands.length + 1);
+  await ask('/export', commands.length + 1);
   expect(await outcomes()).toEqual(
     [...commands, '/export'].map((command) => `command ${command.slice(1).split(' ')[0]}`),
   );
@@ -49,13 +48,13 @@ test('commands that only look or choose do not wait for what is being answered; 
 
 test('/status says how full the context is, what waits, and what today cost; /usage adds up what was billed', async () => {
   await start();
-  await say('first', 1);
-  await say('/status', 2);
+  await ask('first', 1);
+  await ask('/status', 2);
   expect(newest()?.text).toMatch(
     /^Model: \S+\nContext: [▓░]{10} \d+% \([\d,]+ of 200,000 tokens\)\nConversation: 2 messages since .*\nNothing summarized.*\nNothing is waiting\.\nCost today: about \$0\.0\d+$/,
   );
-  await say('second', 3);
-  await say('/usage', 4);
+  await ask('second', 3);
+  await ask('/usage', 4);
   const sums = `${mainCalls().length} calls, [\\d,]+ tokens in, [\\d,]+ out`;
   expect(newest()?.text).toMatch(new RegExp(`^Today: \\$0\\.0\\S+ \\(${sums}\\)$`, 'm'));
   expect(newest()?.text).toMatch(new RegExp(`^Last 30 days: \\$0\\.0\\S+ \\(${sums}`, 'm'));
@@ -63,7 +62,7 @@ test('/status says how full the context is, what waits, and what today cost; /us
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
   for (const text of ['third', 'fourth']) world.telegram.say(CHAT, text);
-  await say('/status', 5);
+  await ask('/status', 5);
   expect(newest()?.text).toMatch(/\nI've been working on a message for \d+ s\.\n2 messages are waiting\.\n/);
 });
 
@@ -103,13 +102,13 @@ test('a call without a known price is no share of anybody', async () => {
 
 test('/model switches this chat to a model that the operator allows, and to no other', async () => {
   await start({ MODELS: OTHER_MODEL });
-  await say('/model gpt-5', 1);
+  await ask('/model gpt-5', 1);
   expect(newest()?.text).toContain(OTHER_MODEL);
   expect(buttons()).toContain(`/model ${OTHER_MODEL}`);
   expect(redButtons()).toEqual([]);
   await press(`/model ${OTHER_MODEL}`, 2);
   expect(newest()?.text).toBe(EN.modelSet(OTHER_MODEL));
-  await say('hello', 3);
+  await ask('hello', 3);
   expect(mainCalls().at(-1)?.body.model).toBe(OTHER_MODEL);
   await ask('hello', 1, CHAT + 1);
   expect(mainCalls().at(-1)?.body.model).not.toBe(OTHER_MODEL);
@@ -117,24 +116,24 @@ test('/model switches this chat to a model that the operator allows, and to no o
 
 test("notices are in the language of the person's app, until the chat chooses another", async () => {
   await start();
-  await say('/stop', 1, { languageCode: 'zh-hant' });
+  await ask('/stop', 1, CHAT, { languageCode: 'zh-hant' });
   expect(newest()?.text).toBe(ZH_HANT.nothingToStop);
-  await say('/lang', 2, { languageCode: 'zh-hant' });
+  await ask('/lang', 2, CHAT, { languageCode: 'zh-hant' });
   await press('/lang en', 3);
   expect(newest()?.text).toBe(EN.languageIs);
-  await say('/stop', 4, { languageCode: 'zh-hant' });
+  await ask('/stop', 4, CHAT, { languageCode: 'zh-hant' });
   expect(newest()?.text).toBe(EN.nothingToStop);
-  await say('/lang auto', 5, { languageCode: 'zh-hant' });
+  await ask('/lang auto', 5, CHAT, { languageCode: 'zh-hant' });
   expect(newest()?.text).toBe(ZH_HANT.languageAuto);
-  await say('/reminders', 6, { languageCode: 'zh-hant' });
+  await ask('/reminders', 6, CHAT, { languageCode: 'zh-hant' });
   expect(newest()?.text).toBe(ZH_HANT.reminders.none);
-  await say('/lang klingon', 7);
+  await ask('/lang klingon', 7);
   expect(newest()?.text).toBe(EN.languageUnknown(['en', 'zh-hant']));
 });
 
 test('the button under a failure notice tries the message again, once', async () => {
   await start();
-  await say(FAIL, 1);
+  await ask(FAIL, 1);
   expect(buttons()).toEqual([expect.stringMatching(/^\/retry \d+-\d+$/)]);
   const [data = ''] = buttons();
   script.mend();

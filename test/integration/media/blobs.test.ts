@@ -1,11 +1,10 @@
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
+import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { sweep } from '../../../worker/blob/orphan-sweep.ts';
 import { packSegment } from '../../../worker/session/archive.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { linesOf, said } from '../../fixture/archived-session.ts';
 import { saidIn } from '../../fixture/asked.ts';
 import { runCli } from '../../fixture/cli.ts';
@@ -27,7 +26,7 @@ import { conversation } from '../../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
-import { ask, photoOf, sendPhoto } from '../../fixture/whole-chat.ts';
+import { ask, givenLines, photoOf, sendPhoto, sessionOf } from '../../fixture/whole-chat.ts';
 
 /** The keeper of a test is at work all the time, but believes that nothing is an orphan. */
 const OFTEN = { blobEveryMs: 50 };
@@ -92,12 +91,7 @@ test.each([
 });
 
 test('a segment that is missing or damaged is reported by an export, which holds all the rest', async () => {
-  const session = await importSession(
-    world.peek,
-    world.keys,
-    chatKey(CHAT),
-    await parseLines(conversation(1_000, 1_000)),
-  );
+  const session = await givenLines(conversation(1_000, 1_000));
   await world.peek.hset(world.keys.session(session), 'windowStart', 2_000);
   await world.peek.sadd(world.keys.archivable, session);
   await start({}, { archiveEveryMs: 20 });
@@ -129,7 +123,7 @@ test('a store that is not a folder: the picture waits, the operator is told, and
 });
 
 test('/forget erases the files of the chat and of its archives, and another chat keeps its own', async () => {
-  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(1_000, 1_000)));
+  await givenLines(conversation(1_000, 1_000));
   await start({}, { archiveEveryMs: 20 });
   await sendPhoto(await jpegPhoto(300, 200));
   await ask('/new', 2);
@@ -149,7 +143,7 @@ test('with redis: all bytes are in Redis; with a folder from then on they stay t
   expect(await world.peek.keys('*:media:*')).toHaveLength(1);
   expect([await world.peek.keys('*:blob*'), await readdir(world.blobFolder)]).toEqual([[], []]);
   await stopGateways();
-  const session = (await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session')) as SessionId;
+  const session = await sessionOf();
   await world.peek.rpush(world.keys.archive(session), await packSegment([Buffer.from(said(1))]));
   await start({ BLOB_URL: `file://${world.blobFolder}` }, OFTEN);
   await saySecond();

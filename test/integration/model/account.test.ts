@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
+import { booked, spend } from '../../fixture/spending.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
 const BROKEN: Reaction = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
@@ -9,11 +10,6 @@ const BROKEN: Reaction = { do: 'error', status: 529, type: 'overloaded_error', m
 const PROBE = 'Say ok.';
 
 eachInWorld();
-
-/** What the limits have booked, in dollars. */
-async function booked(field: string): Promise<number> {
-  return Number(await world.peek.hget(world.keys.spent(new Date().toISOString().slice(0, 10)), field)) / 1e9;
-}
 
 test('limit, audit and /usage agree on each call: answered, failed, stopped before its first byte, and a probe', async () => {
   await start({ CHAT_DAILY_USD: '100' }, { watchEveryMs: 50, providerDownMs: 100, probeEveryMs: 100 });
@@ -61,8 +57,7 @@ test('a model without a price is no way around a limit in money: the start is re
 test('out of the box a guest of a group may spend two dollars a day, and the others are not bound by that', async () => {
   const [group, guest] = [-100_55, 4_055];
   await start({ PERSON_DAILY_USD: '', TELEGRAM_ALLOWED_IDS: `${CHAT},${group}` });
-  const day = world.keys.spent(new Date().toISOString().slice(0, 10));
-  for (const person of [CHAT, guest]) await world.peek.hset(day, `person:${person}:usd`, 2e9);
+  for (const person of [CHAT, guest]) await spend(`person:${person}:usd`, 2);
   for (const person of [CHAT, guest]) world.telegram.say(group, 'Hello', { fromId: person });
   const outcomes = [await nextOutcome(world, group), await nextOutcome(world, group, 2)];
   expect(outcomes.map(({ outcome, reason }) => [outcome, reason])).toEqual([

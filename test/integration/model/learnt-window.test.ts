@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import type { SessionId } from '../../../shared/redis/keys.ts';
 import { eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
@@ -12,7 +11,7 @@ const givenConversation = () => givenLines(conversation(40, 600));
 
 eachInWorld({ claude: { windowTokens: 200_000 }, env: { MODEL: 'claude-sonnet-4-6' } });
 
-const field = async (name: string) => world.peek.hget(world.keys.session((await sessionOf()) as SessionId), name);
+const field = async (name: string) => world.peek.hget(world.keys.session(await sessionOf()), name);
 
 /** The next so many calls that are to answer somebody meet this. */
 function refuse(times: number, reaction: Reaction): void {

@@ -16,6 +16,7 @@ import { type Ear, startEar } from '../../fixture/ear.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { booked, dayBook, monthBook, spend } from '../../fixture/spending.ts';
 import { temporaryFile } from '../../fixture/temporary-file.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
@@ -23,7 +24,6 @@ import { searchedOften } from '../../stand-in/claude/searching.ts';
 import { voice } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const OTHER = 1002;
-const BILLION = 1e9;
 /** When the limits of a day, or of a month, begin anew. */
 const MIDNIGHT = /Please ask me again from \d+ \w+ at 00:00 \(UTC\)\.$/;
 const NEXT_MONTH = / Please ask me again from 1 \w+ at 00:00 \(UTC\)\.$/;
@@ -31,18 +31,6 @@ const PRICES = { input: 4, output: 20, cacheRead: 0.2, cacheWrite5m: 5, cacheWri
 const SEARCH = { id: 'srvtoolu_1', query: 'spillway', found: [{ url: 'https://example.org/', title: 'Spillways' }] };
 
 eachInWorld();
-
-const dayBook = () => world.keys.spent(new Date().toISOString().slice(0, 10));
-const monthBook = () => world.keys.spent(new Date().toISOString().slice(0, 7));
-
-/** What is booked, in dollars. */
-async function booked(field: string, book = dayBook()): Promise<number> {
-  return Number(await world.peek.hget(book, field)) / BILLION;
-}
-
-async function spend(field: string, dollars: number, book = dayBook()): Promise<void> {
-  await world.peek.hset(book, field, Math.round(dollars * BILLION));
-}
 
 function usedUp(whose: string, again = MIDNIGHT): RegExp {
   return new RegExp(`${whose} is used up\\. ${again.source.trim()}`);

@@ -1,13 +1,11 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { METRIC, SPAN } from '../../../shared/base/telemetry.ts';
-import { chatKey } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { cleanUps } from '../../fixture/clean-ups.ts';
 import { CHAT, eachInWorld, mainCalls, spawn, trouble, world } from '../../fixture/each-test.ts';
 import { conversation, isProbe, isSeeded } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { scrape, untilMetrics } from '../../fixture/metrics.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, givenLines } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { type ExportedSpan, type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
 
@@ -68,7 +66,7 @@ function expectWordsOfGenAi(trace: readonly ExportedSpan[]): void {
 
 test('a stage 2 recovery is one trace from update to reply, with the five overflow spans and their attributes', async () => {
   const gateway = await spawn();
-  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
+  await givenLines(conversation(60, 1_000));
   const search = { type: 'tool_use', id: 't1', name: 'recall', input: { query: 'file-7.ts' } };
   world.claude.react((call) => {
     if (call.kind !== 'main' || isProbe(call)) return undefined;

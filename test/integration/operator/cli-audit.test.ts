@@ -1,15 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
+import { keysOf } from '../../../shared/redis/keys.ts';
 import type { AuditEvent } from '../../../shared/state/lane/record-streams.ts';
 import type { RollUp } from '../../../worker/report/roll-up.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, givenLines } from '../../fixture/whole-chat.ts';
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
@@ -18,7 +17,7 @@ function audit(...args: string[]) {
 }
 
 test('audit sums up outcomes, recoveries, tokens and cost, and exits 1 when a message has no outcome', async () => {
-  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
+  await givenLines(conversation(100, 1_000));
   await start();
   await ask('What did we decide?');
   await ask('/help', 2);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
-import { buttons, newest, press, redButtons, say } from '../../fixture/commands.ts';
+import { buttons, newest, press, redButtons } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { FACT, givenLine, lines, notes, remembers } from '../../fixture/memory.ts';
@@ -41,7 +41,7 @@ test('a server that does not know such times gets the list as a plain text; fift
   const ids = [];
   for (let at = 0; at < 50; at++)
     ids.push(await givenReminder({ text: `${at} ${'water the plants '.repeat(58)}` }, 60_000 * (at + 60)));
-  await say('/reminders', 1);
+  await ask('/reminders', 1);
   const all = shown().join('\n');
   expect(all).toMatch(/^50 upcoming reminders:\n1\. .* \(UTC\): 0 water/);
   for (let at = 1; at < 50; at++)
@@ -52,11 +52,11 @@ test('a server that does not know such times gets the list as a plain text; fift
 
 test('/reminders lists what is to come, the next one first, and each has a button that cancels it', async () => {
   await start({}, OFTEN);
-  await say('/reminders', 1);
+  await ask('/reminders', 1);
   expect(newest()?.text).toBe(EN.reminders.none);
   const later = await givenReminder({ text: 'water the plants', repeat: { cron: '0 9 * * 1' } }, 7_200_000);
   const sooner = await givenReminder();
-  await say('/reminders', 2);
+  await ask('/reminders', 2);
   expect(newest()?.text).toMatch(
     /^2 upcoming reminders:\n1\. .* \d\d:\d\d \(UTC\): call Ann.*\n2\. .*, every Monday at 9:00: water the plants$/,
   );
@@ -67,9 +67,9 @@ test('/reminders lists what is to come, the next one first, and each has a butto
   await press(`/reminders cancel ${later}`, 3);
   expect(newest()?.text).toMatch(/^Cancelled: water the plants\n\n1 upcoming reminder/);
   expect(await coming()).toEqual([`${CHAT}:${sooner}`]);
-  await say(`/reminders cancel ${later}`, 4);
+  await ask(`/reminders cancel ${later}`, 4);
   expect(newest()?.text).toContain(EN.reminders.unknown);
-  await say('/reminders please', 5);
+  await ask('/reminders please', 5);
   expect(newest()?.text).toBe(EN.reminders.usage);
 });
 
@@ -150,17 +150,17 @@ test('a group that moves to another shard is told of the reminders and the memor
 
 test('/timezone sets the clocks of the chat, for headers and for reminders', async () => {
   await start({}, OFTEN);
-  await say('/timezone', 1);
+  await ask('/timezone', 1);
   expect(newest()?.text).toMatch(/^The time in this chat is \d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)\.$/);
-  await say('/timezone asia/taipei', 2);
+  await ask('/timezone asia/taipei', 2);
   expect(newest()?.text).toMatch(/is now .* \(Asia\/Taipei\)/);
   await tell(3, [asks('r1', { action: 'set', at: '2027-06-01T09:00', text: TEXT })]);
   expect(await dueTimes()).toEqual([Date.UTC(2027, 5, 1, 1)]);
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('Asia/Taipei]');
-  await say('/timezone Middle/Earth', 4);
+  await ask('/timezone Middle/Earth', 4);
   expect(newest()?.text).toBe(EN.timeZoneUnknown('Middle/Earth'));
-  await say('/timezone +08:00', 5);
+  await ask('/timezone +08:00', 5);
   expect(newest()?.text).toBe(EN.timeZoneUnknown('+08:00'));
-  await say('/timezone auto', 6);
+  await ask('/timezone auto', 6);
   expect(newest()?.text).toMatch(/is now .* \(UTC\)/);
 });

@@ -3,7 +3,7 @@ import { chatKey } from '../../../shared/redis/keys.ts';
 import { nextPeriodMs } from '../../../shared/state/spending/limit.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { HANG, newest, outcomes, say, scriptCommands, untilAsked, untilWaiting } from '../../fixture/commands.ts';
+import { HANG, newest, outcomes, scriptCommands, untilAsked, untilWaiting } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools } from '../../fixture/notebook.ts';
@@ -19,6 +19,7 @@ import {
   toolTexts,
 } from '../../fixture/reminders.ts';
 import { until } from '../../fixture/root.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -113,7 +114,7 @@ test('a bad call gets an error that says why, and sets nothing; the model lists 
 test('with /busy merge a reminder is answered neither together with what came before it nor with what comes after', async () => {
   holdUp();
   await start({}, OFTEN);
-  await say('/busy merge', 1);
+  await ask('/busy merge', 1);
   const sayOther = async () => void world.telegram.say(CHAT, 'other');
   for (const [round, order] of [
     [() => makeDue(), sayOther],
@@ -148,12 +149,12 @@ test('/stop cancels what is due, which is said in its own words, and nothing els
   await givenReminder({}, 0);
   await untilWaiting(2);
   const later = await givenReminder();
-  await say('/stop', 3);
+  await ask('/stop', 3);
   expect(shown()).toEqual([EN.reminders.plain(TEXT), EN.stopped]);
   expect(await coming()).toEqual([`${CHAT}:${later}`]);
   await givenReminder({ text: HANG }, 0);
   await until('the reminder is asked', () => mainCalls()[1]);
-  await say('/forget yes', 5);
+  await ask('/forget yes', 5);
   const [stopped, forgot] = ['cancelled stop', 'cancelled forget'];
   expect(await outcomes()).toEqual([stopped, stopped, 'command stop', forgot, 'command forget']);
   expect(await world.peek.keys('*reminders*')).toEqual([]);

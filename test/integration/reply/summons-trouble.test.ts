@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { until } from '../../chaos/scenario.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, hold, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { ABROAD, abroad, answers, CALLER, GUEST_ENV, HERE, IN_PRIVATE, noted, summon } from '../../fixture/summons.ts';
 import { isAway } from '../../fixture/telegram-away.ts';
@@ -47,14 +47,13 @@ variants(TROUBLE.filter((failure) => !('do' in failure) || !/Reply/.test(failure
 variants(OUTAGES)(
   'Telegram away (%s) when the answer is ready: it is edited in when it is back, and not sent',
   async (how) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    answers('It is a lane.', promise);
+    const answer = hold('It is a lane.');
     await start();
     summon();
     await world.telegram.waitAbroad(ABROAD, EN.oneMoment);
     await noted();
     await world.telegram.goAway(how);
-    resolve();
+    answer();
     await until('the breaker is open', isAway);
     await world.telegram.comeBack();
     expect(await nextOutcome(world, HERE)).toMatchObject({
@@ -66,14 +65,13 @@ variants(OUTAGES)(
 );
 
 test('Telegram away for too long: put back by the operator, the answer is edited into what stands there', async () => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  answers('It is a lane.', promise);
+  const answer = hold('It is a lane.');
   await start({ TELEGRAM_PATIENCE_MS: '1000' });
   summon();
   await world.telegram.waitAbroad(ABROAD, EN.oneMoment);
   await noted();
   await world.telegram.goAway('page');
-  resolve();
+  answer();
   expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'failed', reason: 'telegram_away' });
   await world.telegram.comeBack();
   const [letter = ''] = /\d{10,}-\d+/.exec((await runCli(['dead', 'list'], world.env)).stdout) ?? [];

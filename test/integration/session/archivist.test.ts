@@ -1,9 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { Service } from '../../../shared/base/lifecycle.ts';
 import { createLogger } from '../../../shared/base/log.ts';
-import { chatKey, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import { keysOf, type SessionId } from '../../../shared/redis/keys.ts';
 import { createArchive, startArchivist } from '../../../worker/session/archive.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import type { ShardEnv } from '../../../worker/shard-env.ts';
 import { filler, givenLog, linesOf, said } from '../../fixture/archived-session.ts';
 import { runCli } from '../../fixture/cli.ts';
@@ -12,7 +11,7 @@ import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { processEnv } from '../../fixture/process-env.ts';
 import { until } from '../../fixture/root.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, givenLines, sessionOf } from '../../fixture/whole-chat.ts';
 
 const DAY_SECONDS = 24 * 3600;
 /** Visits at once. */
@@ -44,8 +43,7 @@ const visited = (session: SessionId) =>
 
 const about = (session: SessionId) => world.peek.hgetall(keys.session(session));
 const lines = (count: number) => [...Array.from({ length: count }, (_, n) => said(n)), filler()];
-const givenHistory = async (turns: number) =>
-  importSession(world.peek, keys, chatKey(CHAT), await parseLines(conversation(turns, 1_000)));
+const givenHistory = (turns: number) => givenLines(conversation(turns, 1_000));
 
 test('archives a session of the set and removes it from the set; the archive expires after the retention', async () => {
   const session = 's-1' as SessionId;
@@ -144,7 +142,7 @@ test.each([
   else world.telegram.say(CHAT, text);
   if (text !== undefined) await nextOutcome(world, CHAT);
   await visited(old);
-  const current = (await world.peek.hget(keys.chat(chatKey(CHAT)), 'session')) as SessionId;
+  const current = await sessionOf();
   expect(await about(current)).toMatchObject({ parent: old });
   expect(await about(old)).toMatchObject({ closedBy: current });
   expect((await about(old)).archived).toBeUndefined();

@@ -1,13 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { type ChatKey, chatKey } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { cleanUps } from '../../fixture/clean-ups.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, trouble, world } from '../../fixture/each-test.ts';
 import { conversation, guiltyConversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { openNotebook, use } from '../../fixture/notebook.ts';
-import { ask } from '../../fixture/whole-chat.ts';
-import type { Reaction } from '../../stand-in/claude/reaction.ts';
+import { ask, givenLines, invalid, sessionOf } from '../../fixture/whole-chat.ts';
 
 /** Trouble that must cost no chat its session, however much it looks as if the conversation were to blame. */
 
@@ -16,11 +13,6 @@ const PROBE = /test of the connection/;
 const DOWN = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
 
 eachInWorld();
-
-const give = async (lines: string[], chat: ChatKey = chatKey(CHAT)) =>
-  importSession(world.peek, world.keys, chat, await parseLines(lines));
-const sessionOf = (chat: number) => world.peek.hget(world.keys.chat(chatKey(chat)), 'session');
-const refusal = (message: string): Reaction => ({ do: 'error', status: 400, type: 'invalid_request_error', message });
 
 test('a chat keeps its session when the endpoint refuses the 1h cache lifetime', async () => {
   await start();
@@ -31,10 +23,10 @@ test('a chat keeps its session when the endpoint refuses the 1h cache lifetime',
       JSON.stringify({ role: 'assistant', content: `Answer ${turn}`, at }),
     ];
   }).flat();
-  const old = await give(lines);
+  const old = await givenLines(lines);
   world.claude.react(({ body }) =>
     JSON.stringify(body).includes('"ttl":"1h"')
-      ? refusal('cache_control.ttl: Extra inputs are not permitted')
+      ? invalid('cache_control.ttl: Extra inputs are not permitted')
       : undefined,
   );
   expect(await ask('Hello?')).toMatchObject({ outcome: 'answered', session: old });
@@ -43,28 +35,28 @@ test('a chat keeps its session when the endpoint refuses the 1h cache lifetime',
 
 test('a session that the operator binds during the trial of another stays bound', async () => {
   await start();
-  await give(guiltyConversation(20));
+  await givenLines(guiltyConversation(20));
   world.claude.react(({ body, kind, pendingText }) => {
     if (kind !== 'main' || PROBE.test(pendingText)) return undefined;
     const isOnTrial = !GUILTY.test(JSON.stringify(body));
     const isFirst = !world.claude.calls.some(({ status }) => status === 529);
-    return isOnTrial && isFirst ? { ...DOWN, headers: { 'retry-after': '3' } } : refusal('No.');
+    return isOnTrial && isFirst ? { ...DOWN, headers: { 'retry-after': '3' } } : invalid('No.');
   });
   world.telegram.say(CHAT, 'Hello?');
   await world.claude.waitForCall(({ status }) => status === 529);
-  const bound = await give(conversation(3, 100));
+  const bound = await givenLines(conversation(3, 100));
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  expect(await sessionOf(CHAT)).toBe(bound);
+  expect(await sessionOf()).toBe(bound);
 });
 
 test('a chat keeps its session when the endpoint hangs until the attempts of a message are used up', async () => {
   await start({ TURN_TIMEOUT_MS: '700', RECOVERY_TIMEOUT_MS: '700', MAX_ATTEMPTS: '4' });
-  const old = await give(guiltyConversation(20));
+  const old = await givenLines(guiltyConversation(20));
   const answer = trouble({ do: 'hang' });
   expect(await ask('Hello?')).toMatchObject({ outcome: 'failed' });
   answer();
   expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered' });
-  expect(await sessionOf(CHAT)).toBe(old);
+  expect(await sessionOf()).toBe(old);
 });
 
 test('a group keeps its session when it becomes a supergroup while its message is blamed', async () => {
@@ -72,7 +64,7 @@ test('a group keeps its session when it becomes a supergroup while its message i
   const supergroup = -1_002_001;
   await start({ TELEGRAM_ALLOWED_IDS: `1,${group}` });
   world.telegram.openChat(supergroup);
-  const old = await give(conversation(10, 100), chatKey(group));
+  const old = await givenLines(conversation(10, 100), group);
   const upgraded = {
     status: 400,
     description: 'Bad Request: group chat was upgraded to a supergroup chat',
@@ -87,7 +79,7 @@ test('a group keeps its session when it becomes a supergroup while its message i
 test('a chat keeps its session when an answer exceeds its context budget but not the window of the model', async () => {
   await moveToWorld({ claude: { windowTokens: 1_000_000 } });
   await start();
-  const old = await give(guiltyConversation(20));
+  const old = await givenLines(guiltyConversation(20));
   world.claude.react(({ index, kind }) =>
     kind === 'main' && index === 0 ? { do: 'answer', text: 'Paid for.', usage: { input_tokens: 210_000 } } : undefined,
   );
@@ -100,7 +92,7 @@ test('a chat keeps its session through a turn of 22 tool rounds that overflow wi
   const notebook = await openNotebook();
   cleanUps.push(() => notebook.remove());
   await start({ ...notebook.env, CONTEXT_WINDOW_TOKENS: '40000' });
-  const old = await give(conversation(10, 200));
+  const old = await givenLines(conversation(10, 200));
   let rounds = 0;
   world.claude.react((call) => {
     if (call.kind !== 'main') return { do: 'answer', text: 'They talked. '.repeat(20) };

@@ -12,6 +12,7 @@ import { until } from '../../fixture/root.ts';
 import { NEXT_VERSION } from '../../fixture/state/next-version.ts';
 import { playScene, SCENE } from '../../fixture/state/scene.ts';
 import { dumpState, loadState, type State, stateOf, withFieldsMore } from '../../fixture/state/state.ts';
+import { sessionOf } from '../../fixture/whole-chat.ts';
 
 const STRANGER = 4_999;
 const SCENE_UPDATES = 20;
@@ -156,8 +157,7 @@ test('beside the next version, in both directions: turns in flight are taken ove
     for (const chat of chats) expect(shown(chat).filter((text) => text !== '…')).toEqual(said);
     expect((await settledOutcomes(world)).every(({ outcome }) => outcome === 'answered')).toBe(true);
     expect(await world.peek.xlen(world.keys.dead)).toBe(0);
-    const log = await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
-    expect(JSON.stringify(await world.peek.lrange(world.keys.log(log as never), 0, -1))).toContain('later');
+    expect(JSON.stringify(await world.peek.lrange(world.keys.log(await sessionOf()), 0, -1))).toContain('later');
     expect(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'later')).toBe('more');
     expect(world.claude.violations()).toEqual([]);
   } finally {

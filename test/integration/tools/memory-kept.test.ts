@@ -1,8 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { ZH_HANT } from '../../../shared/texts/zh-hant.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import {
   buttons,
   HANG,
@@ -10,7 +8,6 @@ import {
   outcomes,
   press,
   redButtons,
-  say,
   scriptCommands,
   untilAsked,
 } from '../../fixture/commands.ts';
@@ -18,7 +15,7 @@ import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture
 import { conversation, isProbe, isSeeded } from '../../fixture/history.ts';
 import { FACT, givenLine, remembers, system, texts } from '../../fixture/memory.ts';
 import { tell } from '../../fixture/reminders.ts';
-import { ask } from '../../fixture/whole-chat.ts';
+import { ask, givenLines, sessionOf } from '../../fixture/whole-chat.ts';
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
@@ -26,21 +23,21 @@ const keysOfMemory = () => world.peek.keys('*:memory*');
 
 test('/memory lists the lines, each with a button that deletes it, and one that deletes all after asking', async () => {
   await start();
-  await say('/memory', 1);
+  await ask('/memory', 1);
   expect(newest()?.text).toBe(EN.memory.none);
   const [first, second] = [await givenLine(FACT), await givenLine('The boat is called Ida', { source: 'page' })];
-  await say('/memory', 2);
+  await ask('/memory', 2);
   expect(newest()?.text).toBe(
     `What I remember about this chat (2 notes, 2% full):\n1. ${FACT}\n2. The boat is called Ida (from a page or a tool)`,
   );
   expect(buttons()).toEqual([`/memory forget ${first}`, `/memory forget ${second}`, '/memory forget all']);
   expect(redButtons()).toEqual(buttons());
-  await say('/export', 3);
+  await ask('/export', 3);
   expect(world.telegram.shown(CHAT).some(({ document }) => document?.name === 'chat.md')).toBe(true);
-  await say('/memory', 4);
+  await ask('/memory', 4);
   await press(`/memory forget ${first}`, 5);
   expect(newest()?.text).toMatch(/^Deleted: Ann does not eat meat\n\nWhat I remember .*\n1\. The boat/);
-  await say(`/memory forget ${first}`, 6);
+  await ask(`/memory forget ${first}`, 6);
   expect(newest()?.text).toContain(EN.memory.unknown);
   await press('/memory forget all', 7);
   expect(newest()?.text).toBe(EN.memory.asks(1));
@@ -48,16 +45,16 @@ test('/memory lists the lines, each with a button that deletes it, and one that 
   await press('/memory forget all yes', 8);
   expect(newest()?.text).toBe(EN.memory.deletedAll);
   expect(await keysOfMemory()).toEqual([]);
-  await say('/memory please', 9);
+  await ask('/memory please', 9);
   expect(newest()?.text).toBe(EN.memory.usage);
 });
 
 test('/memory of a hundred long lines fits into messages and buttons, in Chinese too', async () => {
   for (let at = 0; at < 100; at++) await givenLine(`${at} `.padEnd(80, 'x'));
   await start();
-  await say('/memory', 1);
+  await ask('/memory', 1);
   expect(buttons()).toHaveLength(100);
-  await say('/memory', 2, { languageCode: 'zh-hant' });
+  await ask('/memory', 2, CHAT, { languageCode: 'zh-hant' });
   expect(shown().join('\n')).toContain(ZH_HANT.memory.title(100, 100));
 });
 
@@ -68,10 +65,10 @@ test('/memory does not wait for what is being answered; what a person deleted is
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
   expect(system()).toContain(FACT);
-  await say(`/memory forget ${id}`, 1);
+  await ask(`/memory forget ${id}`, 1);
   expect(await outcomes()).toEqual(['command memory']);
-  await say('/stop', 3);
-  await say('What do I eat?', 4);
+  await ask('/stop', 3);
+  await ask('What do I eat?', 4);
   expect(system()).not.toContain(FACT);
   expect(system()).not.toContain('Below are the notes');
 });
@@ -79,20 +76,20 @@ test('/memory does not wait for what is being answered; what a person deleted is
 test('it survives /new, is exported, and /forget erases it with what could be undone', async () => {
   await start({ BLOB_URL: 'redis:' });
   await tell(1, [remembers('m1', FACT, { source: 'page' })]);
-  await say('/new', 2);
+  await ask('/new', 2);
   expect(await texts()).toEqual([FACT]);
-  await say('/export', 3);
+  await ask('/export', 3);
   const files = await Promise.all((await world.peek.keys('*:media:*')).map((key) => world.peek.get(key)));
   expect(files.join('\n')).toContain(`${EN.memory.exported}\n\n- ${FACT} (from a page or a tool)\n`);
-  await say('/forget', 4);
+  await ask('/forget', 4);
   await press('/forget yes', 5);
   expect(await keysOfMemory()).toEqual([]);
-  await say('What do I eat?', 6);
+  await ask('What do I eat?', 6);
   expect(system()).not.toContain(FACT);
 });
 
 test('a compaction and a fresh session carry the memory as it is then, and not before', async () => {
-  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
+  await givenLines(conversation(100, 1_000));
   await givenLine(FACT);
   await start();
   let _later: Promise<string> | undefined;
@@ -106,8 +103,7 @@ test('a compaction and a fresh session carry the memory as it is then, and not b
   const compacted = mainCalls().findIndex((call, at) => at > 0 && !isProbe(call) && !isSeeded(call));
   for (const at of [compacted, -1]) expect(system(at)).toMatch(/Ann does not eat meat.*noted meanwhile/);
   expect(JSON.stringify(mainCalls().at(-1)?.body)).toContain('Recovery note');
-  const session = await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
-  expect(await world.peek.hget(world.keys.session(session as never), 'memory')).toContain(FACT);
+  expect(await world.peek.hget(world.keys.session(await sessionOf()), 'memory')).toContain(FACT);
   expect(world.claude.violations()).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { buttons, newest, press, say } from '../../fixture/commands.ts';
+import { buttons, newest, press } from '../../fixture/commands.ts';
 import { call } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -18,13 +18,13 @@ eachInWorld({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` } });
 
 test('what the model notes is told under the answer, and the next request is, byte by byte, the last one and more', async () => {
   await start();
-  await say('Hello', 1);
+  await ask('Hello', 1);
   await tell(2, [remembers('m1')]);
   const [{ id = '' } = {}] = await lines();
   expect(toolTexts()).toEqual([`The memory of this chat is now:\n${id}: ${FACT}`]);
   expect(newest()?.text).toBe(`📝 I've changed what I remember about this chat:\n1. Noted: ${FACT}`);
   expect(buttons()).toEqual([`/memory undo ${id}`]);
-  await say('What do I eat?', 3);
+  await ask('What do I eat?', 3);
   const bare = mainCalls().map(({ body }) =>
     JSON.stringify([body.system, body.tools, body.messages], (key, value) =>
       key === 'cache_control' ? undefined : value,
@@ -40,14 +40,14 @@ test('a conversation begins with what is remembered; a new one shows it, and wha
   await givenLine(FACT);
   await givenLine('The boat is called Ida', { source: 'page' });
   await start();
-  await say('Hello', 1);
+  await ask('Hello', 1);
   expect(system()).toMatch(
     /Below are the notes.*given0: Ann does not eat meat.*given1: The boat is called Ida \[from a page\]/,
   );
   await tell(2, [remembers('m1', 'Ann is allergic to nuts')]);
   expect(system()).not.toContain('nuts');
-  await say('/new', 3);
-  await say('Hello again', 4);
+  await ask('/new', 3);
+  await ask('Hello again', 4);
   expect(system()).toMatch(/given0: .*given1: .*nuts/);
   expect(world.claude.violations()).toEqual([]);
 });
@@ -66,12 +66,12 @@ test('each change has its Undo: what was noted goes, what was replaced or delete
   expect(await texts()).toEqual(['Ann lives in Ulm', 'Ann sings']);
   const undo = buttons();
   expect(undo).toHaveLength(3);
-  for (const [at, command] of undo.entries()) await say(command ?? '', 2 + at);
+  for (const [at, command] of undo.entries()) await ask(command ?? '', 2 + at);
   expect(newest()?.text).toMatch(/^Restored: Ann does not eat meat/);
   expect(await texts()).toEqual(['Ann lives in Bonn', FACT]);
-  await say(undo[0] ?? '', 5);
+  await ask(undo[0] ?? '', 5);
   expect(newest()?.text).toContain(EN.memory.tooLate);
-  await say('What do I eat?', 6);
+  await ask('What do I eat?', 6);
   expect(system()).toContain(FACT);
   expect(await texts()).toEqual(['Ann lives in Bonn', FACT]);
 });
@@ -83,10 +83,10 @@ test('a change is not taken back over a later one, nor over a deletion by hand',
   const [{ id = '' } = {}] = await lines();
   await tell(2, [notes('m2', { action: 'replace', id, text: 'Ann eats fish' })]);
   const [second = ''] = buttons() as string[];
-  await say(first, 3);
+  await ask(first, 3);
   expect(newest()?.text).toContain(EN.memory.tooLate);
-  await say(`/memory forget ${id}`, 4);
-  await say(second, 5);
+  await ask(`/memory forget ${id}`, 4);
+  await ask(second, 5);
   expect(newest()?.text).toContain(EN.memory.tooLate);
   expect(await texts()).toEqual([]);
   expect(await world.peek.hlen(world.keys.memoryChanges(chatKey(CHAT)))).toBe(0);
@@ -115,11 +115,11 @@ test('what is noted after a tool was used, or of a forward, says so, unless the 
       [remembers('m2'), remembers('m3', 'The boat is called Ida', { source: 'page' })],
     ),
   );
-  await say('Look it up', 1);
+  await ask('Look it up', 1);
   expect(newest()?.text).toContain(`Noted: ${FACT} (noted after I used a tool)`);
   expect(newest()?.text).toContain('Noted: The boat is called Ida (from a page or a tool)');
   world.claude.react(callsTools([notes('m4', { action: 'list' })], [remembers('m5', 'Ann sings')]));
-  await say('And remember that I sing', 2);
+  await ask('And remember that I sing', 2);
   expect((await lines()).find(({ text }) => text === 'Ann sings')).not.toHaveProperty('source');
   await tell(3, [remembers('m6', 'Eve pays')], { say: { extra: forwarded({ type: 'hidden_user', name: 'Eve' }) } });
   expect((await lines()).find(({ text }) => text === 'Eve pays')).toMatchObject({ source: 'forward' });

@@ -1,10 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
-import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { call, image, png } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
-import { ask, sessionOf, summaries } from '../../fixture/whole-chat.ts';
+import { ask, givenLines, sessionOf, summaries } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { fetched, mixed, paused, resumed, searchCut, searchedOften } from '../../stand-in/claude/searching.ts';
@@ -18,9 +17,6 @@ const WEB = { TELEGRAM_ALLOWED_IDS: '*', WEB_SEARCH: 'true', WEB_FETCH: 'true' }
 
 eachInWorld({ env: WEB });
 
-const givenChat = async (lines: string[]) =>
-  importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
-
 test.each([
   [200_000, false],
   [1_000_000, true],
@@ -28,7 +24,7 @@ test.each([
   'four searches in a chat of 45,000 tokens cost neither the answer nor the session (window %d, passes stated: %s)',
   async (windowTokens, statesPasses) => {
     await moveToWorld({ env: WEB, claude: { windowTokens, statesPasses } });
-    await givenChat(conversation(90, 1_000));
+    await givenLines(conversation(90, 1_000));
     await start();
     const before = await sessionOf();
     world.claude.react(({ pendingText }) =>
@@ -112,7 +108,7 @@ test('a log of an earlier version with a cut search and a failed picture is heal
     { role: 'user', content: [failed] },
     { role: 'assistant', content: 'I see nothing.' },
   ];
-  await givenChat(lines.map((line) => JSON.stringify(line)));
+  await givenLines(lines.map((line) => JSON.stringify(line)));
   await start();
   expect(await ask('And now?')).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
   expect(world.claude.calls).toHaveLength(1);

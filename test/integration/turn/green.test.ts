@@ -5,6 +5,7 @@ import { eachInWorld, spawn, start, trouble, world } from '../../fixture/each-te
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { portOf } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
+import { booked, dayBook, spend } from '../../fixture/spending.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
 
@@ -86,15 +87,14 @@ test('a revoked key is red after one message, is probed by one of two processes 
 });
 
 test('what the gateway asks to see whether the endpoint is mended is booked, and is not asked once the limit is used up', async () => {
-  const book = world.keys.spent(new Date().toISOString().slice(0, 10));
   world.claude.react(() => ({ do: 'answer', stopReason: 'refusal' }));
   await start({ TOTAL_DAILY_USD: '25' }, LIMITS);
   const alert = { cause: 'fixed-parts', text: 'The endpoint refuses every request.' };
   await world.peek.xadd(world.keys.alerts, '*', 'alert', JSON.stringify(alert));
   await until('a probe', () => probes().length > 0 || undefined);
-  await until('what it cost', async () => Number(await world.peek.hget(book, 'all:usd')) > 0 || undefined);
-  await world.peek.hset(book, 'all:usd', 25e9);
-  await until('a refusal', async () => (await world.peek.hexists(book, 'all:usd:refused')) || undefined);
+  await until('what it cost', async () => (await booked('all:usd')) > 0 || undefined);
+  await spend('all:usd', 25);
+  await until('a refusal', async () => (await world.peek.hexists(dayBook(), 'all:usd:refused')) || undefined);
   const asked = probes().length;
   await world.peek.del(world.keys.endpointProbe);
   await until('the next try', async () => (await world.peek.exists(world.keys.endpointProbe)) || undefined);

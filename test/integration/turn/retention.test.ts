@@ -9,7 +9,6 @@ const OLD = 1_000;
 
 eachInWorld();
 
-const session = async () => (await sessionOf()) as SessionId;
 const lastsS = (id: SessionId) =>
   Promise.all([world.keys.session(id), world.keys.log(id)].map((key) => world.peek.ttl(key)));
 
@@ -33,7 +32,7 @@ test('the ledger and the audit trail are kept for LEDGER_RETENTION_DAYS, and no 
 test('an open conversation lasts as long as somebody writes within SESSION_IDLE_DAYS, and is then begun anew; without the setting it lasts, and a closed one ends as before', async () => {
   await start({ SESSION_IDLE_DAYS: '30' });
   await ask('hello', 1);
-  const idle = await session();
+  const idle = await sessionOf();
   for (const seconds of await lastsS(idle)) expect(seconds).toBeGreaterThan(30 * DAY_S - 60);
   for (const key of [world.keys.session(idle), world.keys.log(idle)]) await world.peek.expire(key, 60);
   await ask('and again', 2);
@@ -44,7 +43,7 @@ test('an open conversation lasts as long as somebody writes within SESSION_IDLE_
   expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('hello');
   await ask('do you remember?', 4);
   expect(JSON.stringify(mainCalls().at(-1)?.body)).toContain('after a month');
-  const lasting = await session();
+  const lasting = await sessionOf();
   await stopGateways();
   await start({ SESSION_IDLE_DAYS: '' }, { archiveEveryMs: 20 });
   await ask('and again', 5);
@@ -59,7 +58,7 @@ test('an open conversation lasts as long as somebody writes within SESSION_IDLE_
 test('a conversation whose time would end in the middle of a turn is not begun anew in it', async () => {
   await start({ SESSION_IDLE_DAYS: '30' });
   await ask('hello', 1);
-  const idle = await session();
+  const idle = await sessionOf();
   for (const key of [world.keys.session(idle), world.keys.log(idle)]) await world.peek.pexpire(key, 500);
   world.claude.react(({ pendingText }) =>
     pendingText === 'just in time' ? { do: 'answer', text: 'noted', afterMs: 1_000 } : undefined,

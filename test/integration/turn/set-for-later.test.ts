@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { ZH_HANT } from '../../../shared/texts/zh-hant.ts';
-import { buttons, newest, outcomes, press, say } from '../../fixture/commands.ts';
+import { buttons, newest, outcomes, press } from '../../fixture/commands.ts';
 import { text } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -38,7 +38,7 @@ test('what the model sets while it answers is named under the answer, and a butt
 
 test('in Chinese too, above files; more than ten are not set for one message', async () => {
   await start({}, OFTEN);
-  await say('/lang zh-hant', 1);
+  await ask('/lang zh-hant', 1);
   const sets = Array.from({ length: 12 }, (_, at) => asks(`r${at}`, { action: 'set', in: 60 + at, text: TEXT }));
   const file = { type: 'tool_use', id: 'f1', name: 'send_file', input: { name: 'a.txt', content: 'a' } };
   await tell(2, [...sets, file]);
@@ -61,7 +61,7 @@ test('the whole text of a reminder is shown when it is set, in /reminders and wh
   const count = (text: string) => text.split(visible).length - 1;
   expect(count(shown().join(''))).toBe(6);
   expect(buttons()).toHaveLength(6);
-  await say('/reminders', 2);
+  await ask('/reminders', 2);
   expect(count(shown().join(''))).toBe(12);
   await press(buttons()[0] ?? '', 3);
   expect(newest()?.text ?? '').toContain('keys');
@@ -93,7 +93,7 @@ test('a reminder that the model cancels is named under the answer, and a button 
 
 test('what is set in a turn that a further message interrupts is named under the answer to both', async () => {
   await start({}, OFTEN);
-  await say('/busy interrupt', 1);
+  await ask('/busy interrupt', 1);
   const react = callsTools([asks('r1', { action: 'set', in: 60, text: EVIL })]);
   world.claude.react((request) => {
     if (request.pendingText === 'Wait, one more thing') return undefined;

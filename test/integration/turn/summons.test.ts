@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { summonsBook } from '../../../shared/state/turn/summons.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { eachInWorld, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { eachInWorld, hold, killAt, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import {
@@ -109,12 +109,11 @@ test('an answer there loses a format that Telegram does not take, is cut to one 
   expect(text.length).toBeLessThanOrEqual(4_096);
   expect(text.length).toBeGreaterThan(3_800);
   expect(text.endsWith(EN.onlyOneMessage)).toBe(true);
-  const { promise, resolve } = Promise.withResolvers<void>();
-  answers('It is a lane.', promise);
+  const answer = hold('It is a lane.');
   summon('And then?');
   await world.telegram.waitAbroad(ABROAD, EN.oneMoment);
   world.telegram.clearAbroad(ABROAD);
-  resolve();
+  answer();
   expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'answered' });
   expect(shown(CALLER)).toEqual([IN_PRIVATE, 'It is a lane.']);
   // It is whole in the conversation.
