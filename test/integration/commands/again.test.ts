@@ -3,7 +3,7 @@ import { EN } from '../../../shared/texts/en.ts';
 import { decodeRecord } from '../../../worker/session/record.ts';
 import { buttons, FAIL, newest, outcomes, scriptCommands } from '../../fixture/commands.ts';
 import { call } from '../../fixture/content-blocks.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, trouble, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, killAt, mainCalls, shown, start, trouble, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { ask, sessionOf } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
@@ -106,7 +106,6 @@ test('in a group the message keeps its author, and nobody lends their tools to a
 test.each(['attempt begun:3', 'round stored:1', 'answer stored:2'])(
   'killed at %s, the same message is asked anew, once',
   async (moment) => {
-    const victim = await spawn({ SPILLWAY_FAIL_AT: moment });
     let count = 0;
     world.claude.react(({ kind, body }) => {
       if (kind !== 'main') return undefined;
@@ -114,10 +113,10 @@ test.each(['attempt begun:3', 'round stored:1', 'answer stored:2'])(
       if (isRetried) return { do: 'answer', content: [call('r1', { name: 'memory', input: NOTE })] };
       return { do: 'answer', text: `answer ${++count}` };
     });
-    await ask('how far?', 1);
-    world.telegram.say(CHAT, '/retry');
-    await victim.ended;
-    await start();
+    await killAt(moment, async () => {
+      await ask('how far?', 1);
+      world.telegram.say(CHAT, '/retry');
+    });
     await nextOutcome(world, CHAT, 2);
     expect((await outcomes()).at(-1)).toBe('answered');
     expect(shown().filter((text) => text.includes('answer 2'))).toHaveLength(1);

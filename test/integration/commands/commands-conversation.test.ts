@@ -11,7 +11,7 @@ import {
   untilAsked,
   untilWaiting,
 } from '../../fixture/commands.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, killAt, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { ask, sessionOf } from '../../fixture/whole-chat.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
@@ -67,13 +67,12 @@ test('/busy interrupt cuts the running turn short, and answers both messages tog
 });
 
 test('/compact makes a summary, killed then repeats only its reply, and the next answer does not say it again', async () => {
-  const victim = await spawn({ SPILLWAY_FAIL_AT: 'compaction stored:1' });
-  await ask('/compact', 1);
-  expect(newest()?.text).toBe(EN.nothingToCompact);
-  for (let n = 2; n <= 7; n++) await ask(`${n}: ${'many words about boats '.repeat(400)}`, n);
-  world.telegram.say(CHAT, '/compact');
-  await victim.ended;
-  await start();
+  await killAt('compaction stored:1', async () => {
+    await ask('/compact', 1);
+    expect(newest()?.text).toBe(EN.nothingToCompact);
+    for (let n = 2; n <= 7; n++) await ask(`${n}: ${'many words about boats '.repeat(400)}`, n);
+    world.telegram.say(CHAT, '/compact');
+  });
   await nextOutcome(world, CHAT, 8);
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toHaveLength(1);
   expect(newest()?.text).toMatch(
