@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { all, section, withoutComments } from '../fixture/yaml-text.ts';
+import { read } from '../house/sources.ts';
 
-const read = (...path: string[]): string => readFileSync(join(PROJECT_ROOT, ...path), 'utf8');
 const collector = withoutComments(read('otel-collector.yaml'));
-const telemetry = read('shared', 'base', 'telemetry.ts');
+const telemetry = read('shared/base/telemetry.ts');
 
 test('every dimension that the collector derives from spans is an attribute in telemetry.ts', () => {
   const dimensions = all(section(collector, 'connectors'), /- name: (\S+)/g);
@@ -52,7 +49,7 @@ test('the collector and the rules wait as long as a turn may take', () => {
   const [longest, longestSilence] = [setting('TURN_MAX_MS'), setting('TURN_TIMEOUT_MS')];
   expect(Number(/decision_wait: (\d+)m/.exec(collector)?.[1]) * 60).toBeGreaterThan(longest);
   expect(Number(/, (\d+)s\]$/m.exec(section(collector, 'connectors'))?.[1])).toBeGreaterThanOrEqual(longest);
-  const ages = [...read('ops', 'alerts.yml').matchAll(/turns_running_age_seconds\) > (\d+) < (\d+)/g)];
+  const ages = [...read('ops/alerts.yml').matchAll(/turns_running_age_seconds\) > (\d+) < (\d+)/g)];
   expect(ages.map(([, from, to]) => [Number(from), Number(to)])).toEqual(Array(2).fill([longestSilence, longest + 60]));
 });
 

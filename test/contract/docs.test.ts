@@ -1,19 +1,18 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { all } from '../fixture/yaml-text.ts';
+import { read, root, sourcesIn } from '../house/sources.ts';
 
 /** Holds the documents to the repository: what they point at exists, and what an operator can run is in them. */
-const ROOT = join(import.meta.dirname, '..', '..');
 const SOURCE_FOLDERS = ['.ci', 'docs', 'ops', 'producer', 'scripts', 'setup', 'shared', 'test', 'worker'];
 
-const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
-const filesIn = (folder: string): string[] =>
-  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file));
+const filesIn = (folder: string) => sourcesIn(folder, /./);
 
-const pages = [...readdirSync(ROOT), ...filesIn('docs')].filter((file) => file.endsWith('.md'));
+const pages = [...readdirSync(root), ...filesIn('docs')].filter((file) => file.endsWith('.md'));
 const names = new Set(
   SOURCE_FOLDERS.flatMap(filesIn)
-    .concat(readdirSync(ROOT))
+    .concat(readdirSync(root))
     .map((file) => basename(file)),
 );
 
@@ -26,7 +25,7 @@ interface Link {
 
 test.each(pages)('every relative link of %s resolves', (page) => {
   const broken = linksOf(page).filter(({ file, anchor }) => {
-    if (!existsSync(join(ROOT, file))) return true;
+    if (!existsSync(join(root, file))) return true;
     return anchor !== undefined && !anchorsOf(file).includes(anchor);
   });
   expect(broken.map(({ text }) => text)).toEqual([]);
@@ -34,7 +33,7 @@ test.each(pages)('every relative link of %s resolves', (page) => {
 
 test.each(pages)('every path and file that %s names in backticks exists', (page) => {
   const named = codeOf(page).filter((text) => isPath(text) || isFileName(text));
-  expect(named.filter((text) => !(isPath(text) ? existsSync(join(ROOT, text)) : names.has(text)))).toEqual([]);
+  expect(named.filter((text) => !(isPath(text) ? existsSync(join(root, text)) : names.has(text)))).toEqual([]);
 });
 
 test.each(['docs/features.md', 'SECURITY.md'])('every test that %s names exists', (page) => {
@@ -55,7 +54,7 @@ test.each(pages)('every npm script that %s names exists', (page) => {
 test('every page except README.md is linked from another one', () => {
   const linked = new Set(pages.flatMap((page) => linksOf(page).map(({ file }) => file)));
   const folders = [...linked].filter(
-    (file) => existsSync(join(ROOT, file)) && statSync(join(ROOT, file)).isDirectory(),
+    (file) => existsSync(join(root, file)) && statSync(join(root, file)).isDirectory(),
   );
   const found = (page: string) => linked.has(page) || folders.includes(dirname(page));
   expect(pages.filter((page) => page !== 'README.md' && !found(page))).toEqual([]);
@@ -113,8 +112,4 @@ function isFileName(text: string): boolean {
 
 function withoutCode(text: string): string {
   return text.replace(/^ *```[\s\S]*?^ *```/gm, '');
-}
-
-function all(text: string, pattern: RegExp): string[] {
-  return [...text.matchAll(pattern)].map((match) => match[1] ?? '');
 }

@@ -1,20 +1,17 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { METRICS, SPAN } from '../../shared/base/telemetry.ts';
 import { all, section, withoutComments } from '../fixture/yaml-text.ts';
+import { read, root, sourcesIn } from '../house/sources.ts';
 
 /** Holds the files of the deployment true without a Docker engine. They are read as text: we have no YAML parser. */
-const ROOT = join(import.meta.dirname, '..', '..');
-const read = (...path: string[]): string => readFileSync(join(ROOT, ...path), 'utf8');
 
 const compose = withoutComments(read('docker-compose.yml'));
 const dockerfile = withoutComments(read('Dockerfile'));
-const alerts = withoutComments(read('ops', 'alerts.yml'));
-const dashboards = readdirSync(join(ROOT, 'ops', 'grafana', 'dashboards')).map((name) =>
-  read('ops', 'grafana', 'dashboards', name),
-);
-const telemetry = read('shared', 'base', 'telemetry.ts');
+const alerts = withoutComments(read('ops/alerts.yml'));
+const dashboards = sourcesIn('ops/grafana/dashboards', /\.json$/).map(read);
+const telemetry = read('shared/base/telemetry.ts');
 
 /** What shows up in Prometheus that is not ours: from the spans, from the collector, from Prometheus itself. */
 const FOREIGN_METRICS = [
@@ -82,10 +79,7 @@ test('dashboards and alert rules use only spans that exist, including the five o
 });
 
 test('dashboards name only data sources that are provisioned', () => {
-  const provisioned = all(
-    read('ops', 'grafana', 'provisioning', 'datasources', 'datasources.yml'),
-    /^ {4}uid: (\S+)/gm,
-  );
+  const provisioned = all(read('ops/grafana/provisioning/datasources/datasources.yml'), /^ {4}uid: (\S+)/gm);
   const named = dashboards.flatMap((text) => all(text, /"datasource": \{[^}]*"uid": "([^"]+)"/g));
   expect(named.length).toBeGreaterThan(0);
   expect([...new Set(named)].filter((uid) => !provisioned.includes(uid))).toEqual([]);
@@ -94,7 +88,7 @@ test('dashboards name only data sources that are provisioned', () => {
 test('every alert rule states its severity, one sentence and a section of the runbook, which has none of another rule', () => {
   const rules = alerts.split('- alert: ').slice(1);
   const names = rules.map((rule) => /^\S+/.exec(rule)?.[0] ?? '');
-  const headings = all(read('docs', 'runbook.md'), /^### (\S+)$/gm);
+  const headings = all(read('docs/runbook.md'), /^### (\S+)$/gm);
   expect(headings.filter((name) => name.startsWith('Spillway') && !names.includes(name))).toEqual([]);
   const anchors = headings.map((name) => name.toLowerCase());
   for (const [at, rule] of rules.entries()) {
@@ -156,7 +150,7 @@ test('Redis keeps its data in a volume', () => {
 });
 
 test('Jaeger does not trace its own queries', () => {
-  expect(withoutComments(read('ops', 'jaeger.yaml'))).toContain('\n    enable_tracing: false\n');
+  expect(withoutComments(read('ops/jaeger.yaml'))).toContain('\n    enable_tracing: false\n');
 });
 
 test('mounted and copied files exist, and .dockerignore lets every copied file through', () => {
@@ -165,7 +159,7 @@ test('mounted and copied files exist, and .dockerignore lets every copied file t
     .split('\n')
     .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
     .flatMap((line) => line.split(' ').slice(1, -1));
-  expect([...mounted, ...copied].filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+  expect([...mounted, ...copied].filter((file) => !existsSync(join(root, file)))).toEqual([]);
   const sent = all(read('.dockerignore'), /^!(\S+)/gm);
   expect(copied.filter((file) => !sent.includes(file))).toEqual([]);
 });
@@ -235,7 +229,7 @@ test('Node is started with the same flag by npm, in the image, under systemd and
 
 test('the unit of systemd hides homes, bounds memory and sockets, and leaves bubblewrap its namespaces', () => {
   const set = new Map(
-    [...read('ops', 'spillway.service').matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value]) => [name, value]),
+    [...read('ops/spillway.service').matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value]) => [name, value]),
   );
   expect([set.get('ProtectHome'), set.get('UMask'), set.get('RestrictNamespaces')]).toEqual(['yes', '0077', undefined]);
   expect(set.get('MemoryMax')).toMatch(/^\d+G$/);

@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { REDIS_SETTINGS } from '../../shared/base/redis-settings.ts';
+import { read } from '../house/sources.ts';
 
-const read = (path: string) => readFileSync(join(import.meta.dirname, '..', '..', path), 'utf8');
 const OF = { all: 'every server', replicated: 'a server with replicas', cluster: 'the nodes of a cluster' } as const;
 
 test('the operations page lists each recommended setting with its risk, and no other', () => {

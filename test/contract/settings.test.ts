@@ -1,11 +1,8 @@
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { CONSTANTS, readSettings } from '../../shared/base/settings.ts';
+import { product, read } from '../house/sources.ts';
 
 /** Holds `.env.example` and docs/settings.md to the one table of settings, in shared/base/settings.ts. */
-const ROOT = join(import.meta.dirname, '..', '..');
-const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const [TABLE = ''] = read('shared/base/settings.ts').split('export const CONSTANTS');
 const NAMES = [...TABLE.matchAll(/^ {2}([A-Z][A-Z0-9_]+): /gm)].map(([, name = '']) => name);
 const ROWS = [...read('docs/settings.md').matchAll(/^\| `([A-Z0-9_]+)` \| (.+?) \| .* \|$/gm)];
@@ -48,9 +45,7 @@ test.each(
 });
 
 test('each setting and each constant is read somewhere, by its name', () => {
-  const sources = globSync('{producer,shared,setup,worker}/**/*.ts', { cwd: ROOT }).filter(
-    (file) => !file.endsWith('base/settings.ts'),
-  );
+  const sources = product.filter((file) => !file.endsWith('base/settings.ts'));
   const words = new Set(sources.flatMap((file) => read(file).match(/\b[A-Z][A-Z0-9_]+\b/g) ?? []));
   expect([...NAMES, ...Object.keys(CONSTANTS)].filter((name) => !words.has(name))).toEqual([]);
 });
