@@ -7,10 +7,9 @@ import { EN } from '../../../../shared/texts/en.ts';
 import { splitReply } from '../../../../worker/reply/format/layout.ts';
 import { albumFrom, inOne, planReply, preview, ringingPart } from '../../../../worker/reply/plan.ts';
 import { expectTakable } from '../../../fixture/takable.ts';
-import { forAll, graphemeTexts, prose } from '../../../fixture/texts.ts';
+import { forAll, graphemeTexts } from '../../../fixture/texts.ts';
 
 const END = EN.onlyOneMessage;
-const PART_MAX = 4_000;
 const LETTER: FilePart = { path: 'file', name: 'a.txt', text: 'a' };
 const FAILED: Conclusion = { outcome: 'failed', parts: ['I could not.'] };
 const WITH_FILE: Conclusion = { outcome: 'command', parts: ['Here.', 'a.txt'], layout: [null, LETTER] };
@@ -77,19 +76,9 @@ test('whatever a model writes, Telegram takes it in one message', () => {
   });
 });
 
-test('no part is blank or too long, or ends within a character, and only white space is lost', () => {
-  expect(splitReply(' a\n\n**b**\n```\n')).toEqual(['a\n\n**b**\n```']);
+test('a plain text keeps its marks as they are, half a pair becomes whole, and a blank one has no parts', () => {
+  expect(splitReply(' a\ud83d\n\n**b**\n```\n')).toEqual(['a\ufffd\n\n**b**\n```']);
   expect(splitReply(' \n ')).toEqual([]);
-  const words = 'x'.repeat(3_000);
-  for (const gap of ['\n', '. ', ' '])
-    expect(splitReply(`${words}${gap}${words}`).map((part) => part.replace('.', ''))).toEqual([words, words]);
-  for (const part of splitReply('👍🏽'.repeat(1_800))) expect(part).toMatch(/^(?:👍🏽)+$/u);
-  forAll(60, [fc.oneof(prose(), graphemeTexts()), fc.integer({ min: 1, max: 40 })], (text, times) => {
-    const long = text.toWellFormed().repeat(times);
-    const parts = splitReply(long);
-    for (const part of parts) expect([part.trim() === '', part.length > PART_MAX]).toEqual([false, false]);
-    expect(parts.join('').replaceAll(/\s/gu, '')).toBe(long.replaceAll(/\s/gu, ''));
-  });
 });
 
 test('of a long answer that is still being written the end is shown, with its code as code', () => {
