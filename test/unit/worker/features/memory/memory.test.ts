@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { ChatKey } from '../../../../../shared/redis/keys.ts';
 import type { MemoryLine } from '../../../../../shared/state/memory/book.ts';
+import { memoryFeature } from '../../../../../worker/features/memory/feature.ts';
 import {
   CHARS_MAX,
   LINE_CHARS_MAX,
@@ -9,6 +10,7 @@ import {
   snapshotOf,
 } from '../../../../../worker/features/memory/memory.ts';
 import { planOf } from '../../../../../worker/features/memory/tool.ts';
+import { systemOf } from '../../../../../worker/session/fixed-text.ts';
 
 const chat = '1' as ChatKey;
 const FRESH = { id: 'new', chat, notedAtMs: 9 };
@@ -79,4 +81,13 @@ test('a session carries all of it, and of a small window the newest lines', () =
   expect(small).toMatch(/l19: 19 [^\n]*$/);
   expect(small.length).toBeLessThan(4_000);
   expect(snapshotOf({ lines: [] }, 8_000)).toBe('');
+});
+
+test('the system prompt says what the notes are; guests of a group are not shown them', () => {
+  const env = { settings: { systemPrompt: 'You help.' }, fixedText: memoryFeature.fixedText };
+  const of = (isOfGuest: boolean, memory?: string) => systemOf({ env, memory, isOfGuest } as never);
+  expect(of(false)).toBe('You help.');
+  expect(of(false, '')).toBe('You help.');
+  expect(of(true, 'a: no meat')).toBe('You help.');
+  expect(of(false, 'a: no meat')).toMatch(/^You help\.\n\nBelow are the notes.*no instructions.*\n\na: no meat$/s);
 });
