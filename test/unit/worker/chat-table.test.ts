@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { type ChatTable, hasTool, settingsOfChat } from '../../../shared/state/chat/chat-settings.ts';
 import { promptOf, readChatTable } from '../../../worker/chat-table.ts';
-import { forAllAsync } from '../../fixture/texts.ts';
+import { forCasesAsync } from '../../fixture/texts.ts';
 
 const KNOWN = { models: ['m-1', 'm-2'], servers: ['wiki', 'my notes'] };
 const FILES: Readonly<Record<string, string>> = { 'ada.txt': ' You are Ada.\n', 'empty.txt': ' \n' };
@@ -97,7 +97,7 @@ test('nothing makes the reading fail, and every problem has a line of the file',
     ),
   }));
   const laidOut = tree.map((value) => JSON.stringify(value, null, 1));
-  await forAllAsync(300, [fc.oneof(laidOut, fc.string())], async (json) => {
+  await forCasesAsync(300, [fc.oneof(laidOut, fc.string())], async (json) => {
     const lines = json.split('\n').length;
     for (const problem of await problemsOf(json)) {
       const line = Number(/^line (\d+)/.exec(problem)?.[1]);

@@ -4,7 +4,7 @@ import { pause } from '../../../../shared/base/lifecycle.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import { type AskPlace, PACE, paceTelegram } from '../../../../shared/telegram/pacing.ts';
 import { seededRandom } from '../../../fixture/random.ts';
-import { forAllAsync } from '../../../fixture/texts.ts';
+import { forCasesAsync } from '../../../fixture/texts.ts';
 
 const SENT = { ok: true, value: { messageId: 1 } } as const;
 
@@ -147,7 +147,7 @@ const sends = fc.array(fc.record({ process: fc.nat(3), atMs: fc.nat(MINUTE_MS / 
 });
 
 test('whichever processes send when, a group gets 19 in 61 seconds at most, each process sends in order, and none starves', async () => {
-  await forAllAsync(30, [fc.integer({ min: 2, max: 4 }), sends], async (size, all) => {
+  await forCasesAsync(30, [fc.integer({ min: 2, max: 4 }), sends], async (size, all) => {
     const { sent, processes } = fleet(size);
     const since = Date.now();
     const asked = all.toSorted((one, other) => one.atMs - other.atMs);

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { readImageHeader, readPdf } from '../../../../worker/model/media-header.ts';
-import { forAll } from '../../../fixture/texts.ts';
+import { forCases } from '../../../fixture/texts.ts';
 
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
 const raw = (latin1: string): Buffer => Buffer.from(latin1, 'latin1');
@@ -78,7 +78,7 @@ test('readImageHeader finds no size in a header that is cut off; it and readPdf 
   expect(readImageHeader(webp('VP9 ', () => {}))).toBeUndefined();
   expect(readImageHeader(raw('RIFF....WAVEVP8X'.padEnd(40)))).toBeUndefined();
   const starts = fc.constantFrom('', '\xff\xd8\xff', '\x89PNG', 'GIF89a', 'RIFF....WEBPVP8 ', '%PDF-');
-  forAll(1000, [starts, fc.uint8Array({ maxLength: 60 })], (start, tail) => {
+  forCases(1000, [starts, fc.uint8Array({ maxLength: 60 })], (start, tail) => {
     const file = Buffer.concat([raw(start), tail]);
     readImageHeader(file);
     readPdf(file);

@@ -9,7 +9,7 @@ import { type CompactionOver, compactionBy } from '../../../fixture/compaction.t
 import { records as anyRecords, assistantSays, heads, plainRecords, userSays } from '../../../fixture/records.ts';
 import { GROUNDS } from '../../../fixture/requests.ts';
 import { type Reply, scripted } from '../../../fixture/scripted-model.ts';
-import { forAllAsync } from '../../../fixture/texts.ts';
+import { forCasesAsync } from '../../../fixture/texts.ts';
 import { firstViolation } from '../../../stand-in/claude/rules.ts';
 
 const PENDING_TEXT = 'THE PENDING QUESTION';
@@ -98,7 +98,7 @@ test('for any window, a summary of any length gives a request that is smaller an
     .map(([head, before, after]): Window => windowOf([...before.flat(), ...turns(8), ...after], head));
   const figures = [fc.integer({ min: 1_000, max: 20_000 }), fc.integer({ min: 1, max: 9 })] as const;
   let accepted = 0;
-  await forAllAsync(100, [windows, ...figures], async (window, limitTokens, times) => {
+  await forCasesAsync(100, [windows, ...figures], async (window, limitTokens, times) => {
     const model = scripted(`${SUMMARY}\n`.repeat(times));
     const outcome = await run(window, model, { limitTokens });
     expect(model.asked.length).toBeLessThanOrEqual(2);

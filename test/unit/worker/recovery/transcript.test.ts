@@ -6,7 +6,7 @@ import { transcribe } from '../../../../worker/recovery/transcript.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
 import { call, image, pages, png, result, text, thinking } from '../../../fixture/content-blocks.ts';
 import { records as anyRecords, assistantSays, STAMP, userSays } from '../../../fixture/records.ts';
-import { cpuMs, forAll, GRAPHEMES, graphemeTexts, LINEAR_MS_MAX } from '../../../fixture/texts.ts';
+import { cpuMs, forCases, GRAPHEMES, graphemeTexts, LINEAR_MS_MAX } from '../../../fixture/texts.ts';
 
 const WIDE_OPEN = 100_000;
 
@@ -151,7 +151,7 @@ test('no chunk exceeds its limit, there are at most chunksMax, and the last ends
   const few = fc.tuple(fc.array(some, { maxLength: 12 }), fc.integer({ min: 1, max: 40 }));
   const many = few.map(([all, times]) => Array.from({ length: times }, () => all).flat());
   const bounds = [fc.integer({ min: 60, max: 3_000 }), fc.integer({ min: 1, max: 3 })] as const;
-  forAll(120, [many, ...bounds], (all, chunkTokens, chunksMax) => {
+  forCases(120, [many, ...bounds], (all, chunkTokens, chunksMax) => {
     const { chunks, omitted } = transcribe([...all, userSays('Message 7.', { id: 'newest' })], chunkTokens, chunksMax);
     expect(chunks.length).toBeGreaterThan(0);
     expect(chunks.length).toBeLessThanOrEqual(chunksMax);

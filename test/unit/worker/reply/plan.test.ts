@@ -7,7 +7,7 @@ import { EN } from '../../../../shared/texts/en.ts';
 import { splitReply } from '../../../../worker/reply/format/layout.ts';
 import { albumFrom, inOne, planReply, preview, ringingPart } from '../../../../worker/reply/plan.ts';
 import { expectTakable } from '../../../fixture/takable.ts';
-import { forAll, graphemeTexts } from '../../../fixture/texts.ts';
+import { forCases, graphemeTexts } from '../../../fixture/texts.ts';
 
 const END = EN.onlyOneMessage;
 const LETTER: FilePart = { path: 'file', name: 'a.txt', text: 'a' };
@@ -69,7 +69,7 @@ const markdowns = fc
   .map((pieces) => pieces.join('\n\n'));
 
 test('whatever a model writes, Telegram takes it in one message', () => {
-  forAll(100, [markdowns, fc.integer({ min: 1, max: 400 })], (markdown, times) => {
+  forCases(100, [markdowns, fc.integer({ min: 1, max: 400 })], (markdown, times) => {
     const one = inOne(answered([], `${markdown}\n\n`.repeat(times)), END);
     expect(one.text.length).toBeLessThanOrEqual(4_096);
     expectTakable(one);

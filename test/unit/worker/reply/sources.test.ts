@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Block } from '../../../../worker/model/block.ts';
 import { sourcesOf, withSources } from '../../../../worker/reply/sources.ts';
 import { serverTools } from '../../../../worker/tools/server-tools.ts';
-import { forAll, rawTexts } from '../../../fixture/texts.ts';
+import { forCases, rawTexts } from '../../../fixture/texts.ts';
 
 const found = (url: unknown, title: unknown = 'A page') => ({
   type: 'web_search_result_location',
@@ -108,7 +108,7 @@ test('sourcesOf never throws, and every source line is well-formed and safe to s
     citations: fc.oneof(fc.array(fc.oneof(citation, fc.jsonValue()), { maxLength: 5 }), fc.jsonValue()),
     content: fc.oneof(fc.jsonValue(), fc.record({ url: loose, content: fc.record({ title: loose }) })),
   });
-  forAll(500, [fc.array(block, { maxLength: 5 })], (content) => {
+  forCases(500, [fc.array(block, { maxLength: 5 })], (content) => {
     const shown = withSources('text', sourcesOf(content));
     expect(shown.isWellFormed()).toBe(true);
     for (const line of shown.split('\n').slice(3)) expect(line).toMatch(/^- [^[\]()<>\n]+: https?:\/\/[^()<>"'\s]+$/);

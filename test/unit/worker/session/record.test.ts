@@ -12,12 +12,12 @@ import {
 import { view } from '../../../../worker/session/view.ts';
 import { call, result, text } from '../../../fixture/content-blocks.ts';
 import { assistantSays, records, STAMP, userSays } from '../../../fixture/records.ts';
-import { forAll, rawTexts } from '../../../fixture/texts.ts';
+import { forCases, rawTexts } from '../../../fixture/texts.ts';
 
 const USER = userSays('Hello', { entry: '1-0', channel: 'Telegram private chat 5', from: 'Ann' });
 
 test('a record is read back as it was written, lone surrogates included', () => {
-  forAll(500, [records], (record) => {
+  forCases(500, [records], (record) => {
     expect(decodeRecord(encodeRecord(record))).toEqual(record);
   });
 });
@@ -47,7 +47,7 @@ const shapes = fc.oneof(
 );
 
 test('decodeRecord never throws, and every record that it returns can be used in a view', () => {
-  forAll(500, [fc.array(shapes, { maxLength: 6 })], (lines) => {
+  forCases(500, [fc.array(shapes, { maxLength: 6 })], (lines) => {
     const read = lines.map(decodeRecord);
     expect(read).toHaveLength(lines.length);
     for (const record of read) {

@@ -3,7 +3,7 @@ import { findViolation } from '../../../../worker/model/rules/validate.ts';
 import { view } from '../../../../worker/session/view.ts';
 import { FACTS, GROUNDS } from '../../../fixture/requests.ts';
 import { type Event, lives, SessionLife } from '../../../fixture/session-life.ts';
-import { forAll } from '../../../fixture/texts.ts';
+import { forCases } from '../../../fixture/texts.ts';
 import { firstViolation } from '../../../stand-in/claude/rules.ts';
 
 /** A life in which a message waits: what was sent at each step is given to `look`. */
@@ -20,7 +20,7 @@ function lived(events: readonly Event[], binds: boolean, look: (life: SessionLif
 }
 
 test.each([false, true])('at every step of any session the request breaks no rule (thinking bound: %s)', (binds) => {
-  forAll(120, [lives], (events) => {
+  forCases(120, [lives], (events) => {
     lived(events, binds, (life, event) => {
       const request = life.request();
       const broken = findViolation(request, FACTS);
@@ -35,7 +35,7 @@ test.each([false, true])('at every step of any session the request breaks no rul
 });
 
 test('the pending message is in every request once, last and byte for byte, after any cut, mask or scrub', () => {
-  forAll(120, [lives], (events) => {
+  forCases(120, [lives], (events) => {
     lived(events, false, (life) => {
       const { messages } = life.request();
       const waiting = life.pending.toWellFormed();
@@ -49,7 +49,7 @@ test('the pending message is in every request once, last and byte for byte, afte
 });
 
 test('earlier messages change only after a reshaping, so that the prefix is read from the cache', () => {
-  forAll(120, [lives], (events) => {
+  forCases(120, [lives], (events) => {
     let before: unknown[] = [];
     lived(events, false, (life) => {
       const messages = view(life.window());

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type McpServer, readMcpConfig, SERVER_LIMITS, scrubberOf } from '../../../../../worker/features/mcp/config.ts';
 import { UNASKED } from '../../../../fixture/mcp-toolbox.ts';
-import { forAll, rawTexts } from '../../../../fixture/texts.ts';
+import { forAll, forCases, rawTexts } from '../../../../fixture/texts.ts';
 
 function problemsOf(mcpServers: unknown): readonly string[] {
   const reading = readMcpConfig(JSON.stringify({ mcpServers }));
@@ -141,7 +141,7 @@ test('readMcpConfig never throws on any JSON, and fetch accepts the headers that
     type: fc.constantFrom('stdio', 'http', 'sse', 7),
     disabled: loose(fc.boolean()),
   };
-  forAll(60, [fc.dictionary(rawTexts(), loose(fc.record(entry, { requiredKeys: [] })))], (servers) => {
+  forCases(60, [fc.dictionary(rawTexts(), loose(fc.record(entry, { requiredKeys: [] })))], (servers) => {
     const reading = readMcpConfig(JSON.stringify({ mcpServers: servers }));
     if (!reading.ok) expect(reading.problems.length).toBeGreaterThan(0);
     // What is read can be used: a value that fetch or spawn refuses would be quoted in their errors.

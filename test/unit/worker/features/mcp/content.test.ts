@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { CONTENT_LIMITS, toolOutput, wordsOf } from '../../../../../worker/features/mcp/content.ts';
 import { PNG } from '../../../../fixture/mcp-tools.ts';
-import { cpuMs, forAll, LINEAR_MS_MAX, rawTexts } from '../../../../fixture/texts.ts';
+import { cpuMs, forCases, LINEAR_MS_MAX, rawTexts } from '../../../../fixture/texts.ts';
 
 const SMALL = { textCharsMax: 50, itemsMax: 3 };
 
@@ -133,7 +133,7 @@ test('toolOutput never throws, and turns any JSON into parts that the API accept
     },
     { requiredKeys: [] },
   );
-  forAll(1_000, [fc.oneof(answer, fc.jsonValue())], (json) => {
+  forCases(1_000, [fc.oneof(answer, fc.jsonValue())], (json) => {
     const output = toolOutput(json, { ...SMALL, textCharsMax: 200 });
     expect(typeof output.isError).toBe('boolean');
     for (const part of output.parts) {

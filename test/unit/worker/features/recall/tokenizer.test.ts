@@ -8,7 +8,15 @@ import { eachWord, searchTermsIn } from '../../../../../worker/features/recall/t
 import type { LogRecord } from '../../../../../worker/session/record.ts';
 import { call, result, text, thinking } from '../../../../fixture/content-blocks.ts';
 import { assistantSays, records, userSays } from '../../../../fixture/records.ts';
-import { cpuMs, forAll, GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, rawTexts } from '../../../../fixture/texts.ts';
+import {
+  cpuMs,
+  forAll,
+  forCases,
+  GRAPHEMES,
+  graphemeTexts,
+  LINEAR_MS_MAX,
+  rawTexts,
+} from '../../../../fixture/texts.ts';
 
 const REF = 'ab'.repeat(32);
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
@@ -191,7 +199,7 @@ test('passage reads a text piece by piece to its end, without repeats, gaps or l
     graphemeTexts(400),
     rawTexts(400).map((said) => said.toWellFormed()),
   );
-  forAll(60, [texts, fc.integer({ min: 1, max: 60 })], (said, times) => {
+  forCases(60, [texts, fc.integer({ min: 1, max: 60 })], (said, times) => {
     const whole = `x${said.repeat(times)}`;
     const pieces: string[] = [];
     for (let from: number | undefined = 0; from !== undefined; ) {

@@ -4,7 +4,7 @@ import type { Repeat } from '../../../../../shared/state/reminder/book.ts';
 import { rhythmEn, rhythmZh } from '../../../../../shared/texts/times.ts';
 import { readReminderInput } from '../../../../../worker/features/reminders/reminder-input.ts';
 import { cronProblem, nextDueMs, rhythmOf } from '../../../../../worker/features/reminders/schedule.ts';
-import { forAll } from '../../../../fixture/texts.ts';
+import { forAll, forCases } from '../../../../fixture/texts.ts';
 
 const at = (text: string) => Date.parse(`${text}Z`);
 
@@ -44,7 +44,7 @@ test('whatever the schedule, its next time is later', () => {
     fc.record({ cron: fc.constantFrom('*/10 * * * *', '30 2 * * *', '0 */3 * * *', '15,45 1-3 * 3,10 0') }),
   );
   const day = fc.integer({ min: at('2026-01-01T00:00'), max: at('2026-12-31T00:00') });
-  forAll(50, [zones, repeats, day], (timeZone, repeat, firstMs) => {
+  forCases(50, [zones, repeats, day], (timeZone, repeat, firstMs) => {
     const given = { firstMs, repeat, timeZone };
     let before = firstMs;
     for (let count = 0; count < 30; count++) {

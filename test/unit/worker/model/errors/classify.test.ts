@@ -12,7 +12,7 @@ import { classify, classifyAnswer, wordingOf } from '../../../../../worker/model
 import { readEvidence } from '../../../../../worker/model/errors/evidence.ts';
 import type { Failure, FailureKind } from '../../../../../worker/model/errors/failure.ts';
 import { WORDINGS } from '../../../../../worker/model/errors/wordings.ts';
-import { cpuMs, forAll, LINEAR_MS_MAX } from '../../../../fixture/texts.ts';
+import { cpuMs, forCases, LINEAR_MS_MAX } from '../../../../fixture/texts.ts';
 
 /** A message of a provider or a proxy, and its kind; `none` stands for every kind but those of a size. */
 interface Row {
@@ -144,7 +144,7 @@ test('classify never throws and always returns a known kind with finite counts',
     fc.dictionary(fc.constantFrom('message', 'status', 'headers', 'error', 'cause'), fc.oneof(texts, fc.anything())),
   );
   const kinds = new Set(WORDINGS.map(({ kind }) => kind));
-  forAll(1000, [errors], (error) => {
+  forCases(1000, [errors], (error) => {
     const failure = classify(error);
     expect(kinds).toContain(failure.kind);
     for (const count of [failure.observedTokens, failure.limitTokens, failure.outputTokens, failure.retryAfterMs])

@@ -5,7 +5,7 @@ import { storable, storableBlocks, uniqueCallId } from '../../../../../worker/mo
 import { findViolation } from '../../../../../worker/model/rules/validate.ts';
 import { call, result, text, thinking } from '../../../../fixture/content-blocks.ts';
 import { SEALED } from '../../../../fixture/requests.ts';
-import { forAll, rawTexts } from '../../../../fixture/texts.ts';
+import { forCases, rawTexts } from '../../../../fixture/texts.ts';
 
 const sealed = (words = 'hm') => thinking(words, SEALED);
 const search = { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'q' } };
@@ -69,7 +69,7 @@ const blocks = fc.oneof(
 );
 
 test('for any blocks, what is stored makes a valid request, and a second time changes nothing', () => {
-  forAll(500, [fc.array(blocks, { maxLength: 6 })], (answer) => {
+  forCases(500, [fc.array(blocks, { maxLength: 6 })], (answer) => {
     const stored = [...storable(answer)];
     expect(storable(stored)).toEqual(stored);
     const results = stored.flatMap(({ id, type }) => (type === 'tool_use' ? [result(String(id))] : []));

@@ -20,7 +20,7 @@ import {
 } from '../../../../fixture/content-blocks.ts';
 import { ACCEPTED, APART, one, REFUSED, say, times } from '../../../../fixture/contract-cases.ts';
 import { type Conversation, clone, conversations, FACTS, GROUNDS, SEALED } from '../../../../fixture/requests.ts';
-import { cpuMs, forAll, LINEAR_MS_MAX } from '../../../../fixture/texts.ts';
+import { cpuMs, forCases, LINEAR_MS_MAX } from '../../../../fixture/texts.ts';
 import { firstViolation } from '../../../../stand-in/claude/rules.ts';
 
 const NAMES = Object.keys(RULES) as RuleName[];
@@ -108,7 +108,7 @@ function damaged({ request, grounds }: Conversation, how: number, at: number, od
 test('of a request to which something was done, we say that it breaks a rule exactly when the stand-in does', () => {
   const seen = new Set<number | undefined>();
   const some = fc.tuple(conversations(false), fc.nat(5), fc.nat(999), fc.nat(999));
-  forAll(1_500, [some], ([sound, how, at, odd]) => {
+  forCases(1_500, [some], ([sound, how, at, odd]) => {
     const { request, grounds } = damaged(sound, how, at, odd);
     const theirs = firstViolation(structuredClone(request), grounds);
     seen.add(theirs?.rule);
@@ -127,7 +127,7 @@ test('the validator never throws, however odd or deep a value is', () => {
   for (const odd of [undefined, null, 1, 'x', [], 1n, () => 1, { ...one, metadata: loop }, inCall({ deep })])
     expect(ours(odd)).toBeDefined();
   const anything = fc.anything({ withBigInt: true, withNullPrototype: true });
-  forAll(300, [anything, anything], (odd, other) => {
+  forCases(300, [anything, anything], (odd, other) => {
     const messages = [user('a'), odd, { role: 'user', content: [odd, result('t', [other])] }];
     const requests = [{ messages: odd }, { messages }, { tools: [odd], system: other }];
     for (const each of [odd, ...requests.map((request) => ({ ...one, ...request }))])

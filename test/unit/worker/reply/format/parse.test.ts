@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { plainText } from '../../../../../worker/reply/format/entities.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { shown } from '../../../../fixture/tagged.ts';
-import { cpuMs, forAll, graphemeTexts, LINEAR_MS_MAX, rawTexts } from '../../../../fixture/texts.ts';
+import { cpuMs, forAll, forCases, graphemeTexts, LINEAR_MS_MAX, rawTexts } from '../../../../fixture/texts.ts';
 
 const inDetails = (depth: number) => `${'<details>'.repeat(depth)}a${'</details>'.repeat(depth)}`;
 
@@ -103,7 +103,7 @@ const markdowns = fc
   );
 
 test('loses no word, whatever the marks are', () => {
-  forAll(1_000, [markdowns], (markdown) => {
+  forCases(1_000, [markdowns], (markdown) => {
     const blocks = parse(markdown);
     const said = JSON.stringify(blocks);
     expect((markdown.match(/w\d+w/g) ?? []).filter((word) => !said.includes(word))).toEqual([]);
@@ -117,7 +117,7 @@ test('never throws, and what it returns is plain JSON', () => {
   forAll([noise], (markdown) => {
     const blocks = parse(markdown);
     expect(JSON.parse(JSON.stringify(blocks))).toEqual(blocks);
-    expect(JSON.stringify(blocks).isWellFormed()).toBe(true);
+    expect(JSON.stringify(blocks)).not.toMatch(/\\ud[89a-f]/);
   });
 });
 
