@@ -151,7 +151,7 @@ async function killTwice(stage: Stage, step: Failpoint, way: Way): Promise<void>
   const noMoreQuestions = way === 'questions' ? pressQuestions(stage) : () => {};
   await traffic.pour({ messages: atOnce });
   const dies = (): Promise<boolean> =>
-    world.fleet.startDoomed(step, 1, once?.later ? untilNextSettled(stage, atOnce) : untilSettled(stage));
+    world.fleet.startDoomed(step, once?.later ? untilNextSettled(stage, atOnce) : untilSettled(stage));
   const deaths = await faults.during(`killed at ${step}, twice`, ['send', 'overlap'], async () => {
     const first = await dies();
     return [first, await dies()];

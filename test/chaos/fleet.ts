@@ -5,15 +5,13 @@ import { type GatewayProcess, spawnRunning } from '../fixture/process.ts';
 export interface Fleet {
   /** The gateways that were started and not ended, oldest first. */
   readonly running: readonly GatewayProcess[];
-  /** How often a gateway was started. */
-  readonly started: number;
   /** Starts one. Rejects when it ends before it runs. */
   start(env?: Record<string, string>): Promise<GatewayProcess>;
   /**
-   * Starts one that kills itself when it reaches a step, and resolves when it has ended, or when `enough` resolves: a
-   * step that was done once may not be reached again. Answers whether it died.
+   * Starts one that kills itself when it first reaches a step, and resolves when it has ended, or when `enough` resolves:
+   * a step that was done once may not be reached again. Answers whether it died.
    */
-  startDoomed(step: Failpoint, nth: number, enough: Promise<unknown>, env?: Record<string, string>): Promise<boolean>;
+  startDoomed(step: Failpoint, enough: Promise<unknown>): Promise<boolean>;
   /** SIGKILL; resolves when the process is gone. */
   kill(gateway: GatewayProcess): Promise<void>;
   /** SIGTERM, and SIGKILL if it does not end in time. */
@@ -27,20 +25,18 @@ export interface Fleet {
 const GATEWAY = 'test/fixture/gateway-process.ts';
 const ENDED_EARLY = /the gateway ended \(SIGKILL\)/;
 
-/** The gateways of a world that `env` points at. None runs yet. */
-export function createFleet(env: Readonly<Record<string, string>>): Fleet {
+/** The gateways of a world that `env` points at. None runs yet. `program` is the root that each of them runs. */
+export function createFleet(env: Readonly<Record<string, string>>, program = GATEWAY): Fleet {
   const running: GatewayProcess[] = [];
   const pids = new Set<number>();
-  let started = 0;
   const spawn = async (more: Record<string, string>): Promise<GatewayProcess> => {
-    started += 1;
     let pid = 0;
     const onSpawn = (spawned: number): void => {
       pid = spawned;
       pids.add(spawned);
     };
     try {
-      const gateway = await spawnRunning(GATEWAY, { ...env, LOG_LEVEL: 'info', ...more }, { onSpawn });
+      const gateway = await spawnRunning(program, { ...env, LOG_LEVEL: 'info', ...more }, { onSpawn });
       running.push(gateway);
       void gateway.ended.then(() => {
         pids.delete(gateway.pid);
@@ -59,12 +55,9 @@ export function createFleet(env: Readonly<Record<string, string>>): Fleet {
   };
   return {
     running,
-    get started() {
-      return started;
-    },
     start: (more = {}) => spawn(more),
-    async startDoomed(step, nth, enough, more = {}) {
-      const doomed = await spawn({ ...more, SPILLWAY_FAIL_AT: `${step}:${nth}` }).catch((error: Error) => {
+    async startDoomed(step, enough) {
+      const doomed = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` }).catch((error: Error) => {
         // A message that was waiting can kill it before it says that it runs.
         if (ENDED_EARLY.test(error.message)) return undefined;
         throw error;

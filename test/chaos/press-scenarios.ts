@@ -36,8 +36,8 @@ export async function killAroundPress(stage: Stage, step: Failpoint): Promise<vo
   const { messageId = 0, data = '' } = buttonIn(stage) ?? {};
   for (const by of [ALERT_CHAT, OTHER_OPERATOR]) world.telegram.press(ALERT_CHAT, messageId, data, by);
   await faults.during(`killed at ${step}, twice`, ['send', 'overlap'], async () => {
-    if (!(await world.fleet.startDoomed(step, 1, settled()))) throw new Error(`Nobody died at "${step}".`);
-    const isRepeated = await world.fleet.startDoomed(step, 1, settled());
+    if (!(await world.fleet.startDoomed(step, settled()))) throw new Error(`Nobody died at "${step}".`);
+    const isRepeated = await world.fleet.startDoomed(step, settled());
     if (!isRepeated) stage.waits.push({ what: `the same press at "${step}" again`, maxMs: patienceMs });
   });
   await world.fleet.start();

@@ -24,8 +24,7 @@ export async function killAroundSummons(stage: Stage, step: Failpoint): Promise<
   await faults.during(`killed at ${step}, twice`, ['send', 'overlap'], async () => {
     for (const at of [1, 2]) {
       summon(at);
-      if (!(await world.fleet.startDoomed(step, 1, settled())))
-        throw new Error(`Nobody died at "${step}", time ${at}.`);
+      if (!(await world.fleet.startDoomed(step, settled()))) throw new Error(`Nobody died at "${step}", time ${at}.`);
     }
   });
   await world.fleet.start();
