@@ -12,7 +12,6 @@ export interface Target {
 
 /** One panel of a dashboard. Those that search for traces have no expressions. */
 export interface Panel {
-  board: string;
   title: string;
   targets: readonly Target[];
   /** What it searches for in Jaeger. */
@@ -39,9 +38,8 @@ export function readPanels(folder: string): Panel[] {
 
 /** The panels of one dashboard. Pure. */
 export function panelsOf(json: string): Panel[] {
-  const { title, panels } = JSON.parse(json) as { title: string; panels: RawPanel[] };
+  const { panels } = JSON.parse(json) as { panels: RawPanel[] };
   return panels.map((panel) => ({
-    board: title,
     title: panel.title,
     targets: (panel.targets ?? []).flatMap(({ expr, exemplar = false }) =>
       expr === undefined ? [] : [{ expr, hasExemplars: exemplar }],

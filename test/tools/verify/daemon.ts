@@ -6,7 +6,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** A program of the stack that runs. */
 export interface Daemon {
   readonly name: string;
-  readonly pid: number;
   freeze(): void;
   thaw(): void;
   /** Ends it by its own means, and by force when it does not end in time. */
@@ -54,7 +53,6 @@ function daemonOf(name: string, child: ChildProcess): Daemon {
   ended.catch(() => {});
   return {
     name,
-    pid: child.pid ?? 0,
     freeze: () => void child.kill('SIGSTOP'),
     thaw: () => void child.kill('SIGCONT'),
     async stop() {

@@ -12,8 +12,8 @@ export interface PlayedHour {
   fires: readonly string[];
   fromMs: number;
   toMs: number;
-  /** When each alert that fired during it was first seen. */
-  seen: ReadonlyMap<string, number>;
+  /** The alerts that fired during it. */
+  seen: ReadonlySet<string>;
   /** Why it did not go as it should. */
   problem?: string;
 }
@@ -46,9 +46,9 @@ export async function playDay(hours: readonly Hour[], ports: DayPorts): Promise<
 async function playHour(hour: Hour, { ground, daemons, jaeger, prometheus }: DayPorts): Promise<PlayedHour> {
   await untilCalm(prometheus, hour.fires);
   const fromMs = Date.now();
-  const seen = new Map<string, number>();
+  const seen = new Set<string>();
   const look = async (): Promise<void> => {
-    for (const name of await prometheus.firing()) if (!seen.has(name)) seen.set(name, Date.now());
+    for (const name of await prometheus.firing()) seen.add(name);
   };
   const untilFiring = async (names: readonly string[]): Promise<void> => {
     const deadline = Date.now() + FIRING_MS;

@@ -40,7 +40,7 @@ const FILES: readonly { name: string; tool: ToolName; args: readonly string[]; s
 export function checkFiles(tools: Tools): Promise<Checked[]> {
   return Promise.all(
     FILES.map(({ name, tool, args, says }) => {
-      const file = tools[tool]?.file;
+      const file = tools[tool];
       if (file === undefined) return notRun(name, `${tool} was not found`);
       return checked(name, async () => {
         const { stdout, stderr } = await run(file, [...args]);

@@ -2,16 +2,16 @@ import type { Redis } from 'ioredis';
 import type { FoundRedisServer } from '../../../shared/private-redis/install.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
-import type { OutcomeRecord } from '../../../shared/state/lane/record-streams.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { createFleet, type Fleet } from '../../chaos/fleet.ts';
 import { type ChaosRedis, startChaosRedis } from '../../chaos/redis.ts';
 import { temporaryBlobs } from '../../fixture/blobs.ts';
 import { TOKEN } from '../../fixture/console.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
 import { MANNERS } from '../../fixture/manners.ts';
 import { openNotebook } from '../../fixture/notebook.ts';
-import { type GatewayProcess, spawnRunning } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
 import type { ReactionRule } from '../../stand-in/claude/reaction.ts';
 import { type ClaudeStandIn, startClaude } from '../../stand-in/claude/server.ts';
@@ -29,15 +29,13 @@ export interface Ground {
   readonly hook: Hook;
   /** What points a gateway or the command line at this ground. */
   readonly env: Record<string, string>;
-  readonly gateways: GatewayProcess[];
+  readonly fleet: Fleet;
   /** The model answers by this rule, too, until it is taken away; the newest is asked first. */
   react(rule: ReactionRule): { end(): void };
-  start(): Promise<GatewayProcess>;
-  kill9(gateway: GatewayProcess): Promise<void>;
   /** Gives a chat a session of so many exchanges. */
   importExchanges(chat: number, exchanges: number, chars: number): Promise<void>;
   /** Resolves when a chat has that many outcomes. */
-  untilOutcomes(chat: number, count: number, withinMs?: number): Promise<void>;
+  untilOutcomes(chat: number, count: number): Promise<void>;
   /** Resolves when no message waits. */
   untilQuiet(withinMs?: number): Promise<void>;
   /** What the operator was sent on Telegram so far. */
@@ -73,69 +71,30 @@ export async function createGround(server: FoundRedisServer, hook: Hook, links: 
   const keys = keysOf(0);
   const second = { ALERT_WEBHOOK_URL: `${hook.url}/gateway` };
   const env = { ...environmentOf(telegram, claude.url, redis.url, links), ...blobs.env, ...notebook.env, ...second };
-  const { abandon, ...processes } = processesOf(env);
+  const fleet = createFleet(env, GATEWAY);
   return {
-    ...{ claude, telegram, redis, peek, keys, hook, env },
-    ...processes,
-    ...waitsOf(peek, keys),
+    ...{ claude, telegram, redis, peek, keys, hook, env, fleet },
     react: (rule) => ruleOf(claude, rule),
     async importExchanges(chat, exchanges, chars) {
       await importSession(peek, keys, chatKey(chat), await parseLines(conversation(exchanges, chars)));
     },
-    notices: () =>
-      telegram.shown(ALERT_CHAT).map(({ text, replyMarkup }) => [text, ...linksIn(replyMarkup)].join('\n')),
-    async close() {
-      await Promise.all([...processes.gateways].map((gateway) => gateway.stop()));
-      peek.disconnect();
-      await Promise.all([claude.close(), telegram.close(), redis.stop(), blobs.remove(), notebook.remove()]);
-    },
-    abandon() {
-      abandon();
-      redis.abandon();
-    },
-  };
-}
-
-/** The gateways that run, and how they come and go. */
-function processesOf(env: Record<string, string>): Pick<Ground, 'gateways' | 'start' | 'kill9' | 'abandon'> {
-  const gateways: GatewayProcess[] = [];
-  const pids = new Set<number>();
-  return {
-    gateways,
-    async start() {
-      const gateway = await spawnRunning(GATEWAY, env, { onSpawn: (pid) => void pids.add(pid) });
-      gateways.push(gateway);
-      void gateway.ended.then(() => {
-        pids.delete(gateway.pid);
-        gateways.splice(gateways.indexOf(gateway), 1);
-      });
-      return gateway;
-    },
-    async kill9(gateway) {
-      gateway.kill('SIGKILL');
-      await gateway.ended;
-    },
-    abandon() {
-      for (const pid of pids) process.kill(pid, 'SIGKILL');
-    },
-  };
-}
-
-/** What is written in Redis, looked at until it is there. */
-function waitsOf(peek: Redis, keys: Ground['keys']): Pick<Ground, 'untilOutcomes' | 'untilQuiet'> {
-  const outcomesOf = async (chat: number): Promise<number> => {
-    const entries = await peek.xrange(keys.outcomes, '-', '+');
-    const records = entries.map(([, fields]) => JSON.parse(fields[fields.indexOf('record') + 1] ?? '{}'));
-    return (records as OutcomeRecord[]).filter((record) => record.chat === String(chat)).length;
-  };
-  return {
-    async untilOutcomes(chat, count, withinMs = WAIT_MS) {
-      const isDone = async () => (await outcomesOf(chat)) >= count || undefined;
-      await until(`outcome ${count} of chat ${chat}`, isDone, withinMs);
+    async untilOutcomes(chat, count) {
+      await nextOutcome({ claude, telegram, peek, keys }, chat, count);
     },
     async untilQuiet(withinMs = WAIT_MS) {
       const isQuiet = async () => (await peek.xpending(keys.inbound, 'dispatcher'))[0] === 0 || undefined;
       await until('end of what waits', isQuiet, withinMs);
+    },
+    notices: () =>
+      telegram.shown(ALERT_CHAT).map(({ text, replyMarkup }) => [text, ...linksIn(replyMarkup)].join('\n')),
+    async close() {
+      await fleet.stop();
+      peek.disconnect();
+      await Promise.all([claude.close(), telegram.close(), redis.stop(), blobs.remove(), notebook.remove()]);
+    },
+    abandon() {
+      fleet.abandon();
+      redis.abandon();
     },
   };
 }

@@ -3,7 +3,6 @@ import { closeServer, listen, readBody, sendJson } from '../../stand-in/loopback
 
 /** What came to one of the operator's second addresses. */
 export interface Call {
-  atMs: number;
   path: string;
   body: unknown;
 }
@@ -27,7 +26,7 @@ export async function openHook(): Promise<Hook> {
   const server = createServer(async (request, response) => {
     const body = await readBody(request, BYTES_MAX);
     if (hook.isDown && request.url === GATEWAY) return sendJson(response, 503, {});
-    calls.push({ atMs: Date.now(), path: request.url ?? '', body: JSON.parse(String(body ?? '{}')) });
+    calls.push({ path: request.url ?? '', body: JSON.parse(String(body ?? '{}')) });
     sendJson(response, 200, {});
   });
   const hook = { url: await listen(server), calls, isDown: false, close: () => closeServer(server) };

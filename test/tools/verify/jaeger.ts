@@ -2,11 +2,7 @@ import { SPAN } from '../../../shared/base/telemetry.ts';
 
 /** A span as Jaeger gives it back. */
 export interface FoundSpan {
-  traceID: string;
-  spanID: string;
   operationName: string;
-  references: readonly { refType: 'CHILD_OF' | 'FOLLOWS_FROM'; spanID: string }[];
-  tags: readonly { key: string; value: unknown }[];
 }
 
 /** The API of a running Jaeger. */

@@ -1,13 +1,14 @@
 import { rmSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import type { FoundRedisServer } from '../../../shared/private-redis/install.ts';
 import { findRedis, runTool, say } from '../tool.ts';
 import { buildTools } from './build.ts';
+import type { Checked } from './check.ts';
 import { checkFiles } from './file-checks.ts';
-import { findingsOf, notRunLines, summaryOf, telemetryReport, type Verified } from './report.ts';
+import { findingsOf, notRunLines, summaryOf, type Verified } from './report.ts';
 import { abandonRuns, runAll } from './run.ts';
 import { findTools, foldersOf, type Tools } from './tool.ts';
 
@@ -22,7 +23,6 @@ loopback, about eight minutes. The programs are looked for in .cache/bin and on 
   --bin DIR       looks in this folder alone
   --only TEXT     only hours and incidents whose name contains it
   --skip-missing  a program that is missing is told, and is no failure
-  --report FILE   writes the result as Markdown (by default nothing)
 
 Exit codes: 0 all as it must be, 1 something differs or is missing, 2 a mistake in the call.`;
 
@@ -31,7 +31,6 @@ const OPTIONS = {
   bin: { type: 'string' },
   only: { type: 'string', default: '' },
   'skip-missing': { type: 'boolean' },
-  report: { type: 'string' },
 } as const;
 const BIN = join(PROJECT_ROOT, '.cache', 'bin');
 let work = '';
@@ -54,7 +53,6 @@ await runTool(
     for (const line of notRunLines(verified)) say(line);
     for (const line of findingsOf(verified)) say(`DIFFERS  ${line}`);
     say(`\n${summaryOf(verified)}`);
-    if (values.report !== undefined) await write(verified, resolve(values.report));
     const lacks = notRunLines(verified).length > 0 && values['skip-missing'] !== true;
     process.exitCode = findingsOf(verified).length > 0 || lacks ? 1 : 0;
   },
@@ -62,16 +60,14 @@ await runTool(
 );
 
 async function play(server: FoundRedisServer, tools: Tools, only: string): Promise<Verified> {
-  const startedMs = Date.now();
   const files = await checkFiles(tools);
-  for (const { verdict, name, seen } of files) say(`${verdict.padEnd(8)} ${name}: ${seen}`);
+  for (const each of files) say(checkedLine(each));
   const runbook = await readFile(join(PROJECT_ROOT, 'docs', 'runbook.md'), 'utf8');
   const shown = await runAll({ server, tools, folder: work, runbook, only, say });
-  return { ...shown, tools, files, startedMs, endedMs: Date.now() };
+  for (const each of shown.checks) say(checkedLine(each));
+  return { ...shown, tools, files };
 }
 
-async function write(verified: Verified, report: string): Promise<void> {
-  await mkdir(dirname(report), { recursive: true });
-  await writeFile(report, telemetryReport(verified));
-  say(`Written: ${relative(process.cwd(), report)}`);
+function checkedLine({ verdict, name, seen }: Checked): string {
+  return `${verdict.padEnd(8)} ${name}: ${seen}`;
 }

@@ -5,34 +5,14 @@ import { portOf } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
 import { commandEnv, type Ground } from './ground.ts';
 import type { NightIncident } from './incidents.ts';
-import { adviceAt, triageOf } from './runbook.ts';
-
-/** Something that told the operator. */
-interface Alert {
-  by: 'Telegram' | 'webhook' | 'Prometheus';
-  text: string;
-  atMs: number;
-}
-
-/** One thing that the operator looked at, in the order in which the runbook names them. */
-export interface Look {
-  at: string;
-  tookMs: number;
-  namesCause: boolean;
-}
+import { commandsAt } from './runbook.ts';
 
 /** How an incident was found. */
 export interface Found {
   name: string;
-  /** How long the trouble lasted until somebody was told. */
-  alertAfterMs: number;
-  by: Alert['by'];
-  alert: string;
   /** Whether the alert itself says what is wrong. */
   alertNamesCause: boolean;
-  heading: string;
-  looks: readonly Look[];
-  /** Where the cause was read first, and how long after the alert; `undefined` where it was not. */
+  /** The command or page at which the cause was read first, and how long after the alert; `undefined` where it was not. */
   foundAt: string | undefined;
   foundMs: number | undefined;
   problem?: string;
@@ -52,30 +32,21 @@ export interface Desk {
 /** Plays an incident and lets a scripted operator find it, by alert, runbook, command line and console alone. */
 export async function findByHand(incident: NightIncident, desk: Desk): Promise<Found> {
   const { ground, runbook } = desk;
-  const nothing = { name: incident.name, by: 'Telegram', alert: '', heading: '', looks: [] } as const;
-  const beganMs = Date.now();
-  const told = alertOf(incident, desk);
-  told.catch(() => {});
+  const { name } = incident;
+  const coming = alertOf(incident, desk);
+  coming.catch(() => {});
   const putRight = await incident.begin(ground);
   try {
-    const alert = await told;
-    const anchor = anchorIn(alert);
-    const advice = adviceAt(runbook, anchor);
-    const commands = [...triageOf(runbook).commands, ...advice.commands].flatMap((each) => filledIn(each, alert.text));
+    const alert = await coming;
+    const sections = ['triage', anchorIn(alert)];
+    const commands = sections.flatMap((anchor) => commandsAt(runbook, anchor)).flatMap((each) => filledIn(each, alert));
     const startedMs = performance.now();
-    const looks = await lookThrough([...new Set(commands)], incident.cause, ground);
-    const first = looks.findIndex(({ namesCause }) => namesCause);
-    const tookMs = looks.slice(0, first + 1).reduce((sum, look) => sum + look.tookMs, 0);
-    return {
-      ...{ name: incident.name, by: alert.by, alert: alert.text, heading: advice.heading, looks },
-      alertAfterMs: alert.atMs - beganMs,
-      alertNamesCause: incident.cause.test(alert.text),
-      foundAt: looks[first]?.at,
-      foundMs: first < 0 ? undefined : Math.min(tookMs, performance.now() - startedMs),
-    };
+    const foundAt = await lookThrough([...new Set(commands)], incident.cause, ground);
+    const foundMs = foundAt === undefined ? undefined : performance.now() - startedMs;
+    return { name, alertNamesCause: incident.cause.test(alert), foundAt, foundMs };
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    return { ...nothing, alertAfterMs: 0, alertNamesCause: false, foundAt: undefined, foundMs: undefined, problem };
+    return { name, alertNamesCause: false, foundAt: undefined, foundMs: undefined, problem };
   } finally {
     await putRight();
     await ground.untilQuiet().catch(() => {});
@@ -83,21 +54,19 @@ export async function findByHand(incident: NightIncident, desk: Desk): Promise<F
 }
 
 /** The first alert about it, whichever way it comes. */
-async function alertOf(incident: NightIncident, { ground, firing }: Desk): Promise<Alert> {
-  const [notices, posts, before] = [ground.notices().length, ground.hook.calls.length, await firing()];
-  const look = async (): Promise<Alert | undefined> => {
+function alertOf(incident: NightIncident, { ground, firing }: Desk): Promise<string> {
+  const [notices, posts] = [ground.notices().length, ground.hook.calls.length];
+  const firingBefore = firing();
+  const look = async (): Promise<string | undefined> => {
+    const before = await firingBefore;
     const fresh = [
-      ...ground
-        .notices()
-        .slice(notices)
-        .map((text) => ({ by: 'Telegram' as const, text })),
-      ...ground.hook.calls.slice(posts).map(({ body }) => ({ by: 'webhook' as const, text: textOf(body) })),
-      ...(await firing()).filter((name) => !before.includes(name)).map((text) => ({ by: 'Prometheus' as const, text })),
+      ...ground.notices().slice(notices),
+      ...ground.hook.calls.slice(posts).map(({ body }) => textOf(body)),
+      ...(await firing()).filter((name) => !before.includes(name)),
     ];
-    const alert = fresh.find(({ text }) => incident.alert.test(text) && !text.startsWith('Resolved'));
-    if (alert !== undefined) return { ...alert, atMs: Date.now() };
-    await pause(LOOK_MS);
-    return undefined;
+    const alert = fresh.find((text) => incident.alert.test(text) && !text.startsWith('Resolved'));
+    if (alert === undefined) await pause(LOOK_MS);
+    return alert;
   };
   return until(`alert about: ${incident.name}`, look, ALERT_MS);
 }
@@ -107,8 +76,8 @@ function textOf(body: unknown): string {
 }
 
 /** A notice links to its section; a rule's section has its name. */
-function anchorIn({ text }: Alert): string {
-  return /^Runbook: \S+#(\S+)$/m.exec(text)?.[1] ?? text.toLowerCase();
+function anchorIn(alert: string): string {
+  return /^Runbook: \S+#(\S+)$/m.exec(alert)?.[1] ?? alert.toLowerCase();
 }
 
 /** The command with what the alert names; none where it names nothing that fits. */
@@ -119,28 +88,20 @@ function filledIn(command: string, alert: string): string[] {
   return /<\w+>/.test(filled) ? [] : [filled];
 }
 
-async function lookThrough(commands: readonly string[], cause: RegExp, ground: Ground): Promise<Look[]> {
-  const looks: Look[] = [];
-  const look = async (at: string, read: () => Promise<string>): Promise<void> => {
-    const startedMs = performance.now();
-    const text = await read();
-    looks.push({ at, tookMs: performance.now() - startedMs, namesCause: cause.test(text) });
-  };
+/** The first command or page that names the cause. */
+async function lookThrough(commands: readonly string[], cause: RegExp, ground: Ground): Promise<string | undefined> {
   for (const command of commands) {
-    await look(`cli ${command}`, async () => {
-      const options = { timeoutMs: COMMAND_MS };
-      const { stdout, stderr } = await runFile('worker/cli/main.ts', command.split(' '), commandEnv(ground), options);
-      return stdout + stderr;
-    });
+    const options = { timeoutMs: COMMAND_MS };
+    const { stdout, stderr } = await runFile('worker/cli/main.ts', command.split(' '), commandEnv(ground), options);
+    if (cause.test(stdout + stderr)) return `cli ${command}`;
   }
-  for (const page of ['/console', '/console/incidents', '/console/recoveries']) {
-    await look(page, () => readPage(ground, page));
-  }
-  return looks;
+  const pages = ['/console', '/console/incidents', '/console/recoveries'];
+  for (const page of pages) if (cause.test(await readPage(ground, page))) return page;
+  return undefined;
 }
 
-async function readPage({ gateways }: Ground, page: string): Promise<string> {
-  const [gateway] = gateways;
+async function readPage({ fleet }: Ground, page: string): Promise<string> {
+  const [gateway] = fleet.running;
   if (gateway === undefined) return 'no process runs';
   const visitor = visitorOf(`http://127.0.0.1:${portOf(gateway)}`);
   await visitor.logIn();

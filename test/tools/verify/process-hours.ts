@@ -1,6 +1,5 @@
 import { SPAN } from '../../../shared/base/telemetry.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
-import type { GatewayProcess } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
 import type { Ground } from './ground.ts';
 import { about, type Hour, type Stage } from './hour.ts';
@@ -10,9 +9,9 @@ const CHAT = 1591;
 const MARK = '[killed]';
 const TRACES = 20;
 
-async function kill9All(ground: Ground): Promise<number> {
-  const running: GatewayProcess[] = [...ground.gateways];
-  await Promise.all(running.map((gateway) => ground.kill9(gateway)));
+async function kill9All({ fleet }: Ground): Promise<number> {
+  const running = [...fleet.running];
+  await Promise.all(running.map((gateway) => fleet.kill(gateway)));
   return running.length;
 }
 
@@ -26,7 +25,7 @@ async function killInTurn({ ground, jaeger }: Stage): Promise<void> {
   if (jaeger) await until('turn that runs, in Jaeger', () => showsRunning(jaeger), 20_000);
   const killed = await kill9All(ground);
   stuck.end();
-  for (let n = 0; n < killed; n++) await ground.start();
+  for (let n = 0; n < killed; n++) await ground.fleet.start();
   await ground.untilOutcomes(CHAT, 1);
   script.end();
 }
@@ -66,7 +65,7 @@ export const PROCESS_HOURS: readonly Hour[] = [
     async play({ ground, untilFiring }) {
       const killed = await kill9All(ground);
       await untilFiring(this.fires);
-      for (let n = 0; n < killed; n++) await ground.start();
+      for (let n = 0; n < killed; n++) await ground.fleet.start();
       await ground.untilQuiet();
     },
   },

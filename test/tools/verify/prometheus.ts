@@ -10,7 +10,6 @@ export type Answer = { ok: true; series: readonly Series[] } | { ok: false; prob
 /** A rule as Prometheus holds it. */
 export interface Rule {
   name: string;
-  query: string;
   health: string;
 }
 

@@ -1,15 +1,14 @@
 import { filledIn, type Panel, type Target } from './board.ts';
-import type { Prometheus, Series, Span } from './prometheus.ts';
+import type { Prometheus, Span } from './prometheus.ts';
 
-/** What became of an expression: `rightly empty` is said with a reason, `EMPTY` is a finding. */
+/** What became of an expression; `EMPTY` and `ERROR` are findings. */
 export type Verdict = 'data' | 'rightly empty' | 'EMPTY' | 'ERROR';
 
-/** One expression that was asked, with what it gave. */
+/** One expression that was asked. */
 export interface Asked {
   expr: string;
   verdict: Verdict;
-  series: readonly Series[];
-  /** Why it is empty, or what is wrong. */
+  /** What is wrong. */
   why?: string;
 }
 
@@ -20,9 +19,11 @@ export interface AskedPanel {
 }
 
 /** What the played day does not have, so that an expression about it rightly shows nothing. */
-const NOT_IN_THE_DAY: readonly { metric: string; why: string }[] = [
-  { metric: 'spillway_webhook_refused_total', why: 'the day is polled; there is no webhook' },
-  { metric: 'spillway_request_invalid_total', why: 'each request satisfied the rules of the API' },
+const NOT_IN_THE_DAY = [
+  // The day is polled.
+  'spillway_webhook_refused_total',
+  // Each request satisfies the rules of the API.
+  'spillway_request_invalid_total',
 ];
 
 /** Asks every expression of every panel, one after another. */
@@ -36,13 +37,10 @@ export async function askPanels(panels: readonly Panel[], prometheus: Prometheus
   return all;
 }
 
-/** Asks one expression. */
-export async function ask({ expr }: Pick<Target, 'expr'>, prometheus: Prometheus, span: Span): Promise<Asked> {
+async function ask({ expr }: Pick<Target, 'expr'>, prometheus: Prometheus, span: Span): Promise<Asked> {
   const answer = await prometheus.range(filledIn(expr, span), span);
-  if (!answer.ok) return { expr, verdict: 'ERROR', series: [], why: answer.problem };
-  const series = answer.series.filter(({ points }) => points.length > 0);
-  if (series.length > 0) return { expr, verdict: 'data', series };
-  const absent = NOT_IN_THE_DAY.find(({ metric }) => expr.includes(metric));
-  if (absent === undefined) return { expr, verdict: 'EMPTY', series };
-  return { expr, verdict: 'rightly empty', series, why: absent.why };
+  if (!answer.ok) return { expr, verdict: 'ERROR', why: answer.problem };
+  if (answer.series.some(({ points }) => points.length > 0)) return { expr, verdict: 'data' };
+  const isAbsent = NOT_IN_THE_DAY.some((metric) => expr.includes(metric));
+  return { expr, verdict: isAbsent ? 'rightly empty' : 'EMPTY' };
 }

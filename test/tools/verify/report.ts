@@ -1,19 +1,16 @@
 import { type Checked, oneLine } from './check.ts';
 import { type PlayedHour, silentIn } from './day.ts';
 import type { Found } from './operator.ts';
+import type { Rule } from './prometheus.ts';
 import type { AskedPanel } from './query.ts';
-import { failedRules, type RuleVerdict } from './rule-verdict.ts';
-import { FASTER } from './shorter.ts';
 import { missingTools, type Tools } from './tool.ts';
 
 /** All that a run came to. What could not be run is empty. */
 export interface Verified {
-  startedMs: number;
-  endedMs: number;
   tools: Tools;
   files: readonly Checked[];
   hours: readonly PlayedHour[];
-  rules: readonly RuleVerdict[];
+  rules: readonly Rule[];
   panels: readonly AskedPanel[];
   /** Traces, labels, and what Alertmanager was told. */
   checks: readonly Checked[];
@@ -56,113 +53,13 @@ export function notRunLines({ files, checks, tools }: Verified): string[] {
   return [...missingTools(tools), ...skipped.map(({ name, seen }) => `Not run: ${name}, since ${seen}.`)];
 }
 
-/** The report as Markdown. Pure; names no machine. */
-export function telemetryReport(run: Verified): string {
-  const minutes = ((run.endedMs - run.startedMs) / 60_000).toFixed(1);
-  const lines = [
-    '# The telemetry stack, run for real',
-    '',
-    `Written by \`npm run verify:telemetry\` on ${new Date(run.startedMs).toISOString().slice(0, 10)}: ${minutes} minutes. What it does is in docs/telemetry.md.`,
-    '',
-    `**${summaryOf(run)}**`,
-    '',
-    `Software: ${softwareOf(run.tools)}. Telegram and Claude are the strict stand-ins; two gateway processes and Redis are real.`,
-    '',
-    `Times are ${FASTER} times shorter than in production, in the rules (\`for\`, ranges, limits of age), in the intervals of scraping, evaluation and export, and in what the gateway waits for. Counts and shares are as they are. "10 s" is an outage of three minutes.`,
-    '',
-    ...section(
-      'Not as it must be',
-      findingsOf(run).map((line) => `- ${line}`),
-    ),
-    ...section(
-      'What could not be run',
-      notRunLines(run).map((line) => `- ${line}`),
-    ),
-    ...section('The day', dayTable(run)),
-    ...section('The rules', rulesTable(run)),
-    ...section('Panels with an expression without data', panelsTable(run)),
-    ...section('Files, traces, labels', checksTable([...run.files, ...run.checks])),
-    ...section('Five incidents at night', foundTable(run.found)),
-  ];
-  return `${lines.join('\n').trimEnd()}\n`;
-}
-
-function section(title: string, lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : [`## ${title}`, '', ...lines, ''];
-}
-
-function softwareOf(tools: Tools): string {
-  const named = Object.values(tools).map(({ name, version }) => `${name} ${version}`);
-  return named.length === 0 ? 'none was found' : named.join(', ');
-}
-
-function dayTable({ hours }: Verified): string[] {
-  if (hours.length === 0) return [];
-  const rows = hours.map((hour, index) => {
-    const fired = hour.fires.filter((name) => hour.seen.has(name));
-    const silent = silentIn(hour).map((name) => `SILENT: ${name}`);
-    return row(index + 1, hour.name, seconds(hour.toMs - hour.fromMs), [...fired, ...silent].join(', ') || 'none need');
-  });
-  return ['| | trouble | lasted | rules that fired |', '|---|---|---|---|', ...rows];
-}
-
-function rulesTable({ rules }: Verified): string[] {
-  if (rules.length === 0) return [];
-  const rows = rules.map(({ name, health, firedAfterS, firingS }) =>
-    row(name, firedAfterS === undefined ? 'never' : `${firedAfterS.toFixed(0)} s`, `${firingS} s`, health),
-  );
-  return ['| rule | fired after | fired for | health |', '|---|---|---|---|', ...rows];
-}
-
-/** The panels of which an expression returned no data; the others are counted in the summary. */
-function panelsTable({ panels }: Verified): string[] {
-  const rows = panels
-    .filter(({ asked }) => asked.some(({ verdict }) => verdict !== 'data'))
-    .map(({ panel, asked }) => {
-      const verdicts = [...new Set(asked.map(({ verdict, why }) => (why ? `${verdict}: ${why}` : verdict)))];
-      return row(panel.board, panel.title, asked.length, verdicts.join('; '));
-    });
-  return rows.length === 0 ? [] : ['| dashboard | panel | expressions | |', '|---|---|---|---|', ...rows];
-}
-
-function checksTable(checks: readonly Checked[]): string[] {
-  if (checks.length === 0) return [];
-  return [
-    '| | check | what was seen |',
-    '|---|---|---|',
-    ...checks.map((each) => row(each.verdict, each.name, each.seen)),
-  ];
-}
-
-const OPERATOR =
-  'The operator is a script: it gets the alert, reads the section of the runbook that the alert links to, runs the commands of the triage and of that section that only look, and opens the pages of the console. It has neither logs, dashboards nor Redis. "Found" is the first command or page that names the cause; a person reads slower than a script.';
-
-function foundTable(found: readonly Found[]): string[] {
-  if (found.length === 0) return [];
-  const rows = found.map((each) => {
-    const naming = each.looks.filter(({ namesCause }) => namesCause).map(({ at }) => code(at));
-    return row(
-      each.name,
-      `${seconds(each.alertAfterMs)}, ${each.by}`,
-      each.alertNamesCause ? 'yes' : 'no',
-      each.heading,
-      each.foundAt === undefined ? `NOT FOUND ${each.problem ?? ''}` : code(each.foundAt),
-      each.foundMs === undefined ? '' : `${(each.foundMs / 1_000).toFixed(1)} s`,
-      `${naming.length} of ${each.looks.length}: ${naming.join(', ')}`,
-    );
-  });
-  return [
-    OPERATOR,
-    '',
-    '| incident | alert after, by | alert names the cause | section | found at | time from the alert | what names the cause |',
-    '|---|---|---|---|---|---|---|',
-    ...rows,
-  ];
-}
-
-/** Names in commands are those of one run. */
-function code(at: string): string {
-  return `\`${at.replace(/\b(?:\d{13}-\d+|[0-9a-f]{32})\b/, '<id>')}\``;
+/** Rules that are in error, that no hour plays, or that stayed silent in one of theirs. */
+function failedRules(rules: readonly Rule[], hours: readonly PlayedHour[]): string[] {
+  const silent = new Set(hours.flatMap(silentIn));
+  const isPlayed = (name: string): boolean => hours.some(({ fires }) => fires.includes(name));
+  return rules
+    .filter(({ name, health }) => health !== 'ok' || !isPlayed(name) || silent.has(name))
+    .map(({ name }) => name);
 }
 
 function unwell(panels: readonly AskedPanel[]) {
@@ -171,10 +68,4 @@ function unwell(panels: readonly AskedPanel[]) {
       .filter(({ verdict }) => verdict === 'EMPTY' || verdict === 'ERROR')
       .map(({ expr, why }) => ({ title: panel.title, expr, why })),
   );
-}
-
-const seconds = (ms: number): string => `${(ms / 1_000).toFixed(0)} s`;
-
-function row(...cells: (string | number)[]): string {
-  return `| ${cells.map((cell) => String(cell).replaceAll('|', '/').replaceAll('\n', ' ')).join(' | ')} |`;
 }

@@ -4,7 +4,7 @@ import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import type { FoundRedisServer } from '../../../shared/private-redis/install.ts';
 import { checkAlertmanager } from './alertmanager-checks.ts';
 import { readPanels } from './board.ts';
-import { type PlayedHour, playDay } from './day.ts';
+import { playDay } from './day.ts';
 import { FAILURE_HOURS } from './failure-hours.ts';
 import { createGround, type Ground } from './ground.ts';
 import { type Hook, openHook } from './hook.ts';
@@ -18,7 +18,6 @@ import { askPanels } from './query.ts';
 import { QUIET_HOURS } from './quiet-hours.ts';
 import { RECOVERY_HOURS } from './recovery-hours.ts';
 import type { Verified } from './report.ts';
-import { judgeRules } from './rule-verdict.ts';
 import { type Stack, startStack } from './stack.ts';
 import type { Tools } from './tool.ts';
 import { checkTraces } from './trace-checks.ts';
@@ -80,7 +79,7 @@ async function onGround<T>({ server, hook, stack }: Scene, act: (ground: Ground)
   const ground = await createGround(server, hook, { otlpUrl: stack.otlpUrl, jaegerUrl: stack.jaeger?.url });
   running.add(ground);
   try {
-    for (let n = 0; n < GATEWAYS; n++) await ground.start();
+    for (let n = 0; n < GATEWAYS; n++) await ground.fleet.start();
     const traffic = startTraffic(ground);
     try {
       return await act(ground);
@@ -103,7 +102,7 @@ async function dayOf(scene: Scene, ground: Ground): Promise<Omit<Shown, 'found'>
   const hours = await playDay(chosen, { ...scene, ...stack, ground, prometheus });
   await pause(SETTLE_MS);
   const span = spanOf(fromMs, Date.now());
-  const shown = await askAll(scene, prometheus, span, hours, ground.notices());
+  const shown = await askAll(scene, prometheus, span, ground.notices());
   return { ...shown, hours };
 }
 
@@ -117,12 +116,11 @@ async function askAll(
   { stack, tools, hook, folder }: Scene,
   prometheus: Prometheus,
   span: Span,
-  hours: readonly PlayedHour[],
   notices: readonly string[],
 ): Promise<Pick<Shown, 'rules' | 'panels' | 'checks'>> {
   const boards = readPanels(join(PROJECT_ROOT, 'ops', 'grafana', 'dashboards'));
   const panels = await askPanels(boards, prometheus, span);
-  const rules = await judgeRules(hours, prometheus, span);
+  const rules = await prometheus.rules();
   const traces = await checkTraces({ jaeger: stack.jaeger, prometheus, span, panels: boards, notices });
   const kept = await checkKept(tools, folder, hook.url);
   const labels = await checkLabels(prometheus, span);
@@ -139,6 +137,8 @@ async function findAll(scene: Scene): Promise<Found[]> {
     const found = await onGround(scene, (ground) => findByHand(incident, { ground, runbook, firing }));
     all.push(found);
     say(`${(found.foundAt ?? 'NOT FOUND').padEnd(40)} ${found.name}`);
+    const inAlert = found.alertNamesCause ? ', and the alert itself names the cause' : '';
+    say(`         ${((found.foundMs ?? 0) / 1_000).toFixed(1)} s after the alert${inAlert}`);
   }
   return all;
 }

@@ -1,4 +1,4 @@
-import { shorterRules, shorterSettings } from './shorter.ts';
+import { shorterSettings } from './shorter.ts';
 
 /** Where each part of the stack listens, on loopback. */
 export interface Ports {
@@ -57,5 +57,3 @@ export function alertmanagerSettings(yaml: string, hookUrl: string): string {
     return `${line}\n${indent}  ${receiver}`;
   });
 }
-
-export const rulesSettings = shorterRules;

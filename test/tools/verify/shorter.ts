@@ -13,7 +13,7 @@ const AGE_LIMIT = /(_seconds(?:_bucket)?\b[^<>]*?>=?\s*)(\d+)/g;
 const RETENTION_OF_YAML = /^ +(?:time|size): .*$/m;
 
 /** A duration like `10m` as seconds. Rejects other words. */
-export function secondsOf(duration: string): number {
+function secondsOf(duration: string): number {
   const [, number, unit] = /^(\d+)(ms|s|m|h|d)$/.exec(duration) ?? [];
   if (number === undefined || unit === undefined) throw new Error(`${duration} is no duration`);
   return Number(number) * (SECONDS[unit] ?? Number.NaN);

@@ -5,14 +5,8 @@ import { freePort } from '../../fixture/free-port.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { type Jaeger, jaegerAt } from './jaeger.ts';
 import { type Prometheus, prometheusAt } from './prometheus.ts';
-import {
-  alertmanagerSettings,
-  collectorSettings,
-  jaegerSettings,
-  type Ports,
-  prometheusSettings,
-  rulesSettings,
-} from './settings.ts';
+import { alertmanagerSettings, collectorSettings, jaegerSettings, type Ports, prometheusSettings } from './settings.ts';
+import { shorterRules } from './shorter.ts';
 import type { ToolName, Tools } from './tool.ts';
 
 /** The real programs, with the repository's own files. What could not be found is not there. */
@@ -60,8 +54,8 @@ export async function startStack(
   };
   try {
     for (const start of startsOf(folder, ports)) {
-      const tool = tools[start.name];
-      if (tool !== undefined) daemons[start.name] = await startDaemon({ ...start, file: tool.file, env });
+      const file = tools[start.name];
+      if (file !== undefined) daemons[start.name] = await startDaemon({ ...start, file, env });
     }
   } catch (error) {
     abandon();
@@ -84,7 +78,7 @@ async function writeFiles(folder: string, ports: Ports, hookUrl: string): Promis
   const files = {
     'collector.yaml': collectorSettings(await read('otel-collector.yaml'), ports),
     'prometheus.yml': prometheusSettings(await read('ops', 'prometheus.yml'), ports),
-    'alerts.yml': rulesSettings(await read('ops', 'alerts.yml')),
+    'alerts.yml': shorterRules(await read('ops', 'alerts.yml')),
     'jaeger.yaml': jaegerSettings(await read('ops', 'jaeger.yaml'), ports, join(folder, 'jaeger')),
     'alertmanager.yml': alertmanagerSettings(await read('ops', 'alertmanager.yml'), `${hookUrl}/alertmanager`),
   };

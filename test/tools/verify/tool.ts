@@ -6,15 +6,8 @@ import { searchPath } from '../../fixture/environment.ts';
 /** A program that nobody here wrote. */
 export type ToolName = 'promtool' | 'prometheus' | 'amtool' | 'alertmanager' | 'otelcol' | 'jaeger';
 
-/** One that is there. */
-export interface Tool {
-  name: ToolName;
-  file: string;
-  version: string;
-}
-
-/** What there is, by name. */
-export type Tools = Readonly<Partial<Record<ToolName, Tool>>>;
+/** The files of those that are there. */
+export type Tools = Readonly<Partial<Record<ToolName, string>>>;
 
 /** Other names under which the same program is installed, the fullest first. */
 const ALSO: Readonly<Partial<Record<ToolName, readonly string[]>>> = {
@@ -42,17 +35,17 @@ export function foldersOf(own: string, path = searchPath()): string[] {
 /** Finds what there is. A program that does not say its version is taken for another one. */
 export function findTools(folders: readonly string[]): Tools {
   const names = Object.keys(TOOL_NAMES) as ToolName[];
-  return Object.fromEntries(names.flatMap((name) => findTool(name, folders) ?? []).map((tool) => [tool.name, tool]));
+  return Object.fromEntries(names.flatMap((name) => findTool(name, folders).map((file) => [name, file])));
 }
 
-function findTool(name: ToolName, folders: readonly string[]): Tool | undefined {
+function findTool(name: ToolName, folders: readonly string[]): string[] {
   const candidates = folders.flatMap((folder) => (ALSO[name] ?? [name]).map((file) => join(folder, file)));
-  for (const file of candidates.filter((each) => existsSync(each))) {
-    const asked = spawnSync(file, [VERSION_ARGUMENT[name] ?? '--version'], { encoding: 'utf8', timeout: 20_000 });
-    const version = VERSION.exec(`${asked.stdout}${asked.stderr}`)?.[1];
-    if (version !== undefined) return { name, file, version };
-  }
-  return undefined;
+  return candidates.filter((file) => existsSync(file) && saysVersion(file, VERSION_ARGUMENT[name])).slice(0, 1);
+}
+
+function saysVersion(file: string, argument = '--version'): boolean {
+  const { stdout, stderr } = spawnSync(file, [argument], { encoding: 'utf8', timeout: 20_000 });
+  return VERSION.test(`${stdout}${stderr}`);
 }
 
 /** What is missing, in one plain line each. */
