@@ -121,6 +121,14 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
+/** The processor time of this process while something is done, in ms. */
+export async function cpuMsDuring(work: () => Promise<unknown>): Promise<number> {
+  const started = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(started);
+  return (user + system) / 1_000;
+}
+
 /** Does something a number of times, ten at once. */
 export async function inFlight(total: number, start: (n: number) => Promise<unknown>): Promise<void> {
   let next = 0;

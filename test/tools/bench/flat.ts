@@ -3,7 +3,7 @@ import { chatKey } from '../../../shared/redis/keys.ts';
 import type { LogRecord } from '../../../worker/session/record.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { incidentLines } from '../demo/incident.ts';
-import { type Bench, messageOf, percentile, startBench } from './bench.ts';
+import { type Bench, cpuMsDuring, messageOf, percentile, startBench } from './bench.ts';
 import type { Measure } from './figure.ts';
 import { instantModel, instantTelegram } from './instant.ts';
 
@@ -66,11 +66,9 @@ async function turnIn(redisUrl: string, chats: number, prepare: (bench: Bench) =
   };
   await serve(0, WARM_UP);
   took.length = 0;
-  const started = process.cpuUsage();
-  await serve(WARM_UP, TURNS);
-  const { user, system } = process.cpuUsage(started);
+  const cpuMs = await cpuMsDuring(() => serve(WARM_UP, TURNS));
   await bench.stop();
-  return { cpuMs: (user + system) / 1_000 / TURNS, tookMs: percentile(took, 0.5) };
+  return { cpuMs: cpuMs / TURNS, tookMs: percentile(took, 0.5) };
 }
 
 /** Conversations of so many records, none of them before the window. */

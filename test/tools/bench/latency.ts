@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import { messageOf, percentile, startBench, until } from './bench.ts';
 import type { Measure } from './figure.ts';
 import { instantModel, instantTelegram } from './instant.ts';
@@ -10,8 +9,6 @@ const SECONDS = 15;
 const CHATS = 40;
 /** The first seconds compile code and open connections; they say nothing about a gateway that runs. */
 const WARM_UP_SECONDS = 3;
-/** The round trips, one after another, from accept to the model request: accept, admit, take the job, begin. */
-const ROUND_TRIPS = 4;
 
 /** Time from the begin of accept to the model request, at a steady rate, each message in a chat of its own turn. */
 export const latency: Measure = {
@@ -19,8 +16,6 @@ export const latency: Measure = {
   figures: {
     p50Ms: { name: `accept -> model request at ${PER_SECOND}/s, p50`, unit: 'ms', aim: { atMost: 2 } },
     p99Ms: { name: 'the same, p99', unit: 'ms', aim: { atMost: 6 } },
-    plainP50Ms: { name: `${ROUND_TRIPS} plain writes one after another at that rate, p50`, unit: 'ms', aim: undefined },
-    plainP99Ms: { name: 'the same, p99', unit: 'ms', aim: undefined },
   },
   async take({ redisUrl }) {
     const acceptedAtMs = new Map<string, number>();
@@ -41,26 +36,6 @@ export const latency: Measure = {
     await until(() => waitsMs.length >= total);
     await bench.stop();
     const warm = waitsMs.slice(PER_SECOND * WARM_UP_SECONDS);
-    const plain = await plainWrites(redisUrl);
-    return {
-      p50Ms: percentile(warm, 0.5),
-      p99Ms: percentile(warm, 0.99),
-      plainP50Ms: percentile(plain, 0.5),
-      plainP99Ms: percentile(plain, 0.99),
-    };
+    return { p50Ms: percentile(warm, 0.5), p99Ms: percentile(warm, 0.99) };
   },
 };
-
-/** What this machine takes for so many round trips where nothing else is done: no gateway can be below it. */
-async function plainWrites(redisUrl: string): Promise<number[]> {
-  const redis = new Redis(redisUrl);
-  const tookMs: number[] = [];
-  for (let n = 0; n < PER_SECOND * SECONDS; n++) {
-    const startedMs = performance.now();
-    for (let trip = 0; trip < ROUND_TRIPS; trip++) await redis.set(`plain:${trip}`, n);
-    tookMs.push(performance.now() - startedMs);
-    await pause(1000 / PER_SECOND);
-  }
-  redis.disconnect();
-  return tookMs;
-}

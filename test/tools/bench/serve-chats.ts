@@ -1,6 +1,6 @@
 /** Serves turns in so many chats, in a fresh process, and prints what each took: `serve-chats.ts <Redis URL> <chats>`. */
 import { chatKey } from '../../../shared/redis/keys.ts';
-import { messageOf, startBench, until } from './bench.ts';
+import { cpuMsDuring, messageOf, startBench, until } from './bench.ts';
 import { instantModel, instantTelegram } from './instant.ts';
 
 const WINDOW_TOKENS = 200_000;
@@ -28,10 +28,8 @@ async function serve(first: number, turns: number): Promise<void> {
 }
 
 await serve(0, WARM_UP);
-const started = process.cpuUsage();
-await serve(WARM_UP, TURNS);
-const { user, system } = process.cpuUsage(started);
+const cpuMs = await cpuMsDuring(() => serve(WARM_UP, TURNS));
 global.gc?.();
 const megabytes = process.memoryUsage().rss / BYTES_PER_MB;
 await bench.stop();
-process.stdout.write(JSON.stringify({ cpuMs: (user + system) / 1_000 / TURNS, megabytes }));
+process.stdout.write(JSON.stringify({ cpuMs: cpuMs / TURNS, megabytes }));

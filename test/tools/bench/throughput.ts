@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { inFlight, messageOf, startBench } from './bench.ts';
+import { cpuMsDuring, inFlight, messageOf, startBench } from './bench.ts';
 import type { Measure } from './figure.ts';
 import { instantModel, instantTelegram } from './instant.ts';
 
@@ -7,9 +7,8 @@ const WINDOW_TOKENS = 200_000;
 const MESSAGES = 4_000;
 const CHATS = 100;
 
-/** What turns came to: how many a second, and what each took of the gateway's core and of Redis'. */
+/** What each turn took of the gateway's core and of Redis'. */
 interface Turns {
-  perSecond: number;
   cpuMs: number;
   redisCpuMs: number;
 }
@@ -24,15 +23,13 @@ async function turns(redisAddress: string, messages: number): Promise<Turns> {
   });
   const bench = await startBench(redisAddress, { model: instantModel(WINDOW_TOKENS), telegram });
   const redisBeforeMs = await redisCpuMs(bench.redis);
-  const startedMs = performance.now();
-  const startedCpu = process.cpuUsage();
-  await inFlight(messages, (n) => bench.inbox.accept(1, messageOf(n + 1, 1000 + (n % CHATS), `message ${n}`), ''));
-  await promise;
-  const perSecond = (messages / (performance.now() - startedMs)) * 1000;
-  const { user, system } = process.cpuUsage(startedCpu);
+  const cpuMs = await cpuMsDuring(async () => {
+    await inFlight(messages, (n) => bench.inbox.accept(1, messageOf(n + 1, 1000 + (n % CHATS), `message ${n}`), ''));
+    await promise;
+  });
   const redisSpentMs = (await redisCpuMs(bench.redis)) - redisBeforeMs;
   await bench.stop();
-  return { perSecond, cpuMs: (user + system) / 1_000 / messages, redisCpuMs: redisSpentMs / messages };
+  return { cpuMs: cpuMs / messages, redisCpuMs: redisSpentMs / messages };
 }
 
 /** The processor time that a Redis has used so far. */

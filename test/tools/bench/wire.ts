@@ -10,8 +10,8 @@ const CHATS = 100;
 const MESSAGES = 600;
 const WARM_UP = 400;
 /**
- * V8 compiles while the first turns run: they say what a restart costs, and the last ones what a gateway costs that runs
- * for weeks. After two rounds the cost falls no more.
+ * V8 compiles while the first turns run; the last ones say what a gateway costs that runs for weeks. After two rounds the
+ * cost falls no more.
  */
 const ROUNDS = 3;
 const FIRST_CHAT = 1_000;
@@ -22,20 +22,17 @@ const MEASURED_CHAT = 100_000;
 interface Cost {
   readonly cpuMs: number;
   readonly perSecond: number;
-  /** What each of the first 600 turns costs. */
-  readonly earlyCpuMs: number;
 }
 
-/** A gateway as a real process over real HTTP, and what a turn costs it. `root` is the folder of its version. */
+/** A gateway as a real process over real HTTP, and what a turn costs it. */
 async function costOverHttp(
   redisUrl: string,
   more: (outside: Outside) => Record<string, string> = () => ({}),
-  root?: string,
 ): Promise<Cost> {
   await emptied(redisUrl);
   const [outside, blobs] = await Promise.all([startOutside(), temporaryBlobs()]);
   const env = { ...outside.env, ...blobs.env, REDIS_URL: redisUrl, ...more(outside) };
-  const gateway = await spawnRunning('spillway.ts', env, root === undefined ? {} : { root });
+  const gateway = await spawnRunning('spillway.ts', env);
   try {
     return await turnCost(gateway.pid, outside);
   } finally {
@@ -44,19 +41,18 @@ async function costOverHttp(
   }
 }
 
-/** What a turn costs a gateway that runs. */
+/** What a turn costs a gateway that runs, in the last round. */
 async function turnCost(pid: number, outside: Outside): Promise<Cost> {
   await outside.ask({ do: 'write', messages: WARM_UP, chats: CHATS, firstChat: FIRST_CHAT });
-  const rounds: { cpuMs: number; perSecond: number }[] = [];
+  let last: Cost = { cpuMs: Number.NaN, perSecond: Number.NaN };
   for (let round = 1; round <= ROUNDS; round++) {
     const beforeMs = cpuMsOf(pid);
     const firstChat = round * MEASURED_CHAT;
     const { answeredAtMs = [] } = await outside.ask({ do: 'write', messages: MESSAGES, chats: CHATS, firstChat });
     const tookMs = (answeredAtMs.at(-1) ?? 0) - (answeredAtMs[0] ?? 0);
-    rounds.push({ cpuMs: (cpuMsOf(pid) - beforeMs) / MESSAGES, perSecond: (MESSAGES * 1_000) / tookMs });
+    last = { cpuMs: (cpuMsOf(pid) - beforeMs) / MESSAGES, perSecond: (MESSAGES * 1_000) / tookMs };
   }
-  const [early, last] = [rounds[0], rounds.at(-1)];
-  return { cpuMs: last?.cpuMs ?? 0, perSecond: last?.perSecond ?? 0, earlyCpuMs: early?.cpuMs ?? 0 };
+  return last;
 }
 
 /** Empties a Redis. */
@@ -77,20 +73,6 @@ export const wire: Measure = {
     },
   },
   take: async ({ redisUrl }) => ({ ...(await costOverHttp(redisUrl)) }),
-};
-
-/** The same turn beside another version's, one after the other. */
-export const sideBySide: Measure = {
-  name: 'before',
-  figures: {
-    ratio: { name: 'CPU of the same turn over that of the version given', unit: '', aim: { atMost: 0.5 } },
-  },
-  isPossible: ({ before }) => before !== undefined,
-  async take({ redisUrl, before }) {
-    const { cpuMs: beforeMs } = await costOverHttp(redisUrl, undefined, before);
-    const { cpuMs: nowMs } = await costOverHttp(redisUrl);
-    return { ratio: nowMs / beforeMs, nowMs, beforeMs };
-  },
 };
 
 /** A turn that is exported to a collector, beside one that is not. */

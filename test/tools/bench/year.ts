@@ -14,7 +14,7 @@ import { type ToolOutput, toolText } from '../../../worker/tools/toolbox.ts';
 import { withExclusions } from '../../../worker/tools/toolboxes.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { until } from '../../fixture/root.ts';
-import { type Bench, messageOf, startBench } from './bench.ts';
+import { type Bench, cpuMsDuring, messageOf, startBench } from './bench.ts';
 import type { Measure } from './figure.ts';
 import { instantAnswer, instantModel, instantTelegram } from './instant.ts';
 
@@ -104,13 +104,12 @@ function speaker({ inbox, keys }: Bench, reader: Redis, asked: { spent: Spent; w
   return async (spent: Spent, at: number): Promise<void> => {
     updateId += 1;
     Object.assign(asked, { spent, wantsTool: at % TOOL_EVERY === 0 });
-    const started = process.cpuUsage();
-    await inbox.accept(1, messageFor(spent.chatId, updateId, at), '');
-    const [id, fields] = await outcomeAfter(reader, keys.outcomes, seen);
-    const { user, system } = process.cpuUsage(started);
-    spent.cpuMs += (user + system) / 1_000;
-    if (!fields.join(' ').includes('"answered"')) throw new Error(`a message ended otherwise: ${fields.join(' ')}`);
-    seen = id;
+    spent.cpuMs += await cpuMsDuring(async () => {
+      await inbox.accept(1, messageFor(spent.chatId, updateId, at), '');
+      const [id, fields] = await outcomeAfter(reader, keys.outcomes, seen);
+      if (!fields.join(' ').includes('"answered"')) throw new Error(`a message ended otherwise: ${fields.join(' ')}`);
+      seen = id;
+    });
   };
 }
 

@@ -18,7 +18,6 @@ with BullMQ between) on the same stand-ins, over loopback, on a private Redis. F
 another in each; then what is lost, doubled and out of order under faults. Prints tables in Markdown. Linux only; about half
 an hour.
 
-  --json            for machines
   --rounds N        rounds of speed, default ${ROUNDS}; 0 for none
   --only a,b        only these bots: ${CONTENDERS.map(({ name }) => name).join(', ')}
   --faults a,b      only faults whose names contain one of these words; none for none
@@ -26,7 +25,6 @@ an hour.
   --soak MINUTES    only says how much memory each bot has, minute by minute, with five messages a second`;
 
 const OPTIONS = {
-  json: { type: 'boolean', default: false },
   rounds: { type: 'string', default: String(ROUNDS) },
   only: { type: 'string' },
   faults: { type: 'string' },
@@ -45,11 +43,9 @@ await runTool(HELP, OPTIONS, async (values) => {
   const server = await findRedis();
   if (soakMinutes > 0) return soak(contenders, soakMinutes);
   const speeds = rounds > 0 ? await compareSpeed(contenders, rounds) : {};
-  if (rounds > 0 && !values.json) say(`${speedTable({ speeds })}\n`);
+  if (rounds > 0) say(`${speedTable({ speeds })}\n`);
   const played = await playFaults(faults, contenders, { server, outageMs: outageSeconds * 1_000 });
-  const compared: Compared = { rounds, speeds, faults: played };
-  if (values.json) say(JSON.stringify(compared, null, 2));
-  else if (played.length > 0) say(faultTable(compared));
+  if (played.length > 0) say(faultTable({ faults: played }));
 });
 
 async function playFaults(

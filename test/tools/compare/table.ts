@@ -5,7 +5,6 @@ import type { Speed } from './speed.ts';
 
 /** What was measured, by the name of the contender. */
 export interface Compared {
-  rounds: number;
   speeds: Readonly<Record<string, readonly Speed[]>>;
   faults: readonly { fault: string; verdicts: Readonly<Record<string, Verdict>> }[];
 }

@@ -15,8 +15,8 @@ interface Night {
   channel: AlertReceiver;
   /** See `Lamp.fault`. */
   fault(): void;
-  /** The installation with other settings, as whoever has a shell starts it anew. */
-  restart(env?: Record<string, string>): Promise<void>;
+  /** Starts the installation anew, as whoever has a shell does. */
+  restart(): Promise<void>;
 }
 
 /** An incident that is closed from a phone. */
@@ -40,7 +40,8 @@ export interface Played {
   seconds: ReturnType<Phone['seconds']>;
 }
 
-const CHATS = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008];
+const ANN = 1001;
+const CHATS = [ANN, 1002, 1003, 1004, 1005, 1006, 1007, 1008];
 const KEY_REFUSED: Reaction = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' };
 const FOR_EVER = 1_000_000;
 const CHANNEL_WAIT_MS = 300_000;
@@ -82,8 +83,8 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       world.telegram.heal();
       await restart();
       await channel.until('its end', sent(/Resolved/));
-      world.telegram.say(CHATS[0] ?? 0, 'Hello?');
-      await world.telegram.waitForText(CHATS[0] ?? 0, /You said/, 60_000);
+      world.telegram.say(ANN, 'Hello?');
+      await world.telegram.waitForText(ANN, /You said/, 60_000);
     },
   },
   {
@@ -92,11 +93,11 @@ export const INCIDENTS: readonly PhoneIncident[] = [
     async play({ world, phone, fault }) {
       fault();
       await world.peek.config('SET', 'maxmemory', 1_000_000);
-      world.telegram.say(CHATS[0] ?? 0, 'Hello?');
+      world.telegram.say(ANN, 'Hello?');
       await phone.reads(/Redis takes no writes(?:.|\n)*maxmemory/);
       await world.peek.config('SET', 'maxmemory', 0);
       await phone.reads(/^Resolved(?:.|\n)*Redis/);
-      await world.telegram.waitForText(CHATS[0] ?? 0, /You said/, 60_000);
+      await world.telegram.waitForText(ANN, /You said/, 60_000);
     },
   },
   {
@@ -107,15 +108,15 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       world.claude.react((call) =>
         call.pendingText.includes('[stuck]') ? { do: 'silent', text: '', pingEveryMs: 1_000 } : undefined,
       );
-      world.telegram.say(CHATS[0] ?? 0, '[stuck] Are you there?');
+      world.telegram.say(ANN, '[stuck] Are you there?');
       await phone.reads(/^🔴 Page: Messages have waited too long/);
       await phone.presses(/^Cancel message$/);
       await phone.presses(/^Yes, cancel/);
       await phone.reads(/cancel/);
       phone.putAway();
       await phone.reads(/^Resolved: .*(?:.|\n)*waited too long/);
-      world.telegram.say(CHATS[0] ?? 0, 'And now?');
-      await world.telegram.waitForText(CHATS[0] ?? 0, /And now/, 60_000);
+      world.telegram.say(ANN, 'And now?');
+      await world.telegram.waitForText(ANN, /And now/, 60_000);
     },
   },
   {
@@ -142,12 +143,12 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       await world.peek.config('SET', 'maxmemory', Math.round(used * 1.1));
       await phone.reads(/nearly full/);
       await world.peek.config('SET', 'maxmemory', 1_000_000);
-      world.telegram.say(CHATS[0] ?? 0, 'Hello?');
+      world.telegram.say(ANN, 'Hello?');
       await phone.reads(/Redis takes no writes(?:.|\n)*maxmemory/);
       await world.peek.config('SET', 'maxmemory', 0);
       await phone.reads(/^Resolved(?:.|\n)*Redis takes writes/);
       await phone.reads(/^Resolved(?:.|\n)*Redis (?:is|has)/);
-      await world.telegram.waitForText(CHATS[0] ?? 0, /You said/, 60_000);
+      await world.telegram.waitForText(ANN, /You said/, 60_000);
     },
   },
   {
@@ -170,11 +171,11 @@ export const INCIDENTS: readonly PhoneIncident[] = [
     async play({ world, phone, fault }) {
       fault();
       await world.peek.config('SET', 'min-replicas-to-write', '1');
-      world.telegram.say(CHATS[0] ?? 0, 'Hello?');
+      world.telegram.say(ANN, 'Hello?');
       await phone.reads(/Redis takes no writes/);
       await world.peek.config('SET', 'min-replicas-to-write', '0');
       await phone.reads(/^Resolved(?:.|\n)*Redis takes writes/);
-      await world.telegram.waitForText(CHATS[0] ?? 0, /You said/, 60_000);
+      await world.telegram.waitForText(ANN, /You said/, 60_000);
     },
   },
   {
@@ -212,9 +213,9 @@ export async function playIncident({ name, outside, play }: PhoneIncident): Prom
     await play({
       ...{ world, phone, channel },
       fault: () => lamp.fault(),
-      async restart(env = {}) {
+      async restart() {
         await gateway.stop();
-        gateway = await spawnRunning('spillway.ts', { ...world.env, ...env });
+        gateway = await spawnRunning('spillway.ts', world.env);
       },
     });
     return { name, outside, presses: phone.pressed, seconds: phone.seconds(), rings: phone.rings(), lamp: lamp.turns };
