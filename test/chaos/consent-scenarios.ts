@@ -1,6 +1,7 @@
 /** A person decides about a tool, and its server or the gateway is another one by the time the decision is carried out. */
 import { type ChangingNotebook, openChangingNotebook } from '../fixture/changing-notebook.ts';
 import { callsTools, use } from '../fixture/notebook.ts';
+import { findButton } from '../stand-in/telegram/markup.ts';
 import { awaitAgain } from './hearing.ts';
 import { type Scenario, type Stage, until } from './scenario.ts';
 import { ASIDE, FIRST_CHAT, questionOf } from './traffic.ts';
@@ -96,12 +97,9 @@ function countIn({ world: { telegram } }: Stage, match: RegExp): number {
 
 /** Presses the button that stands for a word, under the newest question. */
 function pressNewest({ world: { telegram } }: Stage, word: string): void {
-  const asked = telegram.shown(PERSON).findLast(({ text }) => text.startsWith('May I'));
-  const { inline_keyboard: rows = [] } = (asked?.replyMarkup ?? {}) as {
-    inline_keyboard?: { callback_data?: string }[][];
-  };
-  const button = rows.flat().find(({ callback_data }) => callback_data?.endsWith(` ${word}`));
-  telegram.press(PERSON, asked?.messageId ?? 0, button?.callback_data ?? '');
+  const questions = telegram.shown(PERSON).filter(({ text }) => text.startsWith('May I'));
+  const button = findButton(questions.slice(-1), ({ callback_data }) => callback_data?.endsWith(` ${word}`) === true);
+  telegram.press(PERSON, button?.messageId ?? 0, button?.data ?? '');
 }
 
 /** Everything about decisions of people that are carried out later. */

@@ -9,6 +9,7 @@ import { conversation } from '../fixture/history.ts';
 import { openNotebook, use } from '../fixture/notebook.ts';
 import type { ReactionRule } from '../stand-in/claude/reaction.ts';
 import { blocksOf } from '../stand-in/claude/request.ts';
+import { buttonsOf } from '../stand-in/telegram/markup.ts';
 import type { Rules } from './judge.ts';
 import { killAroundPress, PRESS_ENV } from './press-scenarios.ts';
 import { type Scenario, type Stage, untilIdle } from './scenario.ts';
@@ -192,12 +193,11 @@ function pressQuestions({ world: { claude, telegram } }: Stage): () => void {
   claude.react((call) => (isOver ? undefined : twoRounds(call)));
   const pressed = new Set<number>();
   const timer = setInterval(() => {
-    for (const { messageId, text, replyMarkup } of telegram.shown(FIRST_CHAT)) {
-      const rows = (replyMarkup as { inline_keyboard?: { callback_data?: string }[][] } | undefined)?.inline_keyboard;
-      const data = rows?.[0]?.[0]?.callback_data;
-      if (!text.startsWith('May I') || data === undefined || pressed.has(messageId)) continue;
-      pressed.add(messageId);
-      telegram.press(FIRST_CHAT, messageId, data);
+    for (const message of telegram.shown(FIRST_CHAT)) {
+      const [button] = buttonsOf(message);
+      if (!message.text.startsWith('May I') || button === undefined || pressed.has(message.messageId)) continue;
+      pressed.add(message.messageId);
+      telegram.press(FIRST_CHAT, message.messageId, button.callback_data ?? '');
     }
   }, PRESS_EVERY_MS);
   return () => {

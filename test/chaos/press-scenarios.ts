@@ -6,6 +6,7 @@ import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { isUpToDate } from '../../worker/alerts/next-sending.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { inboundText } from '../fixture/inbound.ts';
+import { findButton } from '../stand-in/telegram/markup.ts';
 import { awaitAgain } from './hearing.ts';
 import { type Stage, until, untilIdle } from './scenario.ts';
 import { ASIDE } from './traffic.ts';
@@ -63,15 +64,8 @@ async function layLetter({ world: { peek, keys, telegram } }: Stage): Promise<vo
   await queueAlert(peek, keys, { cause: 'failed', text: `A message failed. Chat ${LETTER_CHAT}.` });
 }
 
-function buttonIn({ world: { telegram } }: Stage): { messageId: number; data: string } | undefined {
-  for (const { messageId, replyMarkup } of telegram.shown(ALERT_CHAT)) {
-    const { inline_keyboard: rows = [] } = (replyMarkup ?? {}) as {
-      inline_keyboard?: { text: string; callback_data?: string }[][];
-    };
-    const data = rows.flat().find(({ text }) => text === BUTTON)?.callback_data;
-    if (data !== undefined) return { messageId, data };
-  }
-  return undefined;
+function buttonIn({ world: { telegram } }: Stage) {
+  return findButton(telegram.shown(ALERT_CHAT), ({ text }) => text === BUTTON);
 }
 
 function countIn({ world: { telegram } }: Stage, match: RegExp): number {

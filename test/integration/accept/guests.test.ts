@@ -7,6 +7,7 @@ import { thinking } from '../../fixture/manners.ts';
 import { callsTools, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
+import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 const GROUP = -1005;
 const GUEST = 77;
@@ -122,8 +123,7 @@ test('the button that undoes what was set stays when a guest presses it', async 
   say('Summarise this page', CHAT);
   await nextOutcome(world, GROUP);
   const named = world.telegram.shown(GROUP).at(-1);
-  const markup = named?.replyMarkup as { inline_keyboard: { callback_data: string }[][] };
-  const undo = markup.inline_keyboard[0]?.[0]?.callback_data ?? '';
+  const undo = buttonsOf(named)[0]?.callback_data ?? '';
   const press = (fromId: number) => world.telegram.press(GROUP, named?.messageId ?? 0, undo, fromId);
   press(GUEST);
   expect(await nextOutcome(world, GROUP, 2)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });

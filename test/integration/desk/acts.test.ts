@@ -7,7 +7,7 @@ import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { readActions } from '../../../shared/state/process/actions.ts';
 import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { buttonsOf } from '../../fixture/desk.ts';
+import { dataByLabel } from '../../fixture/desk.ts';
 import { eachInWorld, hold, spawn, start, stopGateways, takeOver, trouble, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -25,7 +25,7 @@ const shown = (text: RegExp) => world.telegram.waitForText(ALERT_CHAT, text, 30_
 /** A message that matches, with what its button sends now. */
 async function button(message: RegExp, label: string): Promise<{ messageId: number; data: string }> {
   const alert = await shown(message);
-  return { messageId: alert.messageId, data: buttonsOf(alert)[label] ?? `no ${label}` };
+  return { messageId: alert.messageId, data: dataByLabel(alert)[label] ?? `no ${label}` };
 }
 
 const press = ({ messageId, data }: { messageId: number; data: string }, by = ALERT_CHAT) =>

@@ -3,7 +3,7 @@ import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { readActions } from '../../../shared/state/process/actions.ts';
-import { buttonsOf } from '../../fixture/desk.ts';
+import { dataByLabel } from '../../fixture/desk.ts';
 import { eachInWorld, start, trouble, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { untilSettled } from '../../fixture/ledger.ts';
@@ -21,7 +21,7 @@ const queue = (alert: Alert) => queueAlert(world.peek, world.keys, alert);
 
 /** The buttons under a message that is shown: what they say, and what they send. */
 const buttonsUnder = (messageId: number, chat = ALERT_CHAT) =>
-  buttonsOf(world.telegram.shown(chat).find((each) => each.messageId === messageId));
+  dataByLabel(world.telegram.shown(chat).find((each) => each.messageId === messageId));
 
 /** Waits for the message about an incident, and returns how its buttons are pressed. */
 async function alerted(match: RegExp, chat = ALERT_CHAT) {

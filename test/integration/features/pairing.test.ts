@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { readActions } from '../../../shared/state/process/actions.ts';
 import { TEXTS } from '../../../shared/texts/language.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { buttonsOf } from '../../fixture/desk.ts';
+import { dataByLabel } from '../../fixture/desk.ts';
 import {
   CHAT,
   eachInWorld,
@@ -53,7 +53,7 @@ async function knock(chat: number, text = 'may I?', options?: SayOptions): Promi
 /** Waits for the alert about a code. Returns its text and how its buttons are pressed. */
 async function alerted(code: string) {
   const { messageId, text } = await world.telegram.waitForText(ALERT_CHAT, new RegExp(code));
-  const buttons = () => buttonsOf(world.telegram.shown(ALERT_CHAT).find((each) => each.messageId === messageId));
+  const buttons = () => dataByLabel(world.telegram.shown(ALERT_CHAT).find((each) => each.messageId === messageId));
   const press = (label: string, by = ALERT_CHAT) =>
     world.telegram.press(ALERT_CHAT, messageId, buttons()[label] ?? `no button ${label}`, by);
   return { text, labels: () => Object.keys(buttons()), press };

@@ -6,9 +6,10 @@ import { type ChangingNotebook, openChangingNotebook } from '../../fixture/chang
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, use } from '../../fixture/notebook.ts';
-import { buttonsOf, GROUP, PATIENCE_MS, press, question } from '../../fixture/parked.ts';
+import { GROUP, PATIENCE_MS, press, question } from '../../fixture/parked.ts';
 import { variants } from '../../fixture/variants.ts';
 import type { Block } from '../../stand-in/claude/request.ts';
+import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 const GUEST = 3003;
 const WRITE = 'notebook: write';
@@ -100,7 +101,7 @@ test('a grant is for people of the allow list: about a call for a guest they are
   ask([use('t3', 'write')], { chat: GROUP, from: GUEST });
   await untilAsked(2, GROUP);
   const newest = world.telegram.shown(GROUP).findLast(({ text }) => text.startsWith('May I'));
-  expect(buttonsOf(newest ?? {}).map(({ text }) => text)).toEqual(['Allow once', 'Decline']);
+  expect(buttonsOf(newest).map(({ text }) => text)).toEqual(['Allow once', 'Decline']);
   expect(notebook.calls).toHaveLength(2);
 });
 

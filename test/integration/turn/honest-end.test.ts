@@ -15,10 +15,10 @@ import {
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { isProbe } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { buttonsOf } from '../../fixture/parked.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
+import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 const WORDS = Array.from({ length: 120 }, (_, at) => `word ${at}`).join(', ');
 const SHORT = 'word 0, word 1, word 2';
@@ -78,7 +78,7 @@ async function expectFailed(reason: unknown, words: unknown): Promise<void> {
 /** Presses the button that tries again. */
 function retry(): void {
   const [message] = world.telegram.shown(CHAT);
-  world.telegram.press(CHAT, message?.messageId ?? 0, (message && buttonsOf(message)[0]?.callback_data) ?? '', CHAT);
+  world.telegram.press(CHAT, message?.messageId ?? 0, buttonsOf(message)[0]?.callback_data ?? '', CHAT);
 }
 
 /** No call was made that a slow answer does not need. */

@@ -10,7 +10,6 @@ import { untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import {
   ASKING,
-  buttonsOf,
   GROUP,
   outcomes,
   PATIENCE_MS,
@@ -20,6 +19,7 @@ import {
   wantsToWrite,
 } from '../../fixture/parked.ts';
 import { givenReminder, makeDue, OFTEN, TEXT } from '../../fixture/reminders.ts';
+import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 eachWithNotebook(ASKING);
 
@@ -35,7 +35,7 @@ test('a tool that may change something waits for a press without a job; of sever
   expect(buttonsOf(asked).map(({ text }) => text)).toEqual(['Allow once', 'Always here', 'Decline']);
   expect(buttonsOf(asked).map(({ style }) => style)).toEqual([undefined, undefined, 'danger']);
   for (const word of ['once', 'no', 'once']) {
-    const button = buttonsOf(asked).find(({ callback_data }) => callback_data.endsWith(` ${word}`));
+    const button = buttonsOf(asked).find(({ callback_data }) => callback_data?.endsWith(` ${word}`));
     world.telegram.press(CHAT, asked.messageId, button?.callback_data ?? '');
   }
   await untilSettled(world, 4, PATIENCE_MS);

@@ -9,6 +9,7 @@ import { callsTools } from '../../fixture/notebook.ts';
 import { asks, coming, dueTimes, givenReminder, OFTEN, TEXT, tell, toolTexts } from '../../fixture/reminders.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
+import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 const MINUTE_MS = 60_000;
 /** What a hostile page has the model set. */
@@ -46,8 +47,7 @@ test('in Chinese too, above files; more than ten are not set for one message', a
   expect(named?.text).toMatch(/^⏰ 我設定了以下提醒：\n1\. .*\n10\. [^\n]*$/s);
   expect(await coming()).toHaveLength(10);
   expect(toolTexts().filter((each) => each.startsWith('At most 10 reminders are set'))).toHaveLength(2);
-  const markup = named?.replyMarkup as { inline_keyboard: { text: string }[][] } | undefined;
-  expect(markup?.inline_keyboard.flat().map(({ text: label }) => label)).toEqual(
+  expect(buttonsOf(named).map(({ text: label }) => label)).toEqual(
     Array.from({ length: 10 }, (_, at) => ZH_HANT.undoButton(at + 1)),
   );
 });

@@ -18,7 +18,6 @@ import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import {
   ASKING,
-  buttonsOf,
   GROUP,
   outcomes,
   PATIENCE_MS,
@@ -29,6 +28,7 @@ import {
 } from '../../fixture/parked.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
+import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 eachWithNotebook(ASKING);
 

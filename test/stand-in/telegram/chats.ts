@@ -1,4 +1,5 @@
 import type { Entity } from './entities.ts';
+import type { Keyboard } from './markup.ts';
 import { badRequest, forbidden, RefusedError } from './refusal.ts';
 import type { RichBlock } from './rich-message.ts';
 
@@ -33,7 +34,7 @@ export interface ShownMessage extends ShownFile {
   /** The album that it stands in. */
   album?: string;
   entities?: Entity[];
-  replyMarkup?: unknown;
+  replyMarkup?: Keyboard;
 }
 
 /** What the bot is in a chat. A private chat whose user has blocked it has `kicked` it. */
@@ -83,7 +84,7 @@ export interface Outgoing extends ShownFile, Pick<ShownMessage, 'text' | 'rich' 
   readonly replyTo?: number | undefined;
   readonly replyMayMiss?: boolean;
   readonly isSilent?: boolean;
-  readonly replyMarkup?: unknown;
+  readonly replyMarkup?: Keyboard | undefined;
 }
 
 /** What an edit sets; what it leaves out is removed. */

@@ -1,11 +1,8 @@
 import { ALERT_CHAT, type World } from '../../fixture/gateway.ts';
 import { until } from '../../fixture/root.ts';
+import { findButton } from '../../stand-in/telegram/markup.ts';
 
 const PATIENCE_MS = 120_000;
-
-interface Keyboard {
-  inline_keyboard?: { text: string; callback_data?: string }[][];
-}
 
 /** The phone of an operator: it sees the operators' chat, and can press what stands there. Nothing else. */
 export class Phone {
@@ -28,15 +25,10 @@ export class Phone {
 
   /** Presses the button of the newest message that has it, once it is there. */
   async presses(label: RegExp): Promise<void> {
-    const find = () =>
-      this.#world.telegram
-        .shown(ALERT_CHAT)
-        .toReversed()
-        .flatMap(buttonsOf)
-        .find(({ text }) => label.test(text));
+    const find = () => findButton(this.#world.telegram.shown(ALERT_CHAT), ({ text }) => label.test(text));
     const found = await until(`button ${label}`, find, PATIENCE_MS);
     this.#firstPressMs ??= performance.now();
-    this.pressed.push(found.text);
+    this.pressed.push(found.label);
     this.#world.telegram.press(ALERT_CHAT, found.messageId, found.data);
   }
 
@@ -57,11 +49,4 @@ export class Phone {
     if (fromMs === undefined) return { held: 0, toEnd: 0 };
     return { held: (this.#heldMs - fromMs) / 1_000, toEnd: (this.#lastSeenMs - fromMs) / 1_000 };
   }
-}
-
-function buttonsOf({ messageId, replyMarkup }: { messageId: number; replyMarkup?: unknown }) {
-  const rows = (replyMarkup as Keyboard | undefined)?.inline_keyboard ?? [];
-  return rows
-    .flat()
-    .flatMap(({ text, callback_data: data }) => (data === undefined ? [] : [{ messageId, text, data }]));
 }

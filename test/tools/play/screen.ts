@@ -1,5 +1,5 @@
 import type { ShownMessage } from '../../stand-in/telegram/chats.ts';
-import type { InlineButton } from '../../stand-in/telegram/markup.ts';
+import { buttonsOf, type InlineButton } from '../../stand-in/telegram/markup.ts';
 import type { TelegramCall, TelegramStandIn } from '../../stand-in/telegram/server.ts';
 import { ALERT_CHAT, GROUP, PRIVATE_CHAT, STRANGERS_CHAT } from './people.ts';
 
@@ -102,9 +102,4 @@ function textOf({ text, document, photo, audio }: ShownMessage): string {
   const file = document ?? audio;
   const attachment = file ? `(file ${file.name}, ${file.bytes} bytes)` : photo ? '(a picture)' : '';
   return [attachment, text].filter((each) => each !== '').join(' ');
-}
-
-function buttonsOf(message: ShownMessage | undefined): InlineButton[] {
-  const { inline_keyboard: rows = [] } = (message?.replyMarkup ?? {}) as { inline_keyboard?: InlineButton[][] };
-  return rows.flat();
 }

@@ -1,10 +1,11 @@
 import type { ShownMessage } from '../../stand-in/telegram/chats.ts';
 import type { DraftState } from '../../stand-in/telegram/drafts.ts';
 import type { Entity } from '../../stand-in/telegram/entities.ts';
+import type { Keyboard } from '../../stand-in/telegram/markup.ts';
 import type { RichBlock } from '../../stand-in/telegram/rich-message.ts';
 import { formattedText } from './entities.ts';
 import { type Html, html } from './html.ts';
-import { keyboard, type ShownButton } from './keyboard.ts';
+import { keyboard } from './keyboard.ts';
 import { richBlocks } from './rich.ts';
 import type { Line } from './story.ts';
 
@@ -126,9 +127,8 @@ function answered(messageId: number | undefined, wordsOf: WordsOf, quote?: unkno
   return html`<div class="answers"><b>${found?.author ?? ''}</b><br>${words.toWellFormed()}</div>`;
 }
 
-function buttonsOf(markup: unknown): Html | undefined {
-  const rows = (markup as { inline_keyboard?: ShownButton[][] } | undefined)?.inline_keyboard;
-  return rows === undefined ? undefined : keyboard(rows);
+function buttonsOf(markup: Keyboard | undefined): Html | undefined {
+  return markup && keyboard(markup.inline_keyboard);
 }
 
 function draftBubble(states: readonly DraftState[]): Html {

@@ -3,8 +3,8 @@ import { type Html, html } from './html.ts';
 /** A button as a person sees it. */
 export interface ShownButton {
   text: string;
-  style?: string;
-  url?: string;
+  style?: string | undefined;
+  url?: string | undefined;
   disabled?: object;
 }
 

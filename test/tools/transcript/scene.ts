@@ -7,7 +7,7 @@ import { until } from '../../fixture/root.ts';
 import type { ChatEvent } from '../../stand-in/telegram/chats.ts';
 import type { DraftState } from '../../stand-in/telegram/drafts.ts';
 import type { SayOptions } from '../../stand-in/telegram/inbound.ts';
-import type { InlineButton } from '../../stand-in/telegram/markup.ts';
+import { findButton } from '../../stand-in/telegram/markup.ts';
 
 /** A conversation to be shown. To add one, put it into a list of `scenes/`. */
 export interface Scene {
@@ -100,20 +100,12 @@ function stageOf(world: World): Stage {
       assert.equal(settled.outcome, outcome, `the outcome of "${text}"`);
     },
     async press(chat, label) {
-      const [messageId, data] = await until(`button "${label}"`, () => buttonIn(world, chat, label), OUTCOME_MS);
+      const find = () => findButton(world.telegram.shown(chat), ({ text }) => text === label);
+      const { messageId, data } = await until(`button "${label}"`, find, OUTCOME_MS);
       world.telegram.press(chat, messageId, data, chat === OPERATOR ? OPERATOR : ANN.id);
     },
     async expectShown(chat, match) {
       await world.telegram.waitForText(chat, match);
     },
   };
-}
-
-function buttonIn(world: World, chat: number, label: string): [messageId: number, data: string] | undefined {
-  for (const { messageId, replyMarkup } of world.telegram.shown(chat).toReversed()) {
-    const { inline_keyboard: rows = [] } = (replyMarkup ?? {}) as { inline_keyboard?: InlineButton[][] };
-    const data = rows.flat().find(({ text }) => text === label)?.callback_data;
-    if (data !== undefined) return [messageId, data];
-  }
-  return undefined;
 }

@@ -15,6 +15,8 @@ import { openNotebook } from '../../fixture/notebook.ts';
 import { until } from '../../fixture/root.ts';
 import type { ReactionRule } from '../../stand-in/claude/reaction.ts';
 import { type ClaudeStandIn, startClaude } from '../../stand-in/claude/server.ts';
+import type { ShownMessage } from '../../stand-in/telegram/chats.ts';
+import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 import { startTelegram, type TelegramStandIn } from '../../stand-in/telegram/server.ts';
 import type { Hook } from './hook.ts';
 import { FASTER } from './shorter.ts';
@@ -85,8 +87,7 @@ export async function createGround(server: FoundRedisServer, hook: Hook, links: 
       const isQuiet = async () => (await peek.xpending(keys.inbound, 'dispatcher'))[0] === 0 || undefined;
       await until('end of what waits', isQuiet, withinMs);
     },
-    notices: () =>
-      telegram.shown(ALERT_CHAT).map(({ text, replyMarkup }) => [text, ...linksIn(replyMarkup)].join('\n')),
+    notices: () => telegram.shown(ALERT_CHAT).map(withLinks),
     async close() {
       await fleet.stop();
       peek.disconnect();
@@ -105,10 +106,10 @@ export function commandEnv({ env }: Ground): Record<string, string> {
   return rest;
 }
 
-/** Where the buttons under a message lead, a line each. */
-function linksIn(markup: unknown): string[] {
-  const { inline_keyboard: rows = [] } = (markup ?? {}) as { inline_keyboard?: { text: string; url?: string }[][] };
-  return rows.flat().flatMap(({ text, url }) => (url === undefined ? [] : [`${text}: ${url}`]));
+/** A message, and where the buttons under it lead, a line each. */
+function withLinks(message: ShownMessage): string {
+  const links = buttonsOf(message).flatMap(({ text, url }) => (url === undefined ? [] : [`${text}: ${url}`]));
+  return [message.text, ...links].join('\n');
 }
 
 /** Where a gateway sends what it measures, and what its notices link to. */
