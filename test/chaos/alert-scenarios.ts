@@ -3,9 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { brownOut, KEY_REFUSED } from './claude-scenarios.ts';
 import { killGateway } from './gateway-scenarios.ts';
-import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
+import { PACE_MS, type Scenario, type Stage, until, untilShare } from './scenario.ts';
 
-const PACE_MS = 15;
 const MANY = 1_000_000;
 const UNAUTHORIZED = 401;
 const OUTAGE_MS = 3_000;

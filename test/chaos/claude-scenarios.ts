@@ -5,10 +5,9 @@ import { randomInt } from '../fixture/random.ts';
 import { LIES } from '../stand-in/claude/lies.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import { killGateway } from './gateway-scenarios.ts';
-import { midTraffic, type Scenario, type Stage } from './scenario.ts';
+import { midTraffic, PACE_MS, type Scenario, type Stage } from './scenario.ts';
 import { FIRST_CHAT, questionOf } from './traffic.ts';
 
-const PACE_MS = 15;
 const BROWNOUT_MS = 3_000;
 const UNAUTHORIZED = 401;
 const GUARDED = 400;

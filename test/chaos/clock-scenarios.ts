@@ -2,9 +2,8 @@
 import { join } from 'node:path';
 import { portOf } from '../fixture/process.ts';
 import { brownOut, TRANSIENT } from './claude-scenarios.ts';
-import { type Scenario, type Stage, untilShare } from './scenario.ts';
+import { PACE_MS, type Scenario, type Stage, untilShare } from './scenario.ts';
 
-const PACE_MS = 15;
 const HOUR_MS = 3_600_000;
 const WRONG_MS = 3_000;
 /** The first two waits of a message last longer than this together. */

@@ -1,9 +1,11 @@
 import { fieldOfUpdate, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { rowOf } from '../../worker/alerts/causes.ts';
 import type { Incident } from '../../worker/alerts/incident.ts';
 import { deliveredOf, isUpToDate } from '../../worker/alerts/next-sending.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
+import { settledOutcomes } from '../fixture/ledger.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
 import type { TelegramCall } from '../stand-in/telegram/server.ts';
@@ -13,14 +15,7 @@ import { type Asked, FIRST_CHAT, type Traffic } from './traffic.ts';
 import type { ChaosWorld } from './world.ts';
 
 /** A line of the gateway's own ledger, as far as it is judged. */
-export interface LedgerLine {
-  entry: string;
-  chat?: string;
-  outcome: string;
-  reason?: string;
-  traceId: string;
-  delivery?: { parts: number; confirmed: number; unsure: number };
-}
+export type LedgerLine = Pick<OutcomeRecord, 'reason' | 'traceId' | 'delivery'> & { entry: string; outcome: string };
 
 /** What a cut of Redis's file took away: updates whose acceptance is gone, and updates whose outcome is. */
 export interface Cut {
@@ -77,12 +72,6 @@ export async function entriesOf(world: ChaosWorld, asked: readonly Asked[]): Pro
   return new Map(pairs.filter((pair): pair is [number, string] => pair[1] !== null));
 }
 
-/** The gateway's ledger of outcomes. */
-export async function ledgerOf({ peek, keys }: ChaosWorld): Promise<LedgerLine[]> {
-  const entries = await peek.xrange(keys.outcomes, '-', '+');
-  return entries.map(([, fields]) => JSON.parse(fields[fields.indexOf('record') + 1] ?? '{}') as LedgerLine);
-}
-
 /** What is at work in Redis: nothing, when every message is settled. */
 export async function workLeft(world: ChaosWorld): Promise<string[]> {
   const { peek, keys } = world;
@@ -132,7 +121,7 @@ export async function collect(
 ): Promise<Evidence> {
   const chats = [...new Set(traffic.asked.map(({ chatId }) => chatId))].filter((chat) => chat >= FIRST_CHAT);
   const [ledger, entryOf, left] = await Promise.all([
-    ledgerOf(world),
+    settledOutcomes(world),
     entriesOf(world, traffic.asked),
     workLeft(world),
   ]);

@@ -7,14 +7,12 @@ import { findValkey } from '../fixture/valkey.ts';
 import { awaitAgain } from './hearing.ts';
 import { startProxy } from './proxy.ts';
 import type { ChaosRedis } from './redis.ts';
-import { known, LOSS, LOSS_ALERTS_MAX, untilReconciled } from './redis-scenarios.ts';
-import { midTraffic, type Scenario, type Stage, until } from './scenario.ts';
+import { known, LOSS_RULES, noteCut, untilAlert, untilReconciled } from './redis-scenarios.ts';
+import { midTraffic, PACE_MS, type Scenario, type Stage, until } from './scenario.ts';
 
-const PACE_MS = 15;
 const TRAFFIC = { messages: 90, chats: 15, kinds: 'mixed' } as const;
 /** How long a failover may keep the gateway from going on. */
 const AWAY_MS_MAX = 10_000;
-const ALERT_MS = 10_000;
 /** What the keys of a few dozen messages take to load at this pace: some seconds. */
 const LOADING_US_PER_KEY = 4_000;
 
@@ -105,7 +103,7 @@ const lossy: Scenario = {
   about:
     'the primary dies before its replica has what it acknowledged last: the rest is settled, what is lost is counted and told',
   traffic: { messages: 120, chats: 15 },
-  rules: { alertsMin: 1, alertsMax: LOSS_ALERTS_MAX, alertLike: LOSS },
+  rules: LOSS_RULES,
   async play(stage) {
     const { world, traffic, faults } = stage;
     const standby = await world.addServer();
@@ -124,16 +122,11 @@ const lossy: Scenario = {
       world.redis.kill9();
       await promote(standby);
       world.follow(standby);
-      const after = await known(stage);
-      stage.cut = {
-        accepts: new Set([...before.accepted].filter((updateId) => !after.accepted.has(updateId))),
-        outcomes: new Set([...before.settled].filter((updateId) => !after.settled.has(updateId))),
-      };
+      await noteCut(stage, before);
       world.proxy.pointAt(standby.port);
       world.proxy.forward();
     });
-    // Nothing is accepted until it is told, since that would hide the loss; that it is not told is judged.
-    await until('an alert', () => world.telegram.shown(ALERT_CHAT).length > 0, ALERT_MS).catch(() => undefined);
+    await untilAlert(stage);
     const pouring = traffic.pour({ everyMs: PACE_MS });
     await goesOn(stage);
     await pouring;

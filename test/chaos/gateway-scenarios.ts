@@ -4,10 +4,9 @@ import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { randomInt } from '../fixture/random.ts';
 import { UNCLEAN_END } from './evidence.ts';
 import { awaitAgain } from './hearing.ts';
-import { midTraffic, type Scenario, type Stage, until, untilShare } from './scenario.ts';
+import { midTraffic, PACE_MS, type Scenario, type Stage, until, untilShare } from './scenario.ts';
 import { numberIn } from './traffic.ts';
 
-const PACE_MS = 15;
 const FROZEN_MS = 6_000;
 const DEPLOYS = 5;
 

@@ -2,9 +2,8 @@
 import { LEASE_LASTS_MS } from '../../producer/receive/lease.ts';
 import { portOf } from '../fixture/process.ts';
 import { awaitAgain } from './hearing.ts';
-import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
+import { PACE_MS, type Scenario, type Stage, until, untilShare } from './scenario.ts';
 
-const PACE_MS = 15;
 /** How long the gateway may be deaf. */
 const DEAF_MS_MAX = 3_000;
 /** After its poller was killed, whose lease must run out first. */

@@ -5,9 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { readScript } from '../../shared/redis/script.ts';
 import type { RedisProxy } from './proxy.ts';
-import { midTraffic, type Scenario, type Stage, until } from './scenario.ts';
+import { midTraffic, PACE_MS, type Scenario, type Stage, until } from './scenario.ts';
 
-const PACE_MS = 15;
 const TRAFFIC = { messages: 150, chats: 15, kinds: 'mixed' } as const;
 const RESETS = 8;
 const CUTS = 6;

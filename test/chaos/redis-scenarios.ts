@@ -1,17 +1,15 @@
 /** What can happen to Redis itself. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
+import { settledOutcomes } from '../fixture/ledger.ts';
 import { randomInt } from '../fixture/random.ts';
-import { entriesOf, ledgerOf } from './evidence.ts';
-import { midTraffic, type Scenario, type Stage, until, untilIdle, untilShare } from './scenario.ts';
+import { entriesOf } from './evidence.ts';
+import { midTraffic, PACE_MS, type Scenario, type Stage, until, untilIdle, untilShare } from './scenario.ts';
 
-const PACE_MS = 15;
 const IDLE_MS = 30_000;
 const ROOM_BYTES = 40_000;
-/** What the operator is told when Redis knows less than it did, once an hour. */
-export const LOSS = /^Redis lost data: /m;
-/** How many alerts tell of it. */
-export const LOSS_ALERTS_MAX = 2;
+/** The operator is told once an hour that Redis knows less than it did. */
+export const LOSS_RULES = { alertsMin: 1, alertsMax: 2, alertLike: /^Redis lost data: /m };
 const ALERT_MS = 10_000;
 
 /** Kills Redis and brings it back, as a supervisor does. */
@@ -55,7 +53,7 @@ const tailCut: Scenario = {
   about:
     'Redis loses the end of its file, as in a power loss: what it still knows is settled, the rest is counted and told',
   traffic: { messages: 150, chats: 15 },
-  rules: { alertsMin: 1, alertsMax: LOSS_ALERTS_MAX, alertLike: LOSS },
+  rules: LOSS_RULES,
   async play(stage) {
     const { world, traffic, faults, random } = stage;
     await world.fleet.start();
@@ -69,8 +67,7 @@ const tailCut: Scenario = {
     await faults.during('Redis loses its tail', ['send', 'overlap'], () =>
       cutTail(stage, (appended) => appended - kept - randomInt(random, 3_000)),
     );
-    // Nothing is accepted until it is told, since that would hide the loss; that it is not told is judged.
-    await until('an alert', () => world.telegram.shown(ALERT_CHAT).length > 0, ALERT_MS).catch(() => undefined);
+    await untilAlert(stage);
     await traffic.pour({ everyMs: PACE_MS });
   },
 };
@@ -81,7 +78,7 @@ const tailClipped: Scenario = {
     'Redis loses the last writes of its file under load, in the middle of turns: their next steps meet what is left',
   traffic: { messages: 150, chats: 15 },
   // It may be that no accepted message is lost, and then there is nothing to tell.
-  rules: { alertsMax: LOSS_ALERTS_MAX, alertLike: LOSS },
+  rules: { ...LOSS_RULES, alertsMin: 0 },
   async play(stage) {
     const { world, traffic, faults, random } = stage;
     await world.fleet.start();
@@ -113,19 +110,32 @@ async function cutTail(stage: Stage, bytesOf: (appended: number) => number): Pro
   world.redis.kill9();
   await world.redis.cutTail(bytesOf(await world.redis.appendedBytes()));
   await world.redis.restart();
-  const after = await known(stage);
-  const settledAgain = [...before.settled].filter((updateId) => !after.settled.has(updateId));
-  stage.cut = {
-    accepts: new Set([...before.accepted].filter((updateId) => !after.accepted.has(updateId))),
-    outcomes: new Set(settledAgain),
-  };
+  await noteCut(stage, before);
   world.proxy.forward();
 }
 
-/** Which updates Redis knows as accepted, and which as settled. */
-export async function known({ world, traffic }: Stage): Promise<{ accepted: Set<number>; settled: Set<number> }> {
-  const [entries, ledger] = await Promise.all([entriesOf(world, traffic.asked), ledgerOf(world)]);
-  const done = new Set(ledger.map(({ entry }) => entry));
+/** Updates that Redis knows as accepted, and as settled. */
+interface Known {
+  accepted: Set<number>;
+  settled: Set<number>;
+}
+
+/** Notes what Redis knew before, and does not know now. */
+export async function noteCut(stage: Stage, before: Known): Promise<void> {
+  const now = await known(stage);
+  const missing = (kind: keyof Known) => new Set([...before[kind]].filter((updateId) => !now[kind].has(updateId)));
+  stage.cut = { accepts: missing('accepted'), outcomes: missing('settled') };
+}
+
+/** Nothing is accepted until the operator is told, since that would hide the loss; the judge sees that no alert came. */
+export async function untilAlert({ world: { telegram } }: Stage): Promise<void> {
+  await until('an alert', () => telegram.shown(ALERT_CHAT).length > 0, ALERT_MS).catch(() => undefined);
+}
+
+/** Which updates Redis knows. */
+export async function known({ world, traffic }: Stage): Promise<Known> {
+  const [entries, ledger] = await Promise.all([entriesOf(world, traffic.asked), settledOutcomes(world)]);
+  const done = new Set<string>(ledger.map(({ entry }) => entry));
   const settled = [...entries].filter(([, entry]) => done.has(entry)).map(([updateId]) => updateId);
   return { accepted: new Set(entries.keys()), settled: new Set(settled) };
 }
@@ -182,7 +192,7 @@ const flushed: Scenario = {
   about:
     'Redis forgets everything (FLUSHALL) between two halves of the messages: the second half is answered all the same',
   traffic: { messages: 120, chats: 12 },
-  rules: { alertsMin: 1, alertsMax: LOSS_ALERTS_MAX, alertLike: LOSS },
+  rules: LOSS_RULES,
   async play(stage) {
     const { world, traffic, faults } = stage;
     await world.fleet.start();

@@ -5,7 +5,7 @@ import { readdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
-import { type ListeningRedis, listeningRedis, temporaryFolder } from '../fixture/redis.ts';
+import { listeningRedis, temporaryFolder } from '../fixture/redis.ts';
 
 /** A server that can be killed, frozen, cut and filled up. It keeps its folder and its port through all of that. */
 export interface ChaosRedis {
@@ -34,17 +34,14 @@ export interface ChaosRedis {
 const run = promisify(execFile);
 
 /** Starts an empty server. `stop` removes it with its folder. */
-export async function startChaosRedis(
-  server: FoundRedisServer,
-  more: Readonly<Record<string, string>> = {},
-): Promise<ChaosRedis> {
+export async function startChaosRedis(server: FoundRedisServer): Promise<ChaosRedis> {
   const dir = await temporaryFolder();
+  /** Read at each start. */
   const settings: Record<string, string> = {
     // A rewrite would move the tail to another file in the middle of a cut.
     'auto-aof-rewrite-percentage': '0',
     // A replica that comes waits for others that might.
     'repl-diskless-sync-delay': '0',
-    ...more,
   };
   const redis = await listeningRedis({
     server: await withoutSizeSignal(server, dir),
@@ -52,7 +49,35 @@ export async function startChaosRedis(
     fsync: 'everysec',
     settings,
   });
-  return new HurtRedis(redis, dir, settings);
+  return {
+    port: redis.port,
+    url: redis.url,
+    get pid() {
+      return redis.pid;
+    },
+    kill9: () => redis.kill9(),
+    restart(loadingUsPerKey = 0) {
+      settings['key-load-delay'] = String(loadingUsPerKey);
+      return redis.restart();
+    },
+    freeze: () => void process.kill(redis.pid, 'SIGSTOP'),
+    thaw: () => void process.kill(redis.pid, 'SIGCONT'),
+    async cutTail(bytes) {
+      const file = await appendFileIn(dir);
+      const { size } = await stat(file);
+      await truncate(file, Math.max(0, size - bytes));
+    },
+    async limitFiles(bytes) {
+      // The hard limit stays, so that the soft one may be raised again without being root.
+      await run('prlimit', ['--pid', String(redis.pid), `--fsize=${bytes}:`]);
+    },
+    appendedBytes: async () => (await stat(await appendFileIn(dir))).size,
+    stop: () => redis.stop(),
+    abandon() {
+      redis.kill9();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
 }
 
 /**
@@ -65,76 +90,12 @@ async function withoutSizeSignal(server: FoundRedisServer, dir: string): Promise
   return { ...server, command: script };
 }
 
-class HurtRedis implements ChaosRedis {
-  readonly #redis: ListeningRedis;
-  readonly #dir: string;
-  /** Read at each start. */
-  readonly #settings: Record<string, string>;
-
-  constructor(redis: ListeningRedis, dir: string, settings: Record<string, string>) {
-    this.#redis = redis;
-    this.#dir = dir;
-    this.#settings = settings;
-  }
-
-  get port(): number {
-    return this.#redis.port;
-  }
-
-  get url(): string {
-    return this.#redis.url;
-  }
-
-  kill9(): void {
-    this.#redis.kill9();
-  }
-
-  get pid(): number {
-    return this.#redis.pid;
-  }
-
-  restart(loadingUsPerKey = 0): Promise<void> {
-    this.#settings['key-load-delay'] = String(loadingUsPerKey);
-    return this.#redis.restart();
-  }
-
-  freeze(): void {
-    process.kill(this.#redis.pid, 'SIGSTOP');
-  }
-
-  thaw(): void {
-    process.kill(this.#redis.pid, 'SIGCONT');
-  }
-
-  async cutTail(bytes: number): Promise<void> {
-    const file = await this.#appendFile();
-    const { size } = await stat(file);
-    await truncate(file, Math.max(0, size - bytes));
-  }
-
-  async limitFiles(bytes: number | 'unlimited'): Promise<void> {
-    // The hard limit stays, so that the soft one may be raised again without being root.
-    await run('prlimit', ['--pid', String(this.#redis.pid), `--fsize=${bytes}:`]);
-  }
-
-  async appendedBytes(): Promise<number> {
-    return (await stat(await this.#appendFile())).size;
-  }
-
-  async stop(): Promise<void> {
-    await this.#redis.stop();
-  }
-
-  abandon(): void {
-    this.#redis.kill9();
-    rmSync(this.#dir, { recursive: true, force: true });
-  }
-
-  async #appendFile(): Promise<string> {
-    const folder = join(this.#dir, 'appendonlydir');
-    const files = (await readdir(folder)).filter((name) => name.endsWith('.incr.aof')).sort();
-    const last = files.at(-1);
-    if (last === undefined) throw new Error('The server keeps no append-only file.');
-    return join(folder, last);
-  }
+async function appendFileIn(dir: string): Promise<string> {
+  const folder = join(dir, 'appendonlydir');
+  const last = (await readdir(folder))
+    .filter((name) => name.endsWith('.incr.aof'))
+    .toSorted()
+    .at(-1);
+  if (last === undefined) throw new Error('The server keeps no append-only file.');
+  return join(folder, last);
 }

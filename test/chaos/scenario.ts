@@ -63,6 +63,8 @@ export interface Result extends Judgement {
   drainMs: number | undefined;
 }
 
+/** The pause between two messages where a scenario has no pace of its own. */
+export const PACE_MS = 15;
 const DRAIN_MS = 60_000;
 const CLOSING_MS = 30_000;
 const LOOK_MS = 50;

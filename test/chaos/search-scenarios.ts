@@ -15,10 +15,9 @@ import {
   searchedOften,
 } from '../stand-in/claude/searching.ts';
 import { killGateway } from './gateway-scenarios.ts';
-import { midTraffic, type Scenario } from './scenario.ts';
+import { midTraffic, PACE_MS, type Scenario } from './scenario.ts';
 import { answers } from './traffic.ts';
 
-const PACE_MS = 15;
 const PAGE = { url: 'https://example.org/dam', title: 'Dams' };
 const SEARCHES_MAX = 4;
 

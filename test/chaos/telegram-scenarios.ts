@@ -4,10 +4,9 @@ import { bindReplay } from '../../shared/state/lane/dead-letters.ts';
 import { randomInt } from '../fixture/random.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import { type Failure, OUTAGES, type Outage } from '../stand-in/telegram/failures.ts';
-import { midTraffic, type Scenario, type Stage, until } from './scenario.ts';
+import { midTraffic, PACE_MS, type Scenario, type Stage, until } from './scenario.ts';
 import { answers } from './traffic.ts';
 
-const PACE_MS = 15;
 const BROWNOUT_MS = 3_000;
 const MANY = 1_000_000;
 

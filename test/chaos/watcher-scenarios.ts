@@ -1,9 +1,8 @@
 /** What could blind those who watch. */
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { brownOut, TRANSIENT } from './claude-scenarios.ts';
-import { midTraffic, type Scenario, type Stage, until } from './scenario.ts';
+import { midTraffic, PACE_MS, type Scenario, type Stage, until } from './scenario.ts';
 
-const PACE_MS = 15;
 const HOUR_MS = 3_600_000;
 /** Long enough for a message to be overdue, and for a look after that. */
 const OUTAGE_MS = 12_000;

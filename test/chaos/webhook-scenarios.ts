@@ -1,12 +1,12 @@
 /** What can happen where Telegram delivers to several producers behind one address. */
 import { startFront } from '../fixture/front.ts';
+import { settledOutcomes } from '../fixture/ledger.ts';
 import { portOf } from '../fixture/process.ts';
 import { killGateway } from './gateway-scenarios.ts';
 import { awaitAgain } from './hearing.ts';
-import { type Scenario, type Stage, untilShare } from './scenario.ts';
+import { PACE_MS, type Scenario, type Stage, untilShare } from './scenario.ts';
 import { ASIDE, FIRST_CHAT } from './traffic.ts';
 
-const PACE_MS = 15;
 const CHATS = 10;
 const GROUP = -100_500;
 const BASIC = -600;
@@ -33,8 +33,7 @@ function paste({ world }: Stage, at: number): void {
 
 /** How many messages of a chat have their outcome. */
 async function settledIn({ world }: Stage, chat: number): Promise<number> {
-  const outcomes = await world.peek.xrange(world.keys.outcomes, '-', '+');
-  return outcomes.filter(([, fields]) => fields.some((field) => field.includes(`"chat":"${chat}"`))).length;
+  return (await settledOutcomes(world)).filter((record) => record.chat === String(chat)).length;
 }
 
 const balanced: Scenario = {

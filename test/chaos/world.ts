@@ -29,7 +29,7 @@ export interface ChaosWorld {
   readonly peek: Redis;
   readonly keys: ReturnType<typeof keysOf>;
   /** Starts one more server, which ends with the world. */
-  addServer(settings?: Readonly<Record<string, string>>): Promise<ChaosRedis>;
+  addServer(): Promise<ChaosRedis>;
   /** From now on this server is the one to look at: it has taken over. */
   follow(redis: ChaosRedis): void;
   /** Adds something that ends with the world. */
@@ -83,8 +83,8 @@ export async function createChaosWorld(server: FoundRedisServer, plan: WorldPlan
       return peek;
     },
     keys: keysOf(0),
-    async addServer(settings) {
-      const added = await startChaosRedis(server, settings);
+    async addServer() {
+      const added = await startChaosRedis(server);
       more.push(added);
       return added;
     },
