@@ -1,6 +1,6 @@
 /** The session that silenced a real gateway for hours: 15,276 records, 35 MB. */
 export const INCIDENT_RECORDS = 15_276;
-export const INCIDENT_BYTES = 35_000_000;
+const INCIDENT_BYTES = 35_000_000;
 
 const TOPICS = ['the nightly export', 'the billing webhook', 'the search index', 'the image cache', 'the login flow'];
 const WORDS =

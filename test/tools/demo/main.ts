@@ -1,19 +1,17 @@
-import { PROJECT_ROOT, refuse } from '../../../shared/base/project.ts';
-import { programPath } from '../../../shared/base/settings.ts';
-import { findRedisServer } from '../../../shared/private-redis/install.ts';
 import { connectRedis, untilReady } from '../../../shared/redis/connection.ts';
 import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { temporaryBlobs } from '../../fixture/blobs.ts';
-import { freshRedis, offerRedisServer } from '../../fixture/redis.ts';
+import { spawnRunning } from '../../fixture/process.ts';
+import { freshRedis } from '../../fixture/redis.ts';
 import { startClaude } from '../../stand-in/claude/server.ts';
 import { startOtlp } from '../../stand-in/otlp.ts';
 import { startTelegram } from '../../stand-in/telegram/server.ts';
-import { startDemoGateway } from './gateway.ts';
+import { findRedis, runTool, say } from '../tool.ts';
 import { INCIDENT_RECORDS, incidentLines } from './incident.ts';
 import { narrate } from './narrator.ts';
 import { report } from './report.ts';
-import { type Stage, say } from './stage.ts';
+import type { Stage } from './stage.ts';
 
 const WINDOW_TOKENS = 180_000;
 /** What it really answers: less than the compacted request has. */
@@ -23,47 +21,52 @@ const OPERATOR = 9001;
 const QUESTION = 'Are you still there? What was the state of the search index?';
 const ANSWER_MS_MAX = 60_000;
 
-async function demo(): Promise<boolean> {
+const HELP = `Usage: npm run demo
+
+Plays the incident, at full size, on real parts: a chat with a session of 35 MB outgrows the model. Telegram and Claude are
+strict stand-ins on loopback; no key is needed.`;
+
+await runTool(HELP, {}, demo);
+
+async function demo(): Promise<void> {
   say(
     'Spillway demo: the incident, at full size, on real parts. Telegram and Claude are strict stand-ins; no key is needed.',
   );
-  const server = await findRedisServer({ root: PROJECT_ROOT, path: programPath(), onProgress: say });
-  if (!server.ok) {
-    refuse([server.problem]);
-    return false;
-  }
-  offerRedisServer(server);
+  await findRedis();
   const redis = await freshRedis({ fsync: 'everysec' });
-  const [claude, telegram, otlp] = await Promise.all([
+  const [claude, telegram, otlp, blobs] = await Promise.all([
     startClaude({ windowTokens: WINDOW_TOKENS }),
     startTelegram(),
     startOtlp(),
+    temporaryBlobs(),
   ]);
   const peek = connectRedis(redis.socketUrl, 'patient');
   await untilReady(peek, 10_000);
   telegram.openChat(CHAT);
   telegram.openChat(OPERATOR);
-  const stage: Stage = {
-    claude,
-    telegram,
-    otlp,
-    peek,
-    keys: keysOf(0),
-    chat: CHAT,
-    operator: OPERATOR,
-    question: QUESTION,
-  };
-  const blobs = await temporaryBlobs();
-  const gateway = await startDemoGateway(stage, redis.socketUrl, blobs.env.BLOB_URL);
+  const parts = { claude, telegram, otlp, peek };
+  const stage: Stage = { ...parts, keys: keysOf(0), chat: CHAT, operator: OPERATOR, question: QUESTION };
+  const gateway = await spawnRunning('spillway.ts', {
+    TELEGRAM_BOT_TOKEN: telegram.token,
+    TELEGRAM_API_ROOT: telegram.url,
+    TELEGRAM_ALLOWED_IDS: String(CHAT),
+    TELEGRAM_ALERT_CHAT_ID: String(OPERATOR),
+    ANTHROPIC_API_KEY: 'stand-in',
+    ANTHROPIC_BASE_URL: claude.url,
+    REDIS_URL: redis.socketUrl,
+    HTTP_PORT: '0',
+    OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_BSP_SCHEDULE_DELAY: '100',
+    ...blobs.env,
+  });
   try {
     await writeIncident(stage);
-    return await replay(stage);
+    if (!(await replay(stage))) process.exitCode = 1;
   } finally {
     await gateway.stop();
     peek.disconnect();
-    await Promise.all([claude.close(), telegram.close(), otlp.close()]);
-    await redis.stop();
-    await blobs.remove();
+    await Promise.all([claude.close(), telegram.close(), otlp.close(), redis.stop(), blobs.remove()]);
   }
 }
 
@@ -108,6 +111,3 @@ async function replay(stage: Stage): Promise<boolean> {
   await narrator.stop();
   return report(stage, answered);
 }
-
-const wellDone = await demo();
-if (!process.exitCode) process.exitCode = wellDone ? 0 : 1;

@@ -3,7 +3,8 @@ import { TURNS_QUEUE } from '../../../shared/redis/keys.ts';
 import { msOf } from '../../../shared/redis/stream.ts';
 import type { AuditEvent } from '../../../shared/state/lane/record-streams.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
-import { type Stage, say } from './stage.ts';
+import { say } from '../tool.ts';
+import type { Stage } from './stage.ts';
 
 /** Tells each step as it happens, with the time since the user wrote. */
 export interface Narrator {
@@ -67,26 +68,23 @@ function collector({ claude, telegram, peek, keys, chat, operator }: Stage): () 
     const asked = claude.calls.flatMap((call) => once(`asked ${call.index}`, call.at, () => describeRequest(call)));
     const answered = claude.calls
       .filter((call) => call.status === 200 && call.endedAt !== undefined)
-      .flatMap((call) =>
+      .flatMap(({ index, endedAt = 0, kind }) =>
         once(
-          `answered ${call.index}`,
-          call.endedAt ?? 0,
-          () => `the model ${call.kind === 'compaction' ? 'wrote the summary' : 'answered'}`,
+          `answered ${index}`,
+          endedAt,
+          () => `the model ${kind === 'compaction' ? 'wrote the summary' : 'answered'}`,
         ),
       );
-    const shown = [
-      ...telegram
-        .shown(chat)
-        .flatMap(({ messageId, at, text }) => once(`user ${messageId}`, at, () => `the user sees: "${text}"`)),
-      ...telegram
-        .shown(operator)
-        .flatMap(({ messageId, at, text }) => once(`operator ${messageId}`, at, () => `the operator gets: "${text}"`)),
-    ];
+    const shownIn = (id: number, who: string) =>
+      telegram
+        .shown(id)
+        .flatMap(({ messageId, at, text }) => once(`${id} ${messageId}`, at, () => `${who}: "${text}"`));
     return [
       ...asked,
       ...answered,
       ...steps.map((event) => ({ atMs: event.atMs, text: describeEvent(event) })),
-      ...shown,
+      ...shownIn(chat, 'the user sees'),
+      ...shownIn(operator, 'the operator gets'),
     ];
   };
 }

@@ -1,13 +1,15 @@
-import type { OutcomeRecord } from '../../../shared/state/lane/record-streams.ts';
-import { type Stage, say } from './stage.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { say } from '../tool.ts';
+import type { Stage } from './stage.ts';
 import { traceTree } from './trace-tree.ts';
 
+const OUTCOME_MS = 5_000;
 const FLUSH_MS = 10_000;
 
 /** Ends the demo: what the user saw, the ledger, the alert and the trace. Returns whether the user was answered. */
 export async function report(stage: Stage, answered: boolean): Promise<boolean> {
   const { claude, telegram, otlp, peek, keys, chat, operator } = stage;
-  const outcome = await lastOutcome(stage);
+  const outcome = await nextOutcome(stage, chat, 1, OUTCOME_MS).catch(() => undefined);
   const calls = (kind: string) => claude.calls.filter((call) => call.kind === kind).length;
   say('\nReport');
   say(
@@ -28,13 +30,4 @@ export async function report(stage: Stage, answered: boolean): Promise<boolean> 
   }
   say(told ? '\nThe user was answered.' : '\nThe user was NOT answered.');
   return told;
-}
-
-async function lastOutcome({ peek, keys }: Stage): Promise<OutcomeRecord | undefined> {
-  for (let looks = 0; looks < 100; looks++) {
-    const [entry] = await peek.xrevrange(keys.outcomes, '+', '-', 'COUNT', 1);
-    if (entry) return JSON.parse(entry[1][entry[1].indexOf('record') + 1] ?? '{}') as OutcomeRecord;
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  return undefined;
 }

@@ -16,8 +16,3 @@ export interface Stage {
   operator: number;
   question: string;
 }
-
-/** Writes a line for the person who watches. */
-export function say(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
