@@ -16,7 +16,6 @@ const OWN_WAYS = ['the models endpoint states', 'thinking behind an edited messa
 export const BELIEF_CHECKS: readonly Check[] = [
   {
     name: 'what npm run live asks of an endpoint holds behind the proxy, too',
-    needs: ['LiteLLM'],
     async run(ground) {
       ground.play(obeys);
       const { url = '', key = '' } = ground.proxy ?? {};

@@ -10,7 +10,6 @@ const DRAFT = 'sendMessageDraft';
 export const CHAT_CHECKS: readonly Check[] = [
   {
     name: 'the models endpoint says how large the window is',
-    needs: ['LiteLLM'],
     async run({ model }) {
       const limits = await model.limits(MODEL);
       assert.equal(limits.windowTokens, 1_000_000);
@@ -19,7 +18,6 @@ export const CHAT_CHECKS: readonly Check[] = [
   },
   {
     name: 'an answer is streamed: it can be read along, and arrives whole',
-    needs: ['LiteLLM'],
     async run(ground) {
       ground.play(() => ({ do: 'answer', text: LONG }));
       const chat = freshChat(ground);
@@ -41,7 +39,6 @@ export const CHAT_CHECKS: readonly Check[] = [
   },
   {
     name: 'a conversation reaches the model as it was, cache marks included',
-    needs: ['LiteLLM'],
     async run(ground) {
       const chat = freshChat(ground);
       await chat.ask('My boat is called Maria.');
@@ -60,7 +57,6 @@ export const CHAT_CHECKS: readonly Check[] = [
   },
   {
     name: 'what the model thought comes back as it was, and the prefix is read from the cache',
-    needs: ['LiteLLM'],
     async run(ground) {
       const chat = freshChat(ground);
       await chat.ask(`Remember this. ${LONG}`);
@@ -79,7 +75,6 @@ export const CHAT_CHECKS: readonly Check[] = [
   },
   {
     name: 'a long thought that sends nothing but pings is not taken for silence',
-    needs: ['LiteLLM'],
     async run(ground) {
       const forMs = IDLE_MS * 1.5;
       ground.play(() => ({ do: 'answer', text: 'It is deep.', pondering: { forMs, everyMs: 500 } }));

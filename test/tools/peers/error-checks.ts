@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createClaude } from '../../../worker/model/claude/adapter.ts';
 import type { Failure } from '../../../worker/model/errors/failure.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
+import { brief } from '../live/line.ts';
 import type { Check } from './check.ts';
 import { type Ground, IDLE_MS } from './ground.ts';
 import { BANNED_WORD, PROBES } from './litellm.ts';
@@ -53,39 +54,33 @@ async function failureOf(
   return sent.failure;
 }
 
-const briefly = ({ kind, reason, status }: Failure): string =>
-  `${kind}/${reason}${status === undefined ? '' : ` (${status})`}`;
-
 /** How errors look behind the proxy, and what the gateway takes them for. */
 export const ERROR_CHECKS: readonly Check[] = [
   ...PASSED_ON.map(
     ({ said, expected }, index): Check => ({
       name: `what the provider says is understood: ${nameOf(said)}`,
-      needs: ['LiteLLM'],
       async run(ground) {
         ground.play(() => said);
         const failure = await failureOf(ground, PROBES[index] ?? '', 'Hello');
         assert.deepEqual({ ...failure, ...expected }, failure);
-        return briefly(failure);
+        return brief(failure);
       },
     }),
   ),
   {
     name: "the guardrail's refusal is nobody's known fault",
-    needs: ['LiteLLM'],
     async run(ground) {
       const failure = await failureOf(ground, PROBES[0] ?? '', `A pot of ${BANNED_WORD}.`);
       assert.equal(failure.kind, 'unknown');
-      return briefly(failure);
+      return brief(failure);
     },
   },
   {
     name: 'a model that the proxy does not have is a failure of the model',
-    needs: ['LiteLLM'],
     async run(ground) {
       const failure = await failureOf(ground, 'claude-nowhere', 'Hello');
       assert.deepEqual([failure.kind, failure.reason], ['model', 'not_found']);
-      return briefly(failure);
+      return brief(failure);
     },
   },
 ];

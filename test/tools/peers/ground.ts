@@ -25,7 +25,7 @@ export interface Ground {
   abandon(): void;
 }
 
-/** Where the software lies that could be brought. */
+/** The folders of the software that could be brought. */
 export interface Software {
   litellm: string | undefined;
   mcp: string | undefined;

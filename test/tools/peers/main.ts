@@ -3,10 +3,11 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { findRedis, Refusal, runTool, say } from '../tool.ts';
+import type { Checked } from '../verify/check.ts';
 import { BELIEF_CHECKS } from './belief-checks.ts';
 import { bringLiteLlm, bringMcpServers } from './bring.ts';
 import { CHAT_CHECKS } from './chat-checks.ts';
-import { type Check, type Checked, runCheck } from './check.ts';
+import { needing, type PlannedCheck, runCheck } from './check.ts';
 import { ERROR_CHECKS } from './error-checks.ts';
 import { createGround, type Ground, type Software } from './ground.ts';
 import { TOOL_CHECKS } from './tool-checks.ts';
@@ -24,7 +25,11 @@ minute, 800 MB); everything else stays on loopback. Takes about three minutes af
 
 Exit codes: 0 all as it must be, 1 something differs or could not be brought, 2 a mistake in the call.`;
 
-const CHECKS: readonly Check[] = [...CHAT_CHECKS, ...TOOL_CHECKS, ...ERROR_CHECKS, ...BELIEF_CHECKS, ...TROUBLE_CHECKS];
+const CHECKS: readonly PlannedCheck[] = [
+  ...needing('LiteLLM', CHAT_CHECKS),
+  ...needing('MCP servers', TOOL_CHECKS),
+  ...needing('LiteLLM', [...ERROR_CHECKS, ...BELIEF_CHECKS, ...TROUBLE_CHECKS]),
+];
 
 const OPTIONS = {
   folder: { type: 'string' },
@@ -71,7 +76,7 @@ async function bring(home: string): Promise<{ software: Software; missing: strin
   };
 }
 
-async function play(checks: readonly Check[], software: Software, folder: string): Promise<Checked[]> {
+async function play(checks: readonly PlannedCheck[], software: Software, folder: string): Promise<Checked[]> {
   ground = await createGround(software, folder);
   const all: Checked[] = [];
   for (const check of checks) {

@@ -8,7 +8,6 @@ import type { Block } from '../../stand-in/claude/request.ts';
 import type { Check } from './check.ts';
 import { type Exchange, freshChat, type Ground, violationsIn } from './ground.ts';
 
-const NEEDS = ['MCP servers'] as const;
 /** Tools of `everything` that are called without arguments that matter. One waits for seconds, one asks other hosts. */
 const NOT_CALLED = ['trigger-long-running-operation', 'gzip-file-as-resource'];
 const ARGUMENTS: Readonly<Record<string, object>> = {
@@ -79,7 +78,6 @@ function longestLine({ content }: Block): number {
 export const TOOL_CHECKS: readonly Check[] = [
   {
     name: 'the tools of all servers are offered, and the API would take them',
-    needs: NEEDS,
     async run(ground) {
       const exchange = await freshChat(ground).ask('Hello');
       const names = toolsOf(exchange.calls[0]);
@@ -93,7 +91,6 @@ export const TOOL_CHECKS: readonly Check[] = [
   },
   {
     name: 'a file is written, listed and read, in three rounds',
-    needs: NEEDS,
     async run(ground) {
       const files = ground.mcp?.files ?? '';
       const path = join(files, 'note.txt');
@@ -111,7 +108,6 @@ export const TOOL_CHECKS: readonly Check[] = [
   },
   {
     name: 'what a server refuses is an error result, and the turn goes on',
-    needs: NEEDS,
     async run(ground) {
       const exchange = await afterRounds(ground, [
         use('filesystem__read_text_file', { path: '/etc/hostname' }),
@@ -125,7 +121,6 @@ export const TOOL_CHECKS: readonly Check[] = [
   },
   {
     name: 'a picture that is read is seen as a picture, its base64 never as text',
-    needs: NEEDS,
     async run(ground) {
       const path = join(ground.mcp?.files ?? '', 'boat.jpg');
       const photo = await jpegPhoto(640, 480);
@@ -140,7 +135,6 @@ export const TOOL_CHECKS: readonly Check[] = [
   },
   {
     name: 'a memory outlives the turn',
-    needs: NEEDS,
     async run(ground) {
       const entity = { name: 'Maria', entityType: 'boat', observations: ['is blue'] };
       await afterRounds(ground, [use('memory__create_entities', { entities: [entity] })]);
@@ -151,12 +145,10 @@ export const TOOL_CHECKS: readonly Check[] = [
   },
   {
     name: 'every odd tool of server-everything is called at once (stdio)',
-    needs: NEEDS,
     run: (ground) => callAll(ground, 'everything'),
   },
   {
     name: 'every odd tool of server-everything is called at once (streamable HTTP)',
-    needs: NEEDS,
     run: (ground) => callAll(ground, 'remote'),
   },
 ];

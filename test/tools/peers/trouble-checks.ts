@@ -4,7 +4,6 @@ import type { Check } from './check.ts';
 import { type Exchange, freshChat, type Ground, operatorTold } from './ground.ts';
 import { BANNED_WORD } from './litellm.ts';
 
-const NEEDS = ['LiteLLM'] as const;
 const PARAGRAPH = 'The harbour lay still in the morning, and the boats turned slowly on their chains. '.repeat(80);
 
 /** The longest output of a model of an older line. */
@@ -39,7 +38,6 @@ async function recoversFrom(ground: Ground, status: number, type: string, messag
 export const TROUBLE_CHECKS: readonly Check[] = [
   {
     name: 'an overflow in the words of the proxy is recovered from, and the message is answered',
-    needs: NEEDS,
     async run(ground) {
       const chat = freshChat(ground);
       for (let turn = 1; turn <= 8; turn += 1) await chat.ask(`Part ${turn}. ${PARAGRAPH}`);
@@ -61,7 +59,6 @@ export const TROUBLE_CHECKS: readonly Check[] = [
   },
   {
     name: 'a message that the guardrail refuses fails alone: the next one is answered, with the history',
-    needs: NEEDS,
     async run(ground) {
       const chat = freshChat(ground);
       await chat.ask('My boat is called Maria.');
@@ -78,7 +75,6 @@ export const TROUBLE_CHECKS: readonly Check[] = [
   },
   {
     name: 'a history that the guardrail refuses costs one message: the next one is answered in a fresh session',
-    needs: NEEDS,
     async run(ground) {
       const chat = freshChat(ground);
       ground.play(failing(1, { do: 'answer', text: `It shines like ${BANNED_WORD}.` }));
@@ -96,7 +92,6 @@ export const TROUBLE_CHECKS: readonly Check[] = [
   },
   {
     name: 'the proxy is killed in mid-stream and started again: the message is answered once',
-    needs: NEEDS,
     async run(ground) {
       const { proxy, world } = ground;
       ground.play(failing(1, { do: 'silent', text: 'This will never be'.repeat(5) }));
@@ -114,17 +109,14 @@ export const TROUBLE_CHECKS: readonly Check[] = [
   },
   {
     name: 'a rate limit (429), as the proxy passes it on, is waited out',
-    needs: NEEDS,
     run: (ground) => recoversFrom(ground, 429, 'rate_limit_error', 'Number of requests has exceeded your rate limit'),
   },
   {
     name: 'an overload (529), as the proxy passes it on, is waited out',
-    needs: NEEDS,
     run: (ground) => recoversFrom(ground, 529, 'overloaded_error', 'Overloaded'),
   },
   {
     name: 'a model that gives less output than is asked for, and a proxy that does not say so: the message is answered',
-    needs: NEEDS,
     async run(ground) {
       ground.play(({ body }) => {
         const message = `max_tokens: ${body.max_tokens} > ${SHORT_OUTPUT}, which is the maximum allowed number of output tokens for ${body.model}`;

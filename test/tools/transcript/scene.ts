@@ -20,8 +20,8 @@ export interface Scene {
   /** With the tools of the notebook server, which ask before they write. */
   hasNotebook?: true;
   limits?: Shorter;
-  /** The chats that the page shows. */
-  chats: readonly { id: number; title: string }[];
+  /** The chats that the page shows. Default: Ann's. */
+  chats?: readonly { id: number; title: string }[];
   /** Plays it. Throws where what is seen is not what is expected. */
   play(stage: Stage): Promise<void>;
 }
@@ -55,8 +55,10 @@ export interface PlayedScene extends Pick<Scene, 'name' | 'title' | 'about'> {
 /** The person of every scene, and a second one. */
 export const ANN = { id: 1001, name: 'Ann' };
 export const BEN = { id: 1002, name: 'Ben' };
+export const ANNS_CHAT = { id: ANN.id, title: 'Ann and Spillway' };
 export const GROUP = -1_002_000_000_001;
 export const OPERATOR = 9001;
+export const OPERATORS_CHAT = { id: OPERATOR, title: 'The operator’s chat' };
 
 const OUTCOME_MS = 20_000;
 
@@ -73,7 +75,7 @@ export async function playScene(scene: Scene): Promise<PlayedScene> {
   } catch (error) {
     failure = error instanceof Error ? error.message : String(error);
   }
-  const chats = scene.chats.map((chat) => ({
+  const chats = (scene.chats ?? [ANNS_CHAT]).map((chat) => ({
     title: chat.title,
     events: [...world.telegram.history(chat.id)],
     drafts: world.telegram.drafts(chat.id),

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { ANN, type Scene } from '../scene.ts';
 
-const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];
-
 const FORMATTED = `Use \`pipeline()\` from **node:stream** 🚀. It closes every stream when one *fails*:
 
 \`\`\`ts
@@ -52,7 +50,6 @@ export const ANSWERS: readonly Scene[] = [
       'What the model writes as Markdown arrives as Telegram’s own formats; the notification has the words without marks.',
     world: { claude: { deltaDelayMs: 20 } },
     limits: { draftsEveryMs: 60 },
-    chats: CHATS,
     async play({ world, answersWith, write }) {
       answersWith(FORMATTED);
       await write(ANN.id, 'How do I connect streams in Node without leaks?');
@@ -67,7 +64,6 @@ export const ANSWERS: readonly Scene[] = [
     name: 'table',
     title: 'An answer with a table, tasks and a formula',
     about: 'Only such an answer is a rich message; where the server has none it is laid out as text.',
-    chats: CHATS,
     async play({ world, answersWith, write }) {
       answersWith(TABLE);
       await write(ANN.id, 'Compare the ways to run it.');
@@ -79,7 +75,6 @@ export const ANSWERS: readonly Scene[] = [
     name: 'long',
     title: 'A long answer, in parts',
     about: 'It is cut between paragraphs, and only its first part rings.',
-    chats: CHATS,
     async play({ world, answersWith, write }) {
       answersWith(LONG);
       await write(ANN.id, 'Describe every step of the release.');
@@ -97,7 +92,6 @@ export const ANSWERS: readonly Scene[] = [
     about: 'The button below the preview ends the answer. What was written stays, and says that it was stopped.',
     world: { claude: { deltaDelayMs: 120 } },
     limits: { draftsEveryMs: 60 },
-    chats: CHATS,
     async play({ world, answersWith, expectShown }) {
       answersWith('The first thing to know is that a stream is lazy. '.repeat(40));
       world.telegram.say(ANN.id, 'Tell me all about streams.', { firstName: ANN.name });

@@ -5,8 +5,6 @@ import type { ClaudeCall, Reaction } from '../../../stand-in/claude/reaction.ts'
 import type { Block } from '../../../stand-in/claude/request.ts';
 import { ANN, type Scene } from '../scene.ts';
 
-const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];
-
 /** The model calls these tools, one after the other, and answers with these words. */
 function does(calls: readonly Block[], words: string): (call: ClaudeCall) => Reaction | undefined {
   const rounds = callsTools(...calls.map((each) => [each]));
@@ -23,7 +21,6 @@ export const ASKING: readonly Scene[] = [
     title: 'It asks before it acts',
     about: 'A tool that may change something waits for a press, with what would be done in full.',
     hasNotebook: true,
-    chats: CHATS,
     async play({ world, press, expectShown }) {
       const dentist = { text: 'Dentist, Friday at 9:00' };
       world.claude.react(
@@ -40,7 +37,6 @@ export const ASKING: readonly Scene[] = [
     title: 'Words instead of a press',
     about: 'Whoever writes instead of pressing declines, and says why; the model goes on from there.',
     hasNotebook: true,
-    chats: CHATS,
     async play({ world, expectShown }) {
       const rent = { text: 'Cancel the lease by 1 December' };
       world.claude.react(does([use('w2', 'write', rent)], 'Then I leave it out until you have talked to Ben.'));
@@ -54,7 +50,6 @@ export const ASKING: readonly Scene[] = [
     name: 'question',
     title: 'It asks what it needs to know',
     about: 'The model asks with buttons, or for free text. The answer goes on when somebody has pressed or written.',
-    chats: CHATS,
     async play({ world, press, expectShown }) {
       const input = { question: 'Which ferry shall I look up?', choices: ['To the old harbour', 'To the new harbour'] };
       const ferry = 'The last ferry to the **old harbour** leaves at 21:10.';
@@ -69,7 +64,6 @@ export const ASKING: readonly Scene[] = [
     title: 'It shows what it remembers',
     about:
       'Each note is named under the answer, with a button that undoes it. /memory shows all of them, and deletes line by line.',
-    chats: CHATS,
     async play({ world, write, press, expectShown }) {
       const remember = (id: string, text: string) => call(id, { name: 'memory', input: { action: 'remember', text } });
       const notes = [remember('m1', 'Ann does not eat meat'), remember('m2', 'Ann is allergic to nuts')];
@@ -86,7 +80,6 @@ export const ASKING: readonly Scene[] = [
     title: 'It says before money runs out',
     about: 'At 80 % of a limit the answer says so, and what comes next. When nothing is left, no call is made.',
     world: { env: { PERSON_DAILY_USD: '1' } },
-    chats: CHATS,
     async play({ world, answersWith, write }) {
       const spend = (usd: number) =>
         world.peek.hset(

@@ -4,15 +4,12 @@ import { call } from '../../../fixture/content-blocks.ts';
 import type { ClaudeCall, Reaction } from '../../../stand-in/claude/reaction.ts';
 import { ANN, BEN, GROUP, type Scene } from '../scene.ts';
 
-const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];
-
 /** What people can tell the gateway itself. */
 export const COMMANDS: readonly Scene[] = [
   {
     name: 'status',
     title: 'How things stand',
     about: '/status and /usage do not wait for an answer; the context is shown as a gauge, the cost in dollars.',
-    chats: CHATS,
     async play(stage) {
       stage.answersWith('The ferry leaves at 7:40 and at 9:10.');
       await stage.write(ANN.id, 'When does the ferry leave?');
@@ -25,7 +22,6 @@ export const COMMANDS: readonly Scene[] = [
     name: 'retry',
     title: 'A failure that can be tried again',
     about: 'The notice of a failure has a button. It puts the message back once, whoever presses it and however often.',
-    chats: CHATS,
     async play(stage) {
       let isMended = false;
       stage.world.claude.react(() =>
@@ -41,7 +37,6 @@ export const COMMANDS: readonly Scene[] = [
     name: 'again',
     title: 'Answered anew',
     about: '/retry behind an answer asks the same message again. The conversation goes on from the new answer.',
-    chats: CHATS,
     async play(stage) {
       stage.answersWith('Roses are red.');
       await stage.write(ANN.id, 'A line about the harbour, please.');
@@ -54,7 +49,6 @@ export const COMMANDS: readonly Scene[] = [
     name: 'chats',
     title: 'Back to an earlier conversation',
     about: '/chats lists the conversations; a button goes back to one exactly as it was, and the other one is kept.',
-    chats: CHATS,
     async play(stage) {
       stage.answersWith('A ferry leaves at 7:40.');
       await stage.write(ANN.id, 'When does the ferry to Xiaoliuqiu leave?');
@@ -72,7 +66,6 @@ export const COMMANDS: readonly Scene[] = [
     title: 'In the language of the person',
     about:
       'Notices are in the language of the app; /lang chooses another one. Answers are in the language of the question.',
-    chats: CHATS,
     async play(stage) {
       const app = { languageCode: 'zh-hant' };
       await stage.write(ANN.id, '/stop', 'command', app);
@@ -87,7 +80,6 @@ export const COMMANDS: readonly Scene[] = [
     about:
       'Set in plain words, listed and cancelled with /reminders; a due one comes by itself, as an answer that rings.',
     limits: { remindersEveryMs: 20 },
-    chats: CHATS,
     async play(stage) {
       stage.world.claude.react(remindsOfTheBoat);
       await stage.write(ANN.id, 'Remind me tomorrow at nine to call Ben about the boat.');
@@ -101,7 +93,6 @@ export const COMMANDS: readonly Scene[] = [
     name: 'forget',
     title: 'Erased for good',
     about: '/forget says what it erases and asks with a button.',
-    chats: CHATS,
     async play(stage) {
       stage.answersWith('Noted: the safe is behind the clock.');
       await stage.write(ANN.id, 'The safe is behind the clock.');

@@ -5,7 +5,7 @@ import type { ChatKey } from '../../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../../shared/state/incident/book.ts';
 import { isAlertText } from '../../../fixture/alert-text.ts';
 import { until } from '../../../fixture/root.ts';
-import { ANN, OPERATOR, type Scene, type Stage } from '../scene.ts';
+import { ANN, ANNS_CHAT, OPERATOR, OPERATORS_CHAT, type Scene, type Stage } from '../scene.ts';
 
 const DORA = 4_004;
 const OLGA = { fromId: OPERATOR, firstName: 'Olga' };
@@ -18,10 +18,7 @@ export const ON_CALL: readonly Scene[] = [
     about:
       'The endpoint refuses one chat’s request. The operator asks what is going on, pauses the chat, and lets it go on.',
     world: { env: { TELEGRAM_OPERATOR_IDS: String(OPERATOR) } },
-    chats: [
-      { id: OPERATOR, title: 'The operator’s chat' },
-      { id: ANN.id, title: 'Ann and Spillway' },
-    ],
+    chats: [OPERATORS_CHAT, ANNS_CHAT],
     async play({ world, write, press, expectShown }) {
       const alert = () => world.telegram.shown(OPERATOR).find(({ text }) => isAlertText(text));
       const ask = (text: string) => write(OPERATOR, text, 'command', OLGA);
@@ -53,10 +50,7 @@ export const ON_CALL: readonly Scene[] = [
     about: 'Somebody who is not allowed reads a code. The operator lets them in with a button, and they write again.',
     world: { env: { TELEGRAM_OPERATOR_IDS: String(OPERATOR), PAIRING: 'on' } },
     limits: { watchEveryMs: 200 },
-    chats: [
-      { id: DORA, title: 'Dora and Spillway' },
-      { id: OPERATOR, title: 'The operator’s chat' },
-    ],
+    chats: [{ id: DORA, title: 'Dora and Spillway' }, OPERATORS_CHAT],
     async play({ write, press, expectShown }) {
       const dora = { fromId: DORA, firstName: 'Dora', username: 'dora_b' };
       await write(DORA, 'Hello! Ann told me about you.', 'command', dora);
@@ -73,7 +67,7 @@ export const ON_CALL: readonly Scene[] = [
     about:
       'The message of an incident names each chat where that matters, folded; of very many, replies that ring nobody name the rest.',
     world: { env: { TELEGRAM_OPERATOR_IDS: String(OPERATOR), INSTALLATION_NAME: 'Spillway Berlin' } },
-    chats: [{ id: OPERATOR, title: 'The operator’s chat' }],
+    chats: [OPERATORS_CHAT],
     async play({ world, expectShown }) {
       await queueMany(world);
       await expectShown(OPERATOR, /1 message of 1 chat(?:.|\n)*cannot be read/);

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { chatKey } from '../../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../../worker/session/transfer.ts';
 import { conversation, isProbe, isSeeded } from '../../../fixture/history.ts';
-import { ANN, OPERATOR, type Scene, type Stage } from '../scene.ts';
+import { ANN, ANNS_CHAT, OPERATOR, OPERATORS_CHAT, type Scene, type Stage } from '../scene.ts';
 
-const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];
-const WITH_OPERATOR = [...CHATS, { id: OPERATOR, title: 'The operator’s chat' }];
+const WITH_OPERATOR = [ANNS_CHAT, OPERATORS_CHAT];
 const SMALL_WINDOW = { claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } };
 const LIMITS = { SUMMARY_TIME_MS: 3_000 };
 
@@ -27,7 +26,6 @@ export const TROUBLE: readonly Scene[] = [
       'The model refuses the request as too long and counts it as we do. The gateway summarises the past and asks again; the user sees an answer.',
     world: SMALL_WINDOW,
     limits: LIMITS,
-    chats: CHATS,
     async play(stage) {
       await longPast(stage);
       await stage.write(ANN.id, 'What did we decide about the billing webhook?');
@@ -81,7 +79,6 @@ export const TROUBLE: readonly Scene[] = [
     title: 'A possible repeat',
     about:
       'The connection broke while the answer was sent, so nobody knows whether it arrived. It is repeated, and says so.',
-    chats: CHATS,
     async play({ world, answersWith, write, expectShown }) {
       answersWith('The deploy is at **14:00**.');
       world.telegram.fail('sendMessage', { do: 'loseReply' });
