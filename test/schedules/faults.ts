@@ -17,6 +17,9 @@ export interface FaultMove extends Omit<Move, 'weight' | 'words'> {
 
 type Of = { process: Process; waiting: Waiting };
 
+const cheap = (fault: Fault, words: string, play: Move['play']): FaultMove => ({ fault, words, isCostly: false, play });
+const costly = (fault: Fault, words: string, play: Move['play']): FaultMove => ({ fault, words, isCostly: true, play });
+
 /** Draws a fault in place of a move; undefined when none is due, or left. */
 export function drawFault(gateway: Gateway, move: Move, random: () => number): FaultMove | undefined {
   const { plan } = gateway;
@@ -38,15 +41,12 @@ function spend(plan: Plan, { isCostly }: FaultMove): void {
 function faultsAt(gateway: Gateway, of: Of): FaultMove[] {
   const { process, waiting } = of;
   const what = `${process.name}: ${waiting.effect.words}`;
-  const kill = (moment: string, before: () => Promise<unknown>): FaultMove => ({
-    fault: 'kill',
-    isCostly: process.isPatient,
-    words: `${what}, and it is killed ${moment} that`,
-    async play() {
+  const move = process.isPatient ? costly : cheap;
+  const kill = (moment: string, before: () => Promise<unknown>): FaultMove =>
+    move('kill', `${what}, and it is killed ${moment} that`, async () => {
       await before();
       gateway.kill(process);
-    },
-  });
+    });
   return [
     kill('before', async () => {}),
     kill('after', () => applied(gateway, process, waiting)),
@@ -64,7 +64,7 @@ function cutReplies(gateway: Gateway, { process, waiting }: Of, what: string): F
     await applied(gateway, process, waiting);
     waiting.wasCut = true;
   };
-  return [{ fault: 'cut reply', isCostly: false, words: `${what}, and the reply is cut`, play }];
+  return [cheap('cut reply', `${what}, and the reply is cut`, play)];
 }
 
 /** The connection is cut, and what was on its way arrives later than what is sent again, or than its process' end. */
@@ -73,26 +73,17 @@ function lateCommands(gateway: Gateway, of: Of, what: string): FaultMove[] {
   // What a late admission reads is known to nobody: only the reconciler finds it.
   if (waiting.effect.kind !== 'redis' || waiting.effect.words === 'xread' || !gateway.plan.reconciles) return [];
   const again = process.isPatient;
+  const move = again ? costly : cheap;
   return [
-    {
-      fault: 'late command',
-      isCostly: again,
-      words: `${what}, which is cut, and a copy of it is on its way`,
-      play() {
-        gateway.late.push(of);
-        if (again) waiting.wasCut = true;
-        else failEffect(of);
-      },
-    },
-    {
-      fault: 'late command',
-      isCostly: again,
-      words: `${what}, and it is killed while that is on its way`,
-      play() {
-        gateway.late.push(of);
-        gateway.kill(process);
-      },
-    },
+    move('late command', `${what}, which is cut, and a copy of it is on its way`, () => {
+      gateway.late.push(of);
+      if (again) waiting.wasCut = true;
+      else failEffect(of);
+    }),
+    move('late command', `${what}, and it is killed while that is on its way`, () => {
+      gateway.late.push(of);
+      gateway.kill(process);
+    }),
   ];
 }
 
@@ -110,10 +101,9 @@ function lostAnswers(gateway: Gateway, of: Of, what: string): FaultMove[] {
     await applied(gateway, process, waiting);
     fail();
   };
-  const fault = 'lost answer';
   return [
-    { fault, isCostly: false, words: `${what}, and it fails after Redis did it`, play: lost },
-    { fault, isCostly: false, words: `${what}, and it fails before Redis gets it`, play: fail },
+    cheap('lost answer', `${what}, and it fails after Redis did it`, lost),
+    cheap('lost answer', `${what}, and it fails before Redis gets it`, fail),
   ];
 }
 
@@ -125,26 +115,15 @@ function unknownResults(gateway: Gateway, { process, waiting }: Of, what: string
     waiting.reply(value);
   };
   return [
-    ...(refused
-      ? [
-          {
-            fault: 'busy peer' as const,
-            isCostly: true,
-            words: `${what}, and it is busy`,
-            play: () => reply(refused()),
-          },
-        ]
-      : []),
+    ...(refused ? [costly('busy peer', `${what}, and it is busy`, () => reply(refused()))] : []),
     ...(unknown
-      ? [true, false].map((isDone) => ({
-          fault: 'unknown send' as const,
-          isCostly: true,
-          words: `${what}, ${isDone ? 'which is done' : 'which never arrives'}, and nobody knows`,
-          async play() {
+      ? [true, false].map((isDone) => {
+          const end = isDone ? 'which is done' : 'which never arrives';
+          return costly('unknown send', `${what}, ${end}, and nobody knows`, async () => {
             if (isDone) await applied(gateway, process, waiting);
             reply(unknown());
-          },
-        }))
+          });
+        })
       : []),
   ];
 }
@@ -159,33 +138,15 @@ function faultsAround(gateway: Gateway, random: () => number): FaultMove[] {
     ...redeliveries(gateway, random),
     ...gateway.producers
       .filter(({ process, isHolder }) => !process.isDead && isHolder)
-      .map(
-        (producer): FaultMove => ({
-          fault: 'lost lease',
-          isCostly: false,
-          words: `${producer.process.name}: loses its lease`,
-          play: () => producer.loseLease(),
-        }),
-      ),
+      .map((producer) => cheap('lost lease', `${producer.process.name}: loses its lease`, () => producer.loseLease())),
     ...gateway
       .liveWorkers()
       .filter(({ process }) => !process.isEnding)
-      .map(
-        (worker): FaultMove => ({
-          fault: 'deploy',
-          isCostly: false,
-          words: `${worker.process.name}: is asked to end`,
-          play: () => worker.handBack(),
-        }),
-      ),
-    ...gateway.liveWorkers().map(
-      (worker): FaultMove => ({
-        fault: 'late pass',
-        isCostly: false,
-        words: `${worker.process.name}: its reconciler begins a pass`,
-        play: () => void worker.reconcile(),
-      }),
-    ),
+      .map((worker) => cheap('deploy', `${worker.process.name}: is asked to end`, () => worker.handBack())),
+    ...gateway.liveWorkers().map((worker) => {
+      const words = `${worker.process.name}: its reconciler begins a pass`;
+      return cheap('late pass', words, () => void worker.reconcile());
+    }),
   ];
 }
 
@@ -193,43 +154,33 @@ function faultsAround(gateway: Gateway, random: () => number): FaultMove[] {
 function expiredLocks(gateway: Gateway, random: () => number): FaultMove[] {
   return gateway.ground.runs
     .filter(({ isOver, by, token, job }) => !isOver && !by.isDead && job.token === token)
-    .map((run) => ({
-      fault: 'expired lock',
-      isCostly: true,
-      words: `the lock of ${gateway.nameOf(run.job.entry)} expires, which ${run.by.name} holds`,
-      play() {
+    .map((run) =>
+      costly('expired lock', `the lock of ${gateway.nameOf(run.job.entry)} expires, which ${run.by.name} holds`, () => {
         run.wasCut = true;
         gateway.ground.jobs.expire(run.job);
         run.by.isFrozen = random() < 0.7;
         if (random() < 0.3) run.lockLost.abort();
-      },
-    }));
+      }),
+    );
 }
 
 function lostJobs({ ground: { jobs } }: Gateway): FaultMove[] {
   const lose = (job: QueuedJob): void => {
     job.isListed = false;
   };
-  const words = 'a job that waits is in no list any more';
-  return jobs
-    .waiting()
-    .slice(0, 1)
-    .map((job) => ({ fault: 'lost job', isCostly: false, words, play: () => lose(job) }));
+  const [first] = jobs.waiting();
+  return first ? [cheap('lost job', 'a job that waits is in no list any more', () => lose(first))] : [];
 }
 
 /** A worker asks for a job, and the reply is lost with the connection: its lock has to expire. */
 function orphanedJobs({ ground: { jobs } }: Gateway): FaultMove[] {
-  const words = 'a job is taken, and nobody gets it';
-  return jobs
-    .waiting()
-    .slice(0, 1)
-    .map((job) => ({ fault: 'orphaned job', isCostly: false, words, play: () => void jobs.take(job) }));
+  const [first] = jobs.waiting();
+  return first ? [cheap('orphaned job', 'a job is taken, and nobody gets it', () => void jobs.take(first))] : [];
 }
 
 function redeliveries({ ground: { history }, plan }: Gateway, random: () => number): FaultMove[] {
   const confirmed = [...plan.written, ...history.presses].filter((each) => !history.unconfirmed.includes(each));
   const again = confirmed[randomInt(random, Math.max(1, confirmed.length))];
   if (again === undefined) return [];
-  const words = `Telegram delivers ${nameOf(again)} once more`;
-  return [{ fault: 'redelivery', isCostly: false, words, play: () => history.redeliver(again) }];
+  return [cheap('redelivery', `Telegram delivers ${nameOf(again)} once more`, () => history.redeliver(again))];
 }

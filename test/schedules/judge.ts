@@ -53,13 +53,12 @@ function judgeOutcomes(
   const pressed = outcomes.filter(({ entry, outcome }) => !written.has(entry) && outcome === 'command');
   const isSorted = (ids: readonly EntryId[]) => ids.every((id, at) => at === 0 || inOrder(ids[at - 1] ?? id, id) < 0);
   return [
-    ...(entries.length === messages.length + presses.length && pressed.length === presses.length
-      ? []
-      : violation(
-          'I1',
-          `${messages.length} messages and ${presses.length} presses have ${entries.length} outcomes, ${pressed.length} of presses`,
-        )),
-    ...(new Set(entries).size === entries.length ? [] : violation('I1', 'a message has two outcomes')),
+    ...unless(
+      entries.length === messages.length + presses.length && pressed.length === presses.length,
+      'I1',
+      `${messages.length} messages and ${presses.length} presses have ${entries.length} outcomes, ${pressed.length} of presses`,
+    ),
+    ...unless(new Set(entries).size === entries.length, 'I1', 'a message has two outcomes'),
     ...messages
       .filter((each) => !mayEndAs(plan, each, messages))
       .flatMap(({ outcome, name }) => violation('I1', `${name} ended as ${outcome}`)),
@@ -99,11 +98,9 @@ function judgePresses(messages: readonly Asked[], { acts, history, runs }: Seen,
   // What nobody could see may have allowed the call.
   const mayAct = decided.size === 0 ? untold > 0 : !decided.has('Declined');
   return [
-    ...(told.length + untold >= history.presses.length
-      ? []
-      : violation('I1', `${history.presses.length} presses, told ${told}`)),
-    ...(told.length <= history.presses.length + lost + cut ? [] : violation('I2', `a press is told twice: ${told}`)),
-    ...(decided.size <= 1 ? [] : violation('I1', `two presses decided: ${[...decided]}`)),
+    ...unless(told.length + untold >= history.presses.length, 'I1', `${history.presses.length} presses, told ${told}`),
+    ...unless(told.length <= history.presses.length + lost + cut, 'I2', `a press is told twice: ${told}`),
+    ...unless(decided.size <= 1, 'I1', `two presses decided: ${[...decided]}`),
     ...messages.flatMap(({ entry, kind, name, outcome }) => {
       const made = acts.filter((each) => each === entry).length;
       if (made > 1 || (made === 1 && !mayAct)) return violation('I4', `${made} calls for ${name}: ${[...decided]}`);
@@ -149,12 +146,11 @@ function judgeRest(evidence: Evidence, { runs }: Seen): Violation[] {
     ...Object.entries(left)
       .filter(([, count]) => count > 0)
       .flatMap(([what, count]) => violation('I7', `${count} ${what} are left`)),
-    ...(accepted === settled && settled === outcomes.length
-      ? []
-      : violation(
-          'I7',
-          `the ledger counts ${accepted} accepted and ${settled} settled, and has ${outcomes.length} lines`,
-        )),
+    ...unless(
+      accepted === settled && settled === outcomes.length,
+      'I7',
+      `the ledger counts ${accepted} accepted and ${settled} settled, and has ${outcomes.length} lines`,
+    ),
     ...alerts.flatMap((cause) => violation('I8', `an alert: ${cause}`)),
   ];
 }
@@ -174,12 +170,14 @@ function judgeCopies(message: Asked, { history, runs }: Seen): Violation[] {
   const doubtful = history.sends.filter((send) => isReply(send) && (send.isUnknown || cut.has(send.by))).length;
   const isCancelled = outcome === 'cancelled';
   return [
-    ...(replies.length > 0 || isCancelled || isUnsure ? [] : violation('I1', `${name} shows no reply`)),
-    ...(new Set(replies).size <= 1 ? [] : violation('I2', `${name} shows two replies: ${replies.join(' ')}`)),
-    ...(replies.length <= 1 + doubtful ? [] : violation('I2', `the reply to ${name} stands ${replies.length} times`)),
-    ...(texts.every((text) => text.includes(EN.stoppedHere) === isCancelled)
-      ? []
-      : violation('I2', `${name} is ${outcome}, and shows ${texts.join(' ')}`)),
+    ...unless(replies.length > 0 || isCancelled || isUnsure, 'I1', `${name} shows no reply`),
+    ...unless(new Set(replies).size <= 1, 'I2', `${name} shows two replies: ${replies.join(' ')}`),
+    ...unless(replies.length <= 1 + doubtful, 'I2', `the reply to ${name} stands ${replies.length} times`),
+    ...unless(
+      texts.every((text) => text.includes(EN.stoppedHere) === isCancelled),
+      'I2',
+      `${name} is ${outcome}, and shows ${texts.join(' ')}`,
+    ),
   ];
 }
 
@@ -239,8 +237,8 @@ function judgeLog(messages: readonly Asked[], { history: { shown, presses } }: S
   const isTwice = (said: string, at: number) => said.startsWith('Answer') && held.indexOf(said) !== at;
   const twice = held.find(isTwice);
   return [
-    ...(expected.includes(is) ? [] : violation('I10', `the log holds "${is}", not "${expected.join('" or "')}"`)),
-    ...(twice === undefined ? [] : violation('I11', `the log holds "${twice}" twice`)),
+    ...unless(expected.includes(is), 'I10', `the log holds "${is}", not "${expected.join('" or "')}"`),
+    ...unless(twice === undefined, 'I11', `the log holds "${twice}" twice`),
   ];
 }
 
@@ -273,4 +271,8 @@ function withoutDoubtful(said: readonly string[], messages: readonly Asked[]): s
 
 function violation(invariant: Violation['invariant'], seen: string): Violation[] {
   return [{ invariant, seen }];
+}
+
+function unless(holds: boolean, invariant: Violation['invariant'], seen: string): Violation[] {
+  return holds ? [] : violation(invariant, seen);
 }
