@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { BARE_ENV } from '../fixture/environment.ts';
@@ -18,13 +19,19 @@ export interface Mutation {
   to: string;
 }
 
+/** How a program ended: without a code where a signal ended it. */
+export interface Ended {
+  code: number | null;
+  printed: string;
+}
+
 /** Runs a program of a copy with the mutant in it. Rejects when a text to replace is not found once. */
 export async function inMutantCopy(
   mutations: readonly Mutation[],
   program: string,
   args: readonly string[],
   timeoutMs: number,
-): Promise<{ code: number | null; printed: string }> {
+): Promise<Ended> {
   const copy = await mutantCopy(mutations);
   try {
     return await run(join(copy.folder, program), args, timeoutMs);
@@ -70,18 +77,22 @@ async function mutate(folder: string, { file, from, to }: Mutation): Promise<voi
   );
 }
 
-async function run(
-  program: string,
-  args: readonly string[],
-  timeoutMs: number,
-): Promise<{ code: number | null; printed: string }> {
+function run(program: string, args: readonly string[], timeoutMs: number): Promise<Ended> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...args], {
     env: BARE_ENV,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   // SIGTERM lets it end what it started.
-  const timer = setTimeout(() => child.kill('SIGTERM'), timeoutMs);
-  const end = (): void => void child.kill('SIGTERM');
+  return endOf(child, () => void child.kill('SIGTERM'), timeoutMs);
+}
+
+/** How a child ended, and what it printed. `end` ends the child when its time is up, and when this process ends. */
+export async function endOf(
+  child: ChildProcessByStdio<null, Readable, Readable>,
+  end: () => void,
+  timeoutMs: number,
+): Promise<Ended> {
+  const timer = setTimeout(end, timeoutMs);
   process.once('exit', end);
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   clearTimeout(timer);

@@ -12,32 +12,7 @@ export interface Pace {
 }
 
 /** A running proxy. Every method acts at once; `forward` ends whatever the others began. */
-export interface RedisProxy {
-  readonly port: number;
-  /** How many connections were opened since the start. */
-  readonly opened: number;
-  /** How many connections are silent, and their clients have not noticed it yet. */
-  readonly silent: number;
-  /** Back to normal. Connections that were refused a byte are reset, so that nobody reads a reply that is not theirs. */
-  forward(): void;
-  /** Commands arrive and are carried out; their replies are lost. */
-  dropReplies(): void;
-  /** The connections that exist fall silent for ever, both ways, without closing; new ones work. */
-  blackHole(): void;
-  /** Every connection that exists is reset; new ones work. */
-  resetAll(): void;
-  /** Every connection is reset, and new ones are too. */
-  refuse(): void;
-  slow(pace: Pace): void;
-  /**
-   * The next command that holds a word is carried out, and its connection is reset before the reply comes through, with
-   * whatever else is under way on it. Resolves when that was done.
-   */
-  cutReplyTo(word: string): Promise<void>;
-  /** New connections go to another server, as after a failover behind one address; those that exist stay where they are. */
-  pointAt(port: number): void;
-  close(): Promise<void>;
-}
+export type RedisProxy = Pick<TcpProxy, keyof TcpProxy>;
 
 const LOOPBACK = '127.0.0.1';
 const TICK_MS = 20;
@@ -65,8 +40,9 @@ class Link {
   }
 }
 
-class TcpProxy implements RedisProxy {
+class TcpProxy {
   port = 0;
+  /** How many connections were opened since the start. */
   opened = 0;
   #targetPort: number;
   readonly #links = new Set<Link>();
@@ -89,28 +65,34 @@ class TcpProxy implements RedisProxy {
     return this;
   }
 
+  /** How many connections are silent, and their clients have not noticed it yet. */
   get silent(): number {
     return [...this.#links].filter(({ isSilent }) => isSilent).length;
   }
 
+  /** Back to normal. Connections that were refused a byte are reset, so that nobody reads a reply that is not theirs. */
   forward(): void {
     this.#mode = 'forward';
     this.#pace = undefined;
     for (const link of [...this.#links]) if (link.isBroken) link.reset();
   }
 
+  /** Commands arrive and are carried out; their replies are lost. */
   dropReplies(): void {
     this.#mode = 'drop replies';
   }
 
+  /** The connections that exist fall silent for ever, both ways, without closing; new ones work. */
   blackHole(): void {
     for (const link of this.#links) link.isSilent = true;
   }
 
+  /** Every connection that exists is reset; new ones work. */
   resetAll(): void {
     for (const link of [...this.#links]) link.reset();
   }
 
+  /** Every connection is reset, and new ones are too. */
   refuse(): void {
     this.#mode = 'refuse';
     this.resetAll();
@@ -120,12 +102,17 @@ class TcpProxy implements RedisProxy {
     this.#pace = pace;
   }
 
+  /**
+   * The next command that holds a word is carried out, and its connection is reset before the reply comes through, with
+   * whatever else is under way on it. Resolves when that was done.
+   */
   cutReplyTo(word: string): Promise<void> {
     return new Promise((done) => {
       this.#cutting = { word, done };
     });
   }
 
+  /** New connections go to another server, as after a failover behind one address; those that exist stay where they are. */
   pointAt(port: number): void {
     this.#targetPort = port;
   }

@@ -38,22 +38,7 @@ export interface ExportedPoint {
 }
 
 /** A running OTLP receiver. */
-export interface OtlpStandIn {
-  /** What `OTEL_EXPORTER_OTLP_ENDPOINT` takes. */
-  readonly url: string;
-  /** Every span, in the order of its export. */
-  readonly spans: readonly ExportedSpan[];
-  /** One point for each instrument and set of attributes: the latest. */
-  readonly metrics: readonly ExportedPoint[];
-  /** Requests that were refused, with the reason. */
-  readonly refusals: readonly string[];
-  /** The first span that matches, already exported or not yet. Rejects with the names seen. Default 5 s. */
-  waitForSpan(match: (span: ExportedSpan) => boolean, timeoutMs?: number): Promise<ExportedSpan>;
-  /** All spans of a trace by their start. */
-  trace(traceId: string): ExportedSpan[];
-  /** Cuts every open connection and stops. */
-  close(): Promise<void>;
-}
+export type OtlpStandIn = Pick<OtlpServer, keyof OtlpServer>;
 
 /** A wait ends with what it waited for; this is for one that never comes, on a machine that does much else. */
 const WAIT_MS = 30_000;
@@ -61,9 +46,12 @@ const BODY_BYTES_MAX = 64 * 1024 * 1024;
 const PATHS = ['/v1/traces', '/v1/metrics'];
 const ONLY_JSON = 'only application/json is understood here: set OTEL_EXPORTER_OTLP_PROTOCOL=http/json';
 
-class OtlpServer implements OtlpStandIn {
+class OtlpServer {
+  /** What `OTEL_EXPORTER_OTLP_ENDPOINT` takes. */
   url = '';
+  /** Every span, in the order of its export. */
   readonly spans: ExportedSpan[] = [];
+  /** Requests that were refused, with the reason. */
   readonly refusals: string[] = [];
   readonly #points = new Map<string, ExportedPoint>();
   readonly #news = new News();
@@ -71,20 +59,23 @@ class OtlpServer implements OtlpStandIn {
     this.#receive(request, response).catch((error) => response.destroy(error));
   });
 
-  async start(port: number | undefined): Promise<this> {
-    this.url = await listen(this.#server, port);
+  async start(): Promise<this> {
+    this.url = await listen(this.#server);
     return this;
   }
 
+  /** One point for each instrument and set of attributes: the latest. */
   get metrics(): ExportedPoint[] {
     return [...this.#points.values()];
   }
 
+  /** The first span that matches, already exported or not yet. Rejects with the names seen. */
   waitForSpan(match: (span: ExportedSpan) => boolean, timeoutMs = WAIT_MS): Promise<ExportedSpan> {
     const seen = (): string => listed([...this.spans.map(({ name }) => name), ...this.refusals]);
     return this.#news.until(() => this.spans.find(match), timeoutMs, 'matching span', seen);
   }
 
+  /** All spans of a trace by their start. */
   trace(traceId: string): ExportedSpan[] {
     // Of two that start in the same instant the longer one comes first: it holds the other.
     return this.spans
@@ -92,6 +83,7 @@ class OtlpServer implements OtlpStandIn {
       .sort((a, b) => a.startMs - b.startMs || b.endMs - a.endMs);
   }
 
+  /** Cuts every open connection and stops. */
   async close(): Promise<void> {
     await closeServer(this.#server);
     this.#news.end();
@@ -134,6 +126,6 @@ function parse(bytes: Buffer): Record<string, unknown> | undefined {
 }
 
 /** Starts an OTLP receiver on loopback. Every test closes its own. */
-export function startOtlp(options: { port?: number } = {}): Promise<OtlpStandIn> {
-  return new OtlpServer().start(options.port);
+export function startOtlp(): Promise<OtlpStandIn> {
+  return new OtlpServer().start();
 }

@@ -1,12 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { chmod, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import { type Ended, endOf } from '../../chaos/mutant-copy.ts';
 import { Refusal, runTool, say } from '../tool.ts';
 import { drawMutants, mutated, type RandomMutant } from './draw.ts';
 
@@ -120,21 +119,12 @@ async function withMutant<Result>(mutant: RandomMutant, work: () => Promise<Resu
 }
 
 /** Runs a program of Node in the clone, in a group of its own, which is ended as a whole after the limit. */
-async function exitOf(
-  args: readonly string[],
-  { file }: RandomMutant,
-): Promise<{ code: number | null; printed: string }> {
+function exitOf(args: readonly string[], { file }: RandomMutant): Promise<Ended> {
   const child = spawn(process.execPath, ['scripts/run.mjs', ...args], {
     cwd: folder,
     env: { ...process.env, MUTANT_FILE: file },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const end = (): void => void (child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'));
-  const timer = setTimeout(end, SUITES_MS);
-  process.once('exit', end);
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  clearTimeout(timer);
-  process.off('exit', end);
-  return { code, printed: `${stdout}${stderr}` };
+  return endOf(child, () => void (child.pid !== undefined && process.kill(-child.pid, 'SIGKILL')), SUITES_MS);
 }

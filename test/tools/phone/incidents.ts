@@ -50,6 +50,22 @@ const UNANSWERED_MS = 15_000;
 /** Long enough for further looks and edits behind the end of an incident. */
 const PASSED_MS = 20_000;
 
+/** Redis refuses writes while a setting has the first value. What somebody writes is answered once it has the second. */
+async function refuseWrites(
+  { world, phone, fault }: Night,
+  setting: string,
+  [bad, good]: [bad: number, good: number],
+  says: RegExp,
+): Promise<void> {
+  fault();
+  await world.peek.config('SET', setting, bad);
+  world.telegram.say(ANN, 'Hello?');
+  await phone.reads(says);
+  await world.peek.config('SET', setting, good);
+  await phone.reads(/^Resolved(?:.|\n)*Redis takes writes/);
+  await world.telegram.waitForText(ANN, /You said/, 60_000);
+}
+
 /** The incidents, each from its fault to its end. */
 export const INCIDENTS: readonly PhoneIncident[] = [
   {
@@ -90,15 +106,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
   {
     name: 'a full Redis',
     outside: 'maxmemory is raised: a full Redis takes no press either',
-    async play({ world, phone, fault }) {
-      fault();
-      await world.peek.config('SET', 'maxmemory', 1_000_000);
-      world.telegram.say(ANN, 'Hello?');
-      await phone.reads(/Redis takes no writes(?:.|\n)*maxmemory/);
-      await world.peek.config('SET', 'maxmemory', 0);
-      await phone.reads(/^Resolved(?:.|\n)*Redis/);
-      await world.telegram.waitForText(ANN, /You said/, 60_000);
-    },
+    play: (night) => refuseWrites(night, 'maxmemory', [1_000_000, 0], /Redis takes no writes(?:.|\n)*maxmemory/),
   },
   {
     name: 'a stuck chat',
@@ -135,20 +143,16 @@ export const INCIDENTS: readonly PhoneIncident[] = [
   {
     name: 'a Redis that is nearly full, then full',
     outside: 'maxmemory is raised',
-    async play({ world, phone, fault }) {
+    async play(night) {
+      const { world, phone, fault } = night;
       // The gateway's own writes are little beside it.
       await world.peek.setrange('ballast', 40_000_000, 'x');
       const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);
       fault();
       await world.peek.config('SET', 'maxmemory', Math.round(used * 1.1));
       await phone.reads(/nearly full/);
-      await world.peek.config('SET', 'maxmemory', 1_000_000);
-      world.telegram.say(ANN, 'Hello?');
-      await phone.reads(/Redis takes no writes(?:.|\n)*maxmemory/);
-      await world.peek.config('SET', 'maxmemory', 0);
-      await phone.reads(/^Resolved(?:.|\n)*Redis takes writes/);
+      await refuseWrites(night, 'maxmemory', [1_000_000, 0], /Redis takes no writes(?:.|\n)*maxmemory/);
       await phone.reads(/^Resolved(?:.|\n)*Redis (?:is|has)/);
-      await world.telegram.waitForText(ANN, /You said/, 60_000);
     },
   },
   {
@@ -168,15 +172,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
   {
     name: 'intake that cannot store',
     outside: 'the replica is back',
-    async play({ world, phone, fault }) {
-      fault();
-      await world.peek.config('SET', 'min-replicas-to-write', '1');
-      world.telegram.say(ANN, 'Hello?');
-      await phone.reads(/Redis takes no writes/);
-      await world.peek.config('SET', 'min-replicas-to-write', '0');
-      await phone.reads(/^Resolved(?:.|\n)*Redis takes writes/);
-      await world.telegram.waitForText(ANN, /You said/, 60_000);
-    },
+    play: (night) => refuseWrites(night, 'min-replicas-to-write', [1, 0], /Redis takes no writes/),
   },
   {
     name: 'a pause that ends',
