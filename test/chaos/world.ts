@@ -3,6 +3,7 @@ import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { temporaryBlobs } from '../fixture/blobs.ts';
+import { pointedAt } from '../fixture/environment.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { MANNERS } from '../fixture/manners.ts';
 import { type ClaudeOptions, type ClaudeStandIn, startClaude } from '../stand-in/claude/server.ts';
@@ -62,14 +63,10 @@ export async function createChaosWorld(server: FoundRedisServer, plan: WorldPlan
   telegram.openChat(ALERT_CHAT);
   claude.react(answers);
   const fleet = createFleet({
-    TELEGRAM_BOT_TOKEN: telegram.token,
-    TELEGRAM_API_ROOT: telegram.url,
+    ...pointedAt(telegram, claude),
     TELEGRAM_ALLOWED_IDS: Array.from({ length: plan.chats }, (_, index) => FIRST_CHAT + index).join(','),
     TELEGRAM_ALERT_CHAT_ID: String(ALERT_CHAT),
-    ANTHROPIC_API_KEY: 'stand-in',
-    ANTHROPIC_BASE_URL: claude.url,
     REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
-    HTTP_PORT: '0',
     ...{ ...UNPACED, ...blobs.env, ...plan.env },
   });
   const world: ChaosWorld = {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { temporaryBlobs } from '../../fixture/blobs.ts';
-import { BARE_ENV } from '../../fixture/environment.ts';
+import { BARE_ENV, pointedAt } from '../../fixture/environment.ts';
 import { spawnRunning } from '../../fixture/process.ts';
 import { startClaude } from '../../stand-in/claude/server.ts';
 import { startTelegram, type TelegramStandIn } from '../../stand-in/telegram/server.ts';
@@ -19,14 +19,10 @@ export async function startWorld(redisUrl: string) {
   await emptied(redisUrl);
   const [telegram, claude, blobs] = await Promise.all([startTelegram(), startClaude(), temporaryBlobs()]);
   const env = {
-    TELEGRAM_BOT_TOKEN: telegram.token,
-    TELEGRAM_API_ROOT: telegram.url,
+    ...pointedAt(telegram, claude),
     TELEGRAM_ALLOWED_IDS: '1',
     TELEGRAM_ALERT_CHAT_ID: 'none',
-    ANTHROPIC_API_KEY: 'bench',
-    ANTHROPIC_BASE_URL: claude.url,
     REDIS_URL: redisUrl,
-    HTTP_PORT: '0',
     ...blobs.env,
   };
   const stop = () => Promise.all([telegram.close(), claude.close(), blobs.remove()]);

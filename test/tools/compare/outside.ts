@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { BARE_ENV } from '../../fixture/environment.ts';
+import { BARE_ENV, pointedAt } from '../../fixture/environment.ts';
 import type { Asked, Shown } from './judge.ts';
 
 /** How long one message took, in ms: from its writing to the model, and from there to its first words in the chat. */
@@ -57,17 +57,13 @@ export async function startOutside(modelMs = 0): Promise<Outside> {
   if (!(telegramUrl && token && claudeUrl && otlpUrl)) throw new Error('the stand-ins did not tell where they listen');
   return {
     env: {
-      TELEGRAM_BOT_TOKEN: token,
-      TELEGRAM_API_ROOT: telegramUrl,
+      ...pointedAt({ token, url: telegramUrl }, { url: claudeUrl }),
       TELEGRAM_ALLOWED_IDS: '*',
       PERSON_DAILY_USD: '0',
       TOTAL_DAILY_USD: '999999',
       TELEGRAM_ALERT_CHAT_ID: 'none',
       // What is measured is the bot, not the waits that Telegram's limits demand; the plain bots keep no pace either.
       TELEGRAM_PACING: 'false',
-      ANTHROPIC_API_KEY: 'outside',
-      ANTHROPIC_BASE_URL: claudeUrl,
-      HTTP_PORT: '0',
     },
     otlpUrl,
     ask(order) {

@@ -2,6 +2,7 @@ import { connectRedis, untilReady } from '../../../shared/redis/connection.ts';
 import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { temporaryBlobs } from '../../fixture/blobs.ts';
+import { pointedAt } from '../../fixture/environment.ts';
 import { spawnRunning } from '../../fixture/process.ts';
 import { freshRedis } from '../../fixture/redis.ts';
 import { startClaude } from '../../stand-in/claude/server.ts';
@@ -47,14 +48,10 @@ async function demo(): Promise<void> {
   const parts = { claude, telegram, otlp, peek };
   const stage: Stage = { ...parts, keys: keysOf(0), chat: CHAT, operator: OPERATOR, question: QUESTION };
   const gateway = await spawnRunning('spillway.ts', {
-    TELEGRAM_BOT_TOKEN: telegram.token,
-    TELEGRAM_API_ROOT: telegram.url,
+    ...pointedAt(telegram, claude),
     TELEGRAM_ALLOWED_IDS: String(CHAT),
     TELEGRAM_ALERT_CHAT_ID: String(OPERATOR),
-    ANTHROPIC_API_KEY: 'stand-in',
-    ANTHROPIC_BASE_URL: claude.url,
     REDIS_URL: redis.socketUrl,
-    HTTP_PORT: '0',
     OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url,
     OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
     OTEL_BSP_SCHEDULE_DELAY: '100',

@@ -7,6 +7,7 @@ import { createFleet, type Fleet } from '../../chaos/fleet.ts';
 import { type ChaosRedis, startChaosRedis } from '../../chaos/redis.ts';
 import { temporaryBlobs } from '../../fixture/blobs.ts';
 import { TOKEN } from '../../fixture/console.ts';
+import { pointedAt } from '../../fixture/environment.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -72,7 +73,7 @@ export async function createGround(server: FoundRedisServer, hook: Hook, links: 
   const peek = connectRedis(redis.url, 'patient');
   const keys = keysOf(0);
   const second = { ALERT_WEBHOOK_URL: `${hook.url}/gateway` };
-  const env = { ...environmentOf(telegram, claude.url, redis.url, links), ...blobs.env, ...notebook.env, ...second };
+  const env = { ...environmentOf(telegram, claude, redis.url, links), ...blobs.env, ...notebook.env, ...second };
   const fleet = createFleet(env, GATEWAY);
   return {
     ...{ claude, telegram, redis, peek, keys, hook, env, fleet },
@@ -118,18 +119,14 @@ export interface GroundLinks {
   jaegerUrl: string | undefined;
 }
 
-function environmentOf(telegram: TelegramStandIn, claudeUrl: string, redisUrl: string, links: GroundLinks) {
+function environmentOf(telegram: TelegramStandIn, claude: ClaudeStandIn, redisUrl: string, links: GroundLinks) {
   return {
-    TELEGRAM_BOT_TOKEN: telegram.token,
-    TELEGRAM_API_ROOT: telegram.url,
+    ...pointedAt(telegram, claude),
     TELEGRAM_ALLOWED_IDS: ALLOWED.join(','),
     TELEGRAM_ALERT_CHAT_ID: String(ALERT_CHAT),
     TELEGRAM_PACING: 'false',
     TOTAL_DAILY_USD: '999999',
-    ANTHROPIC_API_KEY: 'stand-in',
-    ANTHROPIC_BASE_URL: claudeUrl,
     REDIS_URL: redisUrl,
-    HTTP_PORT: '0',
     LOG_LEVEL: 'info',
     UNANSWERED_ALERT_MS: String(UNANSWERED_ALERT_MS / FASTER),
     OPERATOR_TOKEN: TOKEN,
