@@ -1,6 +1,7 @@
 /** A person decides about a tool, and its server or the gateway is another one by the time the decision is carried out. */
 import { type ChangingNotebook, openChangingNotebook } from '../fixture/changing-notebook.ts';
 import { callsTools, use } from '../fixture/notebook.ts';
+import type { GatewayProcess } from '../fixture/process.ts';
 import { findButton } from '../stand-in/telegram/markup.ts';
 import { awaitAgain } from './hearing.ts';
 import { type Scenario, type Stage, until } from './scenario.ts';
@@ -12,10 +13,10 @@ const ENV = { TELEGRAM_ALLOWED_IDS: `${FIRST_CHAT},${PERSON}` };
 const ANSWERED_MS_MAX = 15_000;
 const TRAFFIC = { messages: 4, chats: 1 };
 
-/** A scenario with a notebook server that lives in this process. */
+/** A scenario with a notebook server that lives in this process, and with an open question whether the model may write. */
 function withNotebook(
   scenario: Pick<Scenario, 'name' | 'about'>,
-  play: (stage: Stage, notebook: ChangingNotebook) => Promise<void>,
+  play: (stage: Stage, notebook: ChangingNotebook, gateway: GatewayProcess) => Promise<void>,
 ): Scenario {
   let notebook: ChangingNotebook | undefined;
   return {
@@ -30,7 +31,10 @@ function withNotebook(
       if (notebook === undefined) throw new Error('It was not prepared.');
       const wants = callsTools([use('w1', 'write')]);
       stage.world.claude.react((call) => (questionOf(call).includes(ASIDE) ? wants(call) : undefined));
-      await play(stage, notebook);
+      const gateway = await stage.world.fleet.start();
+      stage.world.telegram.say(PERSON, `${ASIDE} write it down`);
+      await until('the question', () => countIn(stage, /^May I/) === 1);
+      await play(stage, notebook, gateway);
     },
   };
 }
@@ -41,12 +45,9 @@ const declined = withNotebook(
     about:
       'the tool of an open question turns into one that only reads, and the gateway is killed: declined, it does not run',
   },
-  async (stage, notebook) => {
-    const { world, traffic } = stage;
-    const first = await world.fleet.start();
-    world.telegram.say(PERSON, `${ASIDE} write it down`);
-    await until('the question', () => countIn(stage, /^May I/) === 1);
-    await replaceGateway(stage, first, () =>
+  async (stage, notebook, gateway) => {
+    const { traffic } = stage;
+    await replaceGateway(stage, gateway, () =>
       notebook.change({ description: 'Writes.', annotations: { readOnlyHint: true } }),
     );
     pressNewest(stage, 'no');
@@ -61,14 +62,11 @@ const granted = withNotebook(
     name: 'consent-granted',
     about: 'a tool that was granted says that it destroys something now, and the gateway is killed: it asks again',
   },
-  async (stage, notebook) => {
+  async (stage, notebook, gateway) => {
     const { world, traffic } = stage;
-    const first = await world.fleet.start();
-    world.telegram.say(PERSON, `${ASIDE} write it down`);
-    await until('the question', () => countIn(stage, /^May I/) === 1);
     pressNewest(stage, 'always');
     await until('the answer', () => countIn(stage, /^Done after 1/) === 1);
-    await replaceGateway(stage, first, () =>
+    await replaceGateway(stage, gateway, () =>
       notebook.change({ description: 'Writes.', annotations: { destructiveHint: true } }),
     );
     world.telegram.say(PERSON, `${ASIDE} write it down again`);
@@ -83,7 +81,7 @@ const granted = withNotebook(
 /** Kills the gateway and starts another one; something changes in between. */
 async function replaceGateway(
   { world, faults }: Stage,
-  gateway: Parameters<Stage['world']['fleet']['kill']>[0],
+  gateway: GatewayProcess,
   change: () => Promise<void>,
 ): Promise<void> {
   await faults.during('killed between a question and its end', ['send', 'overlap'], () => world.fleet.kill(gateway));

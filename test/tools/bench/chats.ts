@@ -8,8 +8,8 @@ const MANY = 10_000;
 export const chats: Measure = {
   name: 'chats',
   figures: {
-    cpu: { name: `CPU of a turn, ${MANY} chats over ${FEW}`, unit: '', aim: { atMost: 1.15 } },
-    memory: { name: 'the same, memory of the process', unit: '', aim: { atMost: 1.2 } },
+    cpu: { name: `CPU of a turn, ${MANY} chats over ${FEW}`, aim: { atMost: 1.15 } },
+    memory: { name: 'the same, memory of the process', aim: { atMost: 1.2 } },
   },
   async take({ redisUrl }) {
     const serve = (count: number) => inOwnProcess<'cpuMs' | 'megabytes'>('serve-chats.ts', [redisUrl, String(count)]);

@@ -1,14 +1,15 @@
 import { percentile } from './bench.ts';
 
-/** What a figure must reach. Without one it is only stated. */
-export type Aim = { atLeast: number } | { atMost: number } | undefined;
+/** What a figure must reach. */
+type Aim = { atLeast: number } | { atMost: number };
 
 /** A figure: a ratio or a duration of one run. */
 export interface Figure {
   readonly name: string;
-  /** What the number counts: `ms`, `MB`; empty for a ratio. */
-  readonly unit: string;
-  readonly aim: Aim;
+  /** What the number counts: `ms`, `MB`. A ratio has none. */
+  readonly unit?: string;
+  /** Without one, the figure is only stated. */
+  readonly aim?: Aim;
 }
 
 /** Where a measure runs. */
@@ -66,12 +67,12 @@ function resultOf(figure: Figure, values: readonly number[]): Result {
   };
 }
 
-function reaches(aim: NonNullable<Aim>, value: number): boolean {
+function reaches(aim: Aim, value: number): boolean {
   return 'atLeast' in aim ? value >= aim.atLeast : value <= aim.atMost;
 }
 
 /** A line of the table: whether it is met, the median, the spread, the aim. */
-export function lineOf({ name, unit, aim, median, least, most, isMet }: Result): string {
+export function lineOf({ name, unit = '', aim, median, least, most, isMet }: Result): string {
   const verdict = isMet === undefined ? '      ' : isMet ? 'ok    ' : 'MISSED';
   const value = `${shown(median)} (${shown(least)} to ${shown(most)})${unit && ` ${unit}`}`;
   const wanted = aim === undefined ? '' : 'atLeast' in aim ? `at least ${aim.atLeast}` : `at most ${aim.atMost}`;

@@ -27,9 +27,9 @@ interface Cost {
 export const flat: Measure = {
   name: 'flat',
   figures: {
-    cpu: { name: `CPU of a turn, ${LONG_RECORDS} records over ${SHORT_RECORDS}`, unit: '', aim: { atMost: 1.5 } },
-    time: { name: 'the same, time of a turn', unit: '', aim: { atMost: 1.5 } },
-    behind: { name: 'CPU of a turn, a session of 35 MB over an empty chat', unit: '', aim: { atMost: 1.5 } },
+    cpu: { name: `CPU of a turn, ${LONG_RECORDS} records over ${SHORT_RECORDS}`, aim: { atMost: 1.5 } },
+    time: { name: 'the same, time of a turn', aim: { atMost: 1.5 } },
+    behind: { name: 'CPU of a turn, a session of 35 MB over an empty chat', aim: { atMost: 1.5 } },
   },
   async take({ redisUrl }) {
     const short = await turnIn(redisUrl, CHATS, (bench) => eachChat(bench, SHORT_RECORDS));

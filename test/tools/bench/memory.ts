@@ -79,7 +79,7 @@ export const memory: Measure = {
 };
 
 function bytes(name: string): Figure {
-  return { name, unit: 'bytes', aim: undefined };
+  return { name, unit: 'bytes' };
 }
 
 /** Plain messages in some chats, each answered. */

@@ -18,7 +18,7 @@ const AFTER_MS = 300;
 /** The commands that one plain turn sends to Redis. */
 export const roundTrips: Measure = {
   name: 'round-trips',
-  figures: { trips: { name: 'Redis round trips of a plain turn', unit: '', aim: { atMost: 14 } } },
+  figures: { trips: { name: 'Redis round trips of a plain turn', aim: { atMost: 14 } } },
   take: async ({ redisUrl }) => ({ trips: (await commandsOfATurn(redisUrl)).length }),
 };
 

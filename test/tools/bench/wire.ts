@@ -79,7 +79,7 @@ export const wire: Measure = {
 export const telemetry: Measure = {
   name: 'telemetry',
   figures: {
-    ratio: { name: 'CPU of a turn, telemetry on over off', unit: '', aim: { atMost: 1.1 } },
+    ratio: { name: 'CPU of a turn, telemetry on over off', aim: { atMost: 1.1 } },
   },
   async take({ redisUrl }) {
     const { cpuMs: offMs } = await costOverHttp(redisUrl);
@@ -97,8 +97,8 @@ const SHARDS = 12;
 export const cluster: Measure = {
   name: 'cluster',
   figures: {
-    cpu: { name: `CPU of a turn, three masters with ${SHARDS} shards over one Redis`, unit: '', aim: undefined },
-    rate: { name: 'the same, turns a second', unit: '', aim: undefined },
+    cpu: { name: `CPU of a turn, three masters with ${SHARDS} shards over one Redis` },
+    rate: { name: 'the same, turns a second' },
   },
   async take({ redisUrl }) {
     const one = await costOverHttp(redisUrl);

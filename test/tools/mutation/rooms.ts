@@ -23,20 +23,8 @@ const ACCEPTING = ['gate', 'raw-message', 'read-content', 'read-rich', 'read-upd
 const COMPACTING = ['kept', 'learnt-limit', 'parts', 'seed', 'summarise', 'transcript', 'window-compaction'];
 
 export const PURE_ROOMS: readonly PureRoom[] = [
-  {
-    name: 'model/rules',
-    sources: sourcesIn('worker/model/rules'),
-    suites: suitesIn('worker/model/rules'),
-    floor: 87,
-    runsMax: 20,
-  },
-  {
-    name: 'model/errors',
-    sources: sourcesIn('worker/model/errors'),
-    suites: suitesIn('worker/model/errors'),
-    floor: 96,
-    runsMax: 20,
-  },
+  { name: 'model/rules', ...wholeFolder('worker/model/rules'), floor: 87, runsMax: 20 },
+  { name: 'model/errors', ...wholeFolder('worker/model/errors'), floor: 96, runsMax: 20 },
   {
     name: 'recovery/policy',
     sources: ['worker/recovery/policy.ts'],
@@ -77,6 +65,11 @@ export const PURE_ROOMS: readonly PureRoom[] = [
     floor: 88,
   },
 ];
+
+/** All of a folder of the product, with all of its unit suites. */
+function wholeFolder(folder: string): Pick<PureRoom, 'sources' | 'suites'> {
+  return { sources: sourcesIn(folder), suites: suitesIn(folder) };
+}
 
 /** The unit suites of a folder of the product: all of them, or those of these names. */
 function suitesIn(folder: string, names?: string): string[] {
