@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
-import { findRedis, Refusal, runTool, say } from '../tools/tool.ts';
+import { findRedis, Refusal, runTool, say, type Values } from '../tools/tool.ts';
 import { SCENARIOS } from './catalogue.ts';
 import { MUTANTS } from './mutants.ts';
 import { headLine, resultLine } from './report.ts';
@@ -47,14 +47,7 @@ await runTool(
   abandonWorlds,
 );
 
-async function begin(values: {
-  only?: string;
-  seed?: string;
-  minutes?: string;
-  patience?: string;
-  mutants?: boolean;
-  soak?: boolean;
-}): Promise<void> {
+async function begin(values: Values<typeof OPTIONS>): Promise<void> {
   const server = await findRedis();
   const patienceMs = Number(values.patience ?? 60) * 1_000;
   const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));

@@ -21,14 +21,14 @@ const SENDING: readonly Failure[] = [THROTTLED, { do: 'html502' }, { do: 'loseRe
 /** Lets a share of the calls of some methods fail while it lasts. */
 export async function brownOutTelegram(
   { world, faults, random }: Stage,
-  plan: { name: string; methods: readonly string[]; failures: readonly Failure[]; share: number; lastMs: number },
+  plan: { name: string; methods: readonly string[]; failures: readonly Failure[]; share: number; lastMs?: number },
 ): Promise<void> {
   const each = plan.share / plan.failures.length;
   for (const method of plan.methods) {
     for (const failure of plan.failures) world.telegram.fail(method, failure, MANY, () => random() < each);
   }
   await faults.during(plan.name, ['send'], async () => {
-    await pause(plan.lastMs);
+    await pause(plan.lastMs ?? BROWNOUT_MS);
     world.telegram.heal();
   });
 }
@@ -52,13 +52,7 @@ const sending: Scenario = {
   // A part whose repeat fails without a known result, while others are confirmed, is told to the operator.
   rules: { unansweredMax: UNSURE_MAX, alertsMax: UNSURE_MAX, alertLike: /^A part of an answer was sent twice/m },
   isInCut: true,
-  play: browningOut({
-    name: 'sends fail',
-    methods: ['sendMessage', 'editMessageText'],
-    failures: SENDING,
-    share: 0.5,
-    lastMs: BROWNOUT_MS,
-  }),
+  play: browningOut({ name: 'sends fail', methods: ['sendMessage', 'editMessageText'], failures: SENDING, share: 0.5 }),
 };
 
 const receiving: Scenario = {
@@ -70,7 +64,6 @@ const receiving: Scenario = {
     methods: ['getUpdates'],
     failures: [{ do: 'html502' }, THROTTLED, { do: 'cut' }, { do: 'loseReply' }],
     share: 0.9,
-    lastMs: BROWNOUT_MS,
   }),
 };
 
@@ -134,7 +127,6 @@ const unauthorized: Scenario = {
     methods: ['*'],
     failures: [{ status: 401, description: 'Unauthorized' }],
     share: 1,
-    lastMs: BROWNOUT_MS,
   }),
 };
 

@@ -5,7 +5,8 @@ import { type FoundRedisServer, findRedisServer } from '../../shared/private-red
 import { offerRedisServer } from '../fixture/redis.ts';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
-type Values<Given extends Options> = ReturnType<typeof parseArgs<{ options: Given }>>['values'];
+/** The values of a tool's options. */
+export type Values<Given extends Options> = ReturnType<typeof parseArgs<{ options: Given }>>['values'];
 
 /** Prints a line. */
 export const say = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -83,10 +83,7 @@ export const FAULTS: readonly Fault[] = [
         await ground.redis.restart();
       }),
   },
-  {
-    name: 'Telegram away',
-    play: outage({ do: 'telegram', isAway: true }, { do: 'telegram', isAway: false }),
-  },
+  { name: 'Telegram away', play: outage({ do: 'telegram', isAway: true }, { do: 'telegram', isAway: false }) },
   {
     name: 'the model overloaded (529)',
     play: outage({ do: 'model', overloaded: true }, { do: 'model', overloaded: false }),

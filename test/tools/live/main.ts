@@ -1,6 +1,6 @@
 import { readSettings } from '../../../shared/base/settings.ts';
 import { createChatHistory } from '../../fixture/chat-history.ts';
-import { findRedis, Refusal, runTool, say } from '../tool.ts';
+import { findRedis, Refusal, runTool, say, type Values } from '../tool.ts';
 import { boundOf, type Expectation, InTrouble, type Judged, judgeAll } from './expectation.ts';
 import { EXPECTATIONS } from './expectations.ts';
 import { type Endpoint, type Line, openLine } from './line.ts';
@@ -20,7 +20,6 @@ Exit codes: 0 all as believed, 1 something differs or could not be asked, 2 no k
 
 const SAID_CHARS = 80;
 const OPTIONS = { overflow: { type: 'boolean', default: false } } as const;
-type Chosen = Record<keyof typeof OPTIONS, boolean>;
 
 await runTool(HELP, OPTIONS, async (chosen) => {
   const reading = readSettings(process.env, 'tool');
@@ -30,7 +29,7 @@ await runTool(HELP, OPTIONS, async (chosen) => {
   await look({ apiKey, baseURL, model }, chosen);
 });
 
-async function look(endpoint: Endpoint, values: Chosen): Promise<void> {
+async function look(endpoint: Endpoint, values: Values<typeof OPTIONS>): Promise<void> {
   const line = await openLine(endpoint);
   try {
     const chosen = EXPECTATIONS.filter(({ option }) => option === undefined || values[option] === true);

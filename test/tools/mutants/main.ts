@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { type Ended, endOf } from '../../chaos/mutant-copy.ts';
-import { Refusal, runTool, say } from '../tool.ts';
+import { Refusal, runTool, say, type Values } from '../tool.ts';
 import { drawMutants, mutated, type RandomMutant } from './draw.ts';
 
 const HELP = `Usage: npm run mutants -- --random N --seed S [options]
@@ -41,7 +41,7 @@ const removeFolder = (): void => {
 
 await runTool(HELP, OPTIONS, play, removeFolder);
 
-async function play(values: Record<'random' | 'seed' | 'from', string> & { list: boolean }): Promise<void> {
+async function play(values: Values<typeof OPTIONS>): Promise<void> {
   const [count = 0, seed = 0, from = 0] = [values.random, values.seed, values.from].map(Number);
   if (![count, seed, from].every(Number.isSafeInteger) || count < 1)
     throw new Refusal('--random is a whole number from 1.');

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { findRedis, Refusal, runTool, say } from '../tool.ts';
+import { findRedis, Refusal, runTool, say, type Values } from '../tool.ts';
 import type { Checked } from '../verify/check.ts';
 import { BELIEF_CHECKS } from './belief-checks.ts';
 import { bringLiteLlm, bringMcpServers } from './bring.ts';
@@ -49,7 +49,7 @@ function cleanUp(): void {
 
 await runTool(HELP, OPTIONS, verify, cleanUp);
 
-async function verify(values: { folder?: string; only: string; 'skip-missing': boolean }): Promise<void> {
+async function verify(values: Values<typeof OPTIONS>): Promise<void> {
   const checks = CHECKS.filter(({ name }) => name.includes(values.only));
   if (checks.length === 0) throw new Refusal(`No check is called like ${values.only}.`);
   await findRedis();

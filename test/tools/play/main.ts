@@ -5,14 +5,13 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { parseArgs } from 'node:util';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { temporaryBlobs } from '../../fixture/blobs.ts';
 import { openNotebook } from '../../fixture/notebook.ts';
 import { freshRedis } from '../../fixture/redis.ts';
 import { startClaude } from '../../stand-in/claude/server.ts';
 import { startTelegram, type TelegramStandIn } from '../../stand-in/telegram/server.ts';
-import { findRedis, Refusal, runTool } from '../tool.ts';
+import { findRedis, Refusal, runTool, type Values } from '../tool.ts';
 import { help } from './commands.ts';
 import { killPlayedGateway, type PlayedGateway, startPlayedGateway } from './gateway.ts';
 import { ALERT_CHAT, GROUP, PRIVATE_CHAT } from './people.ts';
@@ -36,8 +35,6 @@ const OPTIONS = {
   thinks: { type: 'string', default: '0' },
 } as const;
 
-type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
-
 const LOG_FILE = join('.cache', 'play.log');
 /** A thought takes a while, as a real one does. */
 const PONDERING = { forMs: 3_000, everyMs: 500 };
@@ -45,7 +42,7 @@ const print = (text: string): void => void process.stdout.write(text);
 
 await runTool(HELP, OPTIONS, playWith, killPlayedGateway);
 
-async function playWith(values: Values): Promise<void> {
+async function playWith(values: Values<typeof OPTIONS>): Promise<void> {
   const isAlone = values['no-gateway'];
   const thinks = wholeNumber('thinks', values.thinks);
   const thinking = thinks > 0 ? { thinks, bindThinking: true, pondering: PONDERING } : {};

@@ -4,29 +4,24 @@ import { chatOf, KINDS } from './chat.ts';
 import { CHINESE } from './chinese.ts';
 import { ENGLISH } from './english.ts';
 import { isAnswerable } from './reader.ts';
-import { treated, WAYS, WINDOW_TOKENS } from './shown.ts';
-import { type Answered, rowsOf, tableOf } from './table.ts';
+import { treated, WAYS } from './shown.ts';
+import { type Answered, tableOf } from './table.ts';
 
 const HELP = `Usage: npm run score [-- options]
 
 Generates ten chats of 500 exchanges, asks 200 questions about what was said in them, and prints what part of them could
 still be answered from what the model is given (docs/context-management.md). It runs on a private Redis.
 
-  --seed N  the first chat's seed; default 1
-  --json    for machines`;
+  --seed N  the first chat's seed; default 1`;
 
 const CHATS_OF_A_LANGUAGE = 5;
-const OPTIONS = {
-  json: { type: 'boolean', default: false },
-  seed: { type: 'string', default: '1' },
-} as const;
+const OPTIONS = { seed: { type: 'string', default: '1' } } as const;
 
 await runTool(HELP, OPTIONS, async (values) => {
   const seed = Number(values.seed);
   if (!Number.isSafeInteger(seed)) throw new Refusal('--seed is a whole number.');
   await findRedis();
-  const rows = rowsOf(await answered(seed));
-  say(values.json ? JSON.stringify({ seed, windowTokens: WINDOW_TOKENS, rows }, null, 2) : tableOf(rows));
+  say(tableOf(await answered(seed)));
 });
 
 async function answered(seed: number): Promise<Answered[]> {

@@ -5,7 +5,7 @@ import { CHINESE } from './chinese.ts';
 import { ENGLISH } from './english.ts';
 import { isAnswerable } from './reader.ts';
 import { linesOf, shownIn } from './shown.ts';
-import { rowsOf, tableOf } from './table.ts';
+import { tableOf } from './table.ts';
 
 const LANGUAGES = [ENGLISH, CHINESE];
 const fact: Question = { kind: 'changed fact', asks: 'Who?', about: 'dentist', right: 'Ada Merrow', wrong: [] };
@@ -70,12 +70,12 @@ test.each([
 });
 
 test('a row counts the questions of one kind in one language', () => {
-  const rows = rowsOf([
+  const table = tableOf([
     { kind: 'time', language: 'English', ways: ['fresh session', '+ recall'] },
     { kind: 'time', language: 'English', ways: ['+ recall'] },
     { kind: 'time', language: 'Chinese', ways: [] },
   ]);
-  expect(tableOf(rows).split('\n').slice(2)).toEqual([
+  expect(table.split('\n').slice(2)).toEqual([
     '| time | English | 2 | 0 % | 50 % | 100 % | 0 % |',
     '| time | Chinese | 1 | 0 % | 0 % | 0 % | 0 % |',
   ]);

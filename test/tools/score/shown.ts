@@ -21,7 +21,7 @@ export const WAYS = ['after compaction', 'fresh session', '+ recall', '+ memory'
 export type Way = (typeof WAYS)[number];
 
 /** A window that such a chat outgrows. */
-export const WINDOW_TOKENS = 64_000;
+const WINDOW_TOKENS = 64_000;
 /** As `seedTokensMax` has it for this window. */
 const SEED_TOKENS = WINDOW_TOKENS * 0.1;
 const BOUNDARY = 'b0undary';

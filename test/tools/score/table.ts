@@ -8,34 +8,18 @@ export interface Answered {
   ways: readonly Way[];
 }
 
-/** The questions of one kind in one language, and what share of them each way leaves answerable: 0 to 1. */
-export interface Row {
-  kind: QuestionKind;
-  language: string;
-  questions: number;
-  shares: Readonly<Record<Way, number>>;
-}
-
-/** A row for each kind and language, in their order. Pure. */
-export function rowsOf(answered: readonly Answered[]): Row[] {
-  const groups = Map.groupBy(answered, ({ kind, language }) => `${kind}, ${language}`);
-  return [...groups.values()].flatMap((group) => {
-    const [first] = group;
-    if (first === undefined) return [];
-    const share = (way: Way): number => group.filter(({ ways }) => ways.includes(way)).length / group.length;
-    const shares = Object.fromEntries(WAYS.map((way) => [way, share(way)])) as Record<Way, number>;
-    return [{ kind: first.kind, language: first.language, questions: group.length, shares }];
-  });
-}
-
-/** The rows as a table in Markdown. Pure. */
-export function tableOf(rows: readonly Row[]): string {
+/** A row in Markdown for each kind and language, in their order: the share of questions that each way leaves answerable. Pure. */
+export function tableOf(answered: readonly Answered[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const groups = Map.groupBy(answered, ({ kind, language }) => line([kind, language]));
+  const rows = [...groups].map(([head, group]) => {
+    const share = (way: Way): number => group.filter(({ ways }) => ways.includes(way)).length / group.length;
+    const shares = WAYS.map((way) => `${Math.round(share(way) * 100)} %`);
+    return `${head} ${[group.length, ...shares].join(' | ')} |`;
+  });
   return [
     line(['question', 'language', 'asked', ...WAYS]),
     line(['---', '---', '---:', ...WAYS.map(() => '---:')]),
-    ...rows.map(({ kind, language, questions, shares }) =>
-      line([kind, language, String(questions), ...WAYS.map((way) => `${Math.round(shares[way] * 100)} %`)]),
-    ),
+    ...rows,
   ].join('\n');
 }
