@@ -209,6 +209,10 @@ test('the newest 512 KB stay in the log, and archiving changes no seed, across p
   const seeds = async () =>
     (await tails()).map(({ records, entries }) => buildSeed({ records, total: entries, ...source, ...kind }));
   const before = [await tails(), await seeds()];
+  for (const { records } of await tails()) {
+    const bytes = records.reduce((sum, record) => sum + Buffer.byteLength(encodeRecord(record)), 0);
+    expect([bytes > SEED_READ_BYTES_MAX - 1_000, bytes <= SEED_READ_BYTES_MAX]).toEqual([true, true]);
+  }
   expect(await archiveSession(archive, SESSION, ENDLESS)).toBeGreaterThan(2_000);
   expect(await archiveSession(archive, child, ENDLESS)).toBe(0);
   expect([await tails(), await seeds()]).toEqual(before);
