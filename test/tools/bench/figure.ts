@@ -16,6 +16,8 @@ export interface Figure {
 export interface Ground {
   /** A private Redis, with its append-only file synced every second. A measure empties it. */
   readonly redisUrl: string;
+  /** The folder of another version of the project, to be measured beside this one. */
+  readonly before: string | undefined;
 }
 
 /** One kind of work that is measured, and the figures that it yields. */
@@ -23,6 +25,8 @@ export interface Measure {
   /** For `--only`. */
   readonly name: string;
   readonly figures: Readonly<Record<string, Figure>>;
+  /** Whether this ground has what it needs. Default: always. */
+  readonly isPossible?: (ground: Ground) => boolean;
   /**
    * Does the work once. Both sides of a ratio belong to one call, because the machine changes between calls. What it
    * returns beside its figures are the numbers behind them. Rejects when the work does not end.

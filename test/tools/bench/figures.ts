@@ -11,7 +11,7 @@ import { stageTwo } from './stage-two.ts';
 import { starting, takeover } from './start.ts';
 import { startingBuilt } from './start-built.ts';
 import { throughput } from './throughput.ts';
-import { cluster, telemetry, wire } from './wire.ts';
+import { cluster, sideBySide, telemetry, wire } from './wire.ts';
 import { year } from './year.ts';
 
 /** Everything that the bench measures, in the order of its table. */
@@ -25,6 +25,7 @@ export const MEASURES: readonly Measure[] = [
   flat,
   year,
   wire,
+  sideBySide,
   telemetry,
   processes,
   cluster,

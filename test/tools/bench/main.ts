@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { freshRedis } from '../../fixture/redis.ts';
 import { findRedis, Refusal, runTool, say } from '../tool.ts';
 import { lineOf, takeRounds } from './figure.ts';
@@ -12,11 +13,13 @@ the median and the spread. Read the ratios, not the rates: a machine is noisy, a
 Linux only. It takes about twenty minutes.
 
   --only a,b      only these: ${MEASURES.map(({ name }) => name).join(', ')}
-  --rounds N      default ${ROUNDS}`;
+  --rounds N      default ${ROUNDS}
+  --before DIR    also measures the version in this folder (a checkout with its node_modules) beside this one`;
 
 const OPTIONS = {
   only: { type: 'string' },
   rounds: { type: 'string', default: String(ROUNDS) },
+  before: { type: 'string' },
 } as const;
 
 await runTool(HELP, OPTIONS, async (values) => {
@@ -28,8 +31,10 @@ await runTool(HELP, OPTIONS, async (values) => {
   await findRedis();
   const redis = await freshRedis({ fsync: 'everysec' });
   try {
-    for (const measure of MEASURES.filter(({ name }) => chosen.includes(name))) {
-      const { results, behind } = await takeRounds(measure, { redisUrl: redis.socketUrl }, rounds);
+    const ground = { redisUrl: redis.socketUrl, before: values.before && resolve(values.before) };
+    const measures = MEASURES.filter(({ name, isPossible }) => chosen.includes(name) && isPossible?.(ground) !== false);
+    for (const measure of measures) {
+      const { results, behind } = await takeRounds(measure, ground, rounds);
       for (const result of results) say(lineOf(result));
       const numbers = Object.entries(behind).map(([name, value]) => `${name} ${value.toPrecision(3)}`);
       if (numbers.length > 0) say(`         ${numbers.join(', ')}`);

@@ -24,15 +24,16 @@ interface Cost {
   readonly perSecond: number;
 }
 
-/** A gateway as a real process over real HTTP, and what a turn costs it. */
+/** A gateway as a real process over real HTTP, and what a turn costs it. `root` is the folder of its version. */
 async function costOverHttp(
   redisUrl: string,
   more: (outside: Outside) => Record<string, string> = () => ({}),
+  root?: string,
 ): Promise<Cost> {
   await emptied(redisUrl);
   const [outside, blobs] = await Promise.all([startOutside(), temporaryBlobs()]);
   const env = { ...outside.env, ...blobs.env, REDIS_URL: redisUrl, ...more(outside) };
-  const gateway = await spawnRunning('spillway.ts', env);
+  const gateway = await spawnRunning('spillway.ts', env, root === undefined ? {} : { root });
   try {
     return await turnCost(gateway.pid, outside);
   } finally {
@@ -73,6 +74,20 @@ export const wire: Measure = {
     },
   },
   take: async ({ redisUrl }) => ({ ...(await costOverHttp(redisUrl)) }),
+};
+
+/** The same turn beside another version's, one after the other. */
+export const sideBySide: Measure = {
+  name: 'before',
+  figures: {
+    ratio: { name: 'CPU of the same turn over that of the version given' },
+  },
+  isPossible: ({ before }) => before !== undefined,
+  async take({ redisUrl, before }) {
+    const { cpuMs: beforeMs } = await costOverHttp(redisUrl, undefined, before);
+    const { cpuMs: nowMs } = await costOverHttp(redisUrl);
+    return { ratio: nowMs / beforeMs, nowMs, beforeMs };
+  },
 };
 
 /** A turn that is exported to a collector, beside one that is not. */
