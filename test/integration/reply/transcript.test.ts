@@ -9,7 +9,7 @@ import { ANN, type Scene } from '../../tools/transcript/scene.ts';
 import { transcribe } from '../../tools/transcript/transcribe.ts';
 
 const TRANSCRIPT = 'test/tools/transcript/main.ts';
-const ALL_MS = 120_000;
+const ALL_MS = 170_000;
 
 const LOOKS = [/<table>/, /class="quote|<blockquote>/, /⏹ Stop/, /↻/, /in topic 40/, /🔕/, /🔔/, /☑/];
 
@@ -21,6 +21,7 @@ variants<[string, RegExp[]]>([
   async (only, looks) => {
     const out = join(await temporaryFolder(), 'pages', 'transcript.html');
     const ended = await runFile(TRANSCRIPT, ['--out', out, '--only', only], {}, { timeoutMs: ALL_MS });
+    expect(ended.stdout.split('\n').filter((line) => line.startsWith('FAILED'))).toEqual([]);
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Written: ') });
     const page = await readFile(out, 'utf8');
     for (const { name, title } of SCENES.filter((scene) => scene.name.includes(only))) {
