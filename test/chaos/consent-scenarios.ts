@@ -1,8 +1,9 @@
 /** A person decides about a tool, and its server or the gateway is another one by the time the decision is carried out. */
+
+import { findButton } from '../fixture/buttons.ts';
 import { type ChangingNotebook, openChangingNotebook } from '../fixture/changing-notebook.ts';
 import { callsTools, use } from '../fixture/notebook.ts';
 import type { GatewayProcess } from '../fixture/process.ts';
-import { findButton } from '../stand-in/telegram/markup.ts';
 import { awaitAgain } from './hearing.ts';
 import { type Scenario, type Stage, until } from './scenario.ts';
 import { ASIDE, FIRST_CHAT, questionOf } from './traffic.ts';

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { buttonsOf } from '../../fixture/buttons.ts';
 import { call } from '../../fixture/content-blocks.ts';
 import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
 import { CHAT, mainCalls, start, world } from '../../fixture/each-test.ts';
@@ -7,7 +8,6 @@ import { thinking } from '../../fixture/manners.ts';
 import { callsTools, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
-import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 const GROUP = -1005;
 const GUEST = 77;

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { until } from '../../chaos/scenario.ts';
+import { buttonsOf } from '../../fixture/buttons.ts';
 import { type ChangingNotebook, openChangingNotebook } from '../../fixture/changing-notebook.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { untilSettled } from '../../fixture/ledger.ts';
@@ -9,7 +10,6 @@ import { callsTools, use } from '../../fixture/notebook.ts';
 import { GROUP, PATIENCE_MS, press, question } from '../../fixture/parked.ts';
 import { variants } from '../../fixture/variants.ts';
 import type { Block } from '../../stand-in/claude/request.ts';
-import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 const GUEST = 3003;
 const WRITE = 'notebook: write';

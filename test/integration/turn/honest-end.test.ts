@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
+import { buttonsOf } from '../../fixture/buttons.ts';
 import { call } from '../../fixture/content-blocks.ts';
 import {
   CHAT,
@@ -18,7 +19,6 @@ import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
-import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 const WORDS = Array.from({ length: 120 }, (_, at) => `word ${at}`).join(', ');
 const SHORT = 'word 0, word 1, word 2';

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { until } from '../../chaos/scenario.ts';
+import { buttonsOf } from '../../fixture/buttons.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { call } from '../../fixture/content-blocks.ts';
 import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
@@ -19,7 +20,6 @@ import {
   wantsToWrite,
 } from '../../fixture/parked.ts';
 import { givenReminder, makeDue, OFTEN, TEXT } from '../../fixture/reminders.ts';
-import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 eachWithNotebook(ASKING);
 

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { ZH_HANT } from '../../../shared/texts/zh-hant.ts';
+import { buttonsOf } from '../../fixture/buttons.ts';
 import { buttons, newest, outcomes, press } from '../../fixture/commands.ts';
 import { text } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
@@ -9,7 +10,6 @@ import { callsTools } from '../../fixture/notebook.ts';
 import { asks, coming, dueTimes, givenReminder, OFTEN, TEXT, tell, toolTexts } from '../../fixture/reminders.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
-import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 const MINUTE_MS = 60_000;
 /** What a hostile page has the model set. */

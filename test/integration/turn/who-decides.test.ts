@@ -9,6 +9,7 @@ import { createChatState } from '../../../worker/command/chat-state.ts';
 import type { Env } from '../../../worker/env.ts';
 import { parkTurn } from '../../../worker/turn/park.ts';
 import { until } from '../../chaos/scenario.ts';
+import { buttonsOf } from '../../fixture/buttons.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { call } from '../../fixture/content-blocks.ts';
 import { eachWithNotebook, notebook } from '../../fixture/each-notebook.ts';
@@ -28,7 +29,6 @@ import {
 } from '../../fixture/parked.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
-import { buttonsOf } from '../../stand-in/telegram/markup.ts';
 
 eachWithNotebook(ASKING);
 

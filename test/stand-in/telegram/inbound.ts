@@ -2,7 +2,6 @@
 import { chatBody, messageBody, quotedBody } from './bodies.ts';
 import type { Body, Chat, Chats, ChatType, Membership } from './chats.ts';
 import type { Entity } from './entities.ts';
-import { buttonsOf } from './markup.ts';
 import type { Desk } from './server.ts';
 
 /** How a user's message differs from a plain one. */
@@ -124,7 +123,7 @@ function reaches(message: Body, { type, membership }: Chat, { bot, hasPrivacy }:
 /** A press of a button, and the id of its query. Throws where nobody could press it. */
 export function press(desk: Desk, chat: Chat, messageId: number, data: string, fromId: number) {
   const message = chat.shown.get(messageId);
-  const button = buttonsOf(message).find(({ callback_data }) => callback_data === data);
+  const button = message?.replyMarkup?.inline_keyboard.flat().find(({ callback_data }) => callback_data === data);
   if (message === undefined || button === undefined) {
     throw new Error(`Message ${messageId} of chat ${chat.id} has no button with the data ${JSON.stringify(data)}.`);
   }

@@ -23,23 +23,6 @@ const keyboard = z.object({ inline_keyboard: z.array(z.array(button)) });
 export type InlineButton = z.output<typeof button>;
 export type Keyboard = z.output<typeof keyboard>;
 
-/** The buttons under a message, of all rows. */
-export function buttonsOf(message: { replyMarkup?: Keyboard } | undefined): InlineButton[] {
-  return message?.replyMarkup?.inline_keyboard.flat() ?? [];
-}
-
-/** The first such button of the newest message that has one, with what it sends. The messages are in their order. */
-export function findButton(
-  messages: readonly { messageId: number; replyMarkup?: Keyboard }[],
-  isIt: (button: InlineButton) => boolean,
-): { messageId: number; label: string; data: string } | undefined {
-  for (const message of messages.toReversed()) {
-    const { text: label = '', callback_data: data } = buttonsOf(message).find(isIt) ?? {};
-    if (data !== undefined) return { messageId: message.messageId, label, data };
-  }
-  return undefined;
-}
-
 /** Reads `reply_markup`. Undefined where there is none, or one without a button. */
 export function readMarkup(sent: unknown): Keyboard | undefined {
   const markup = sent === undefined ? undefined : read(json(keyboard), sent, 'inline keyboard button');

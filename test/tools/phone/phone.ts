@@ -1,6 +1,6 @@
+import { findButton } from '../../fixture/buttons.ts';
 import { ALERT_CHAT, type World } from '../../fixture/gateway.ts';
 import { until } from '../../fixture/root.ts';
-import { findButton } from '../../stand-in/telegram/markup.ts';
 
 const PATIENCE_MS = 120_000;
 

@@ -1,5 +1,6 @@
+import { buttonsOf } from '../../fixture/buttons.ts';
 import type { ShownMessage } from '../../stand-in/telegram/chats.ts';
-import { buttonsOf, type InlineButton } from '../../stand-in/telegram/markup.ts';
+import type { InlineButton } from '../../stand-in/telegram/markup.ts';
 import type { TelegramCall, TelegramStandIn } from '../../stand-in/telegram/server.ts';
 import { ALERT_CHAT, GROUP, PRIVATE_CHAT, STRANGERS_CHAT } from './people.ts';
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChatKey, chatKey } from '../../../shared/redis/keys.ts';
+import { findButton } from '../../fixture/buttons.ts';
 import { createWorld, type Shorter, startGateway, type World } from '../../fixture/gateway.ts';
 import { settledOutcomes } from '../../fixture/ledger.ts';
 import { openNotebook } from '../../fixture/notebook.ts';
@@ -7,7 +8,6 @@ import { until } from '../../fixture/root.ts';
 import type { ChatEvent } from '../../stand-in/telegram/chats.ts';
 import type { DraftState } from '../../stand-in/telegram/drafts.ts';
 import type { SayOptions } from '../../stand-in/telegram/inbound.ts';
-import { findButton } from '../../stand-in/telegram/markup.ts';
 
 /** A conversation to be shown. To add one, put it into a list of `scenes/`. */
 export interface Scene {
