@@ -31,6 +31,15 @@ async function button(message: RegExp, label: string): Promise<{ messageId: numb
 const press = ({ messageId, data }: { messageId: number; data: string }, by = ALERT_CHAT) =>
   world.telegram.press(ALERT_CHAT, messageId, data, by);
 
+/** Takes a press in that was made at a time, when the message still had that button. */
+function takePress({ messageId, data }: { messageId: number; data: string }, sentAtMs = Date.now()): Promise<unknown> {
+  const from = { id: ALERT_CHAT, name: 'Ann', isOperator: true as const };
+  const place = { chatId: ALERT_CHAT, chatType: 'private' as const, messageId, pressed: messageId };
+  const content = { kind: 'text' as const, text: data };
+  const message = { v: 1 as const, updateId: 1, ...place, from, sentAtMs, content };
+  return createInbox(world.peek, 1).accept(world.telegram.botId, message, TRACEPARENT);
+}
+
 const UNANSWERED = /waited too long for/;
 
 test('a message that is stuck is tried at once, and its chat is paused, by the buttons that name them', async () => {
@@ -77,13 +86,7 @@ test('the endpoint is asked at once, what waits is tried when it answers, and pr
 test('what was pressed while no worker ran is done when one does, and the reply says when it was pressed', async () => {
   await start();
   await queueAlert(world.peek, world.keys, { cause: 'failed', text: 'A message failed.' });
-  const { messageId, data } = await button(/Messages failed/, 'Replay failed');
-  const longAgo = Date.now() - 180_000;
-  const from = { id: ALERT_CHAT, name: 'Ann', isOperator: true as const };
-  const place = { chatId: ALERT_CHAT, chatType: 'private' as const, messageId, pressed: messageId };
-  const content = { kind: 'text' as const, text: data };
-  const message = { v: 1 as const, updateId: 1, ...place, from, sentAtMs: longAgo, content };
-  await createInbox(world.peek, 1).accept(world.telegram.botId, message, TRACEPARENT);
+  await takePress(await button(/Messages failed/, 'Replay failed'), Date.now() - 180_000);
   await shown(/^Nothing to replay\. You pressed at .* UTC; it was done 3 minutes later\.$/);
 });
 
@@ -102,7 +105,7 @@ test('a button is about the message that it was drawn for, also when another one
   await until('both', async () => (await stored('unanswered')).chats === 2 || undefined);
   world.telegram.say(1007, '/stop');
   await until('another one', async () => (await stored('unanswered')).waiting?.chat === '1008' || undefined);
-  press(cancel);
+  await takePress(cancel);
   press(await button(/^Cancel the message of chat 1007\?/, 'Yes, cancel'));
   await shown(/^The message of chat 1007 has ended; there is nothing to cancel\.$/);
   press(await button(/waited too long for(?:.|\n)*Oldest message: .* of chat 1008/, 'Cancel message'));
