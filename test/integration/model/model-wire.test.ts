@@ -14,6 +14,8 @@ import {
 } from '../../fixture/scripted-endpoint.ts';
 
 const PING_MS = 60;
+/** A busy machine may need 300 ms for a first byte; the pings of a test last longer than this. */
+const IDLE_MS = 800;
 /** About 400 tokens. */
 const LONG = 'word '.repeat(400);
 
@@ -21,7 +23,10 @@ let endpoint: ScriptedEndpoint | undefined;
 afterEach(() => endpoint?.close());
 
 /** Asks something long; returns the result, and the usage that it is billed for. */
-async function ask(script: Script, { idleMs = 300, signal = new AbortController().signal, onText = () => {} } = {}) {
+async function ask(
+  script: Script,
+  { idleMs = IDLE_MS, signal = new AbortController().signal, onText = () => {} } = {},
+) {
   endpoint = await startEndpoint(script);
   const model = createClaude({ apiKey: 'k', baseURL: endpoint.url, idleMs, reach: () => {} });
   const messages = [{ role: 'user' as const, content: LONG }];
@@ -77,16 +82,17 @@ test.each<[string, (response: ServerResponse) => unknown, number]>([
   await closed.promise;
 });
 
-test.each<[string, (response: ServerResponse) => void]>([
-  ['is cut', (response) => response.end()],
-  ['falls silent', () => {}],
-  ['fails in an event', (response) => fail(response, 'api_error')],
-])('an answer that %s is billed for its stated input and the output written so far', async (_how, end) => {
-  const { spent } = await ask((response) => {
+test.each<[string, number, (response: ServerResponse) => void]>([
+  ['is cut', 10_000, (response) => response.end()],
+  ['falls silent', IDLE_MS, () => {}],
+  ['fails in an event', 10_000, (response) => fail(response, 'api_error')],
+])('an answer that %s is billed for its stated input and the output written so far', async (_how, idleMs, end) => {
+  const script: Script = (response) => {
     begin(response);
     sendWords(response, LONG);
     end(response);
-  });
+  };
+  const { spent } = await ask(script, { idleMs });
   expect(spent).toMatchObject({ inputTokens: 1_050, cacheReadTokens: 900, cacheWriteTokens: 50 });
   expect(spent?.outputTokens).toBeGreaterThan(300);
   expect(spent?.outputTokens).toBeLessThan(1_000);
