@@ -36,13 +36,18 @@ test.each(pages)('every path and file that %s names in backticks exists', (page)
   expect(named.filter((text) => !(isPath(text) ? existsSync(join(root, text)) : names.has(text)))).toEqual([]);
 });
 
-test.each(['docs/features.md', 'SECURITY.md'])('every test that %s names exists', (page) => {
-  const named = all(read(page), /`((?:unit|integration|contract)\/[\w/*-]+)`/g);
+test.each(['docs/features.md', 'docs/flow.md', 'SECURITY.md'])('every test that %s names exists', (page) => {
+  const named = all(read(page), /`((?:unit|integration|contract|deep)\/[\w/*-]+)`/g);
   const tests = new Set(filesIn('test').map((file) => file.replace(/^test\//, '').replace(/\.test\.ts$/, '')));
   const exists = (name: string) =>
     name.endsWith('/*') ? [...tests].some((file) => file.startsWith(name.slice(0, -1))) : tests.has(name);
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((name) => !exists(name))).toEqual([]);
+});
+
+test('each section of docs/flow.md has tests', () => {
+  const [sections = '', table = ''] = read('docs/flow.md').split('\n## Which tests hold this page\n');
+  expect(all(table, /^\| ([^|]+) \| .*`/gm)).toEqual(all(sections, /^## (.+)$/gm));
 });
 
 test.each(pages)('every npm script that %s names exists', (page) => {
