@@ -28,11 +28,12 @@ beforeEach(() => {
 });
 
 test('commands that only look or choose do not wait for what is being answered; /help names each that is documented', async () => {
-  const commands = ['/status', '/usage', '/help', '/lang', '/busy', '/model', '/recall words', '/reminders'];
+  const commands = ['/status', '/usage', '/help', '/lang', '/busy', '/model', '/recall words', '/reminders', '/tools'];
   await start();
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
   for (const [at, command] of commands.entries()) await ask(command, at + 1);
+  expect(newest()?.text).toBe(EN.tools.none);
   const help = shown().find((text) => text.includes(`${EN.helpTitle}\n${EN.helpReminders}\n`)) ?? '';
   const [documented = ''] = readFileSync('docs/commands.md', 'utf8').split('## For operators');
   const names = [...documented.matchAll(/^\| `\/(\w+)/gm)].map(([, name]) => name);
