@@ -59,7 +59,7 @@ if ARGV[5] ~= '' or field(found[1][2], 'cancels') or field(found[1][2], 'chat') 
   return { 'command', '', 0 }
 end
 local turn = ARGV[9] .. entry
-for _, mark in ipairs(redis.call('HMGET', turn, 'fence', 'conclusion', 'mergedInto', 'cancelled', 'refused')) do
+for _, mark in ipairs(redis.call('HMGET', turn, 'fence', 'conclusion', 'mergedInto', 'cancelled')) do
   if mark then
     return { 'too late', '', 0 }
   end
