@@ -23,7 +23,7 @@ const ACCEPTING = ['gate', 'raw-message', 'read-content', 'read-rich', 'read-upd
 const COMPACTING = ['kept', 'learnt-limit', 'parts', 'seed', 'summarise', 'transcript', 'window-compaction'];
 
 export const PURE_ROOMS: readonly PureRoom[] = [
-  { name: 'model/rules', ...wholeFolder('worker/model/rules'), floor: 87, runsMax: 20 },
+  { name: 'model/rules', ...wholeFolder('worker/model/rules'), floor: 91 },
   { name: 'model/errors', ...wholeFolder('worker/model/errors'), floor: 96, runsMax: 20 },
   {
     name: 'recovery/policy',
