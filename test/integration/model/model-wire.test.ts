@@ -14,8 +14,10 @@ import {
 } from '../../fixture/scripted-endpoint.ts';
 
 const PING_MS = 60;
-/** A busy machine may need 300 ms for a first byte; the pings of a test last longer than this. */
+/** A busy machine may need 300 ms for a first byte. */
 const IDLE_MS = 800;
+/** So many signs of life of one kind last longer than the silence that ends a call. */
+const PINGS = 1 + Math.ceil(IDLE_MS / PING_MS);
 /** About 400 tokens. */
 const LONG = 'word '.repeat(400);
 
@@ -53,9 +55,9 @@ test('pings before and after the start, and bytes that form no event, are signs 
       sendWords(response, 'thought about it');
       sendEnd(response);
     };
-    ping(response, 8, () => {
+    ping(response, PINGS, () => {
       sendStart(response);
-      ping(response, 8, () => ping(response, 8, end, () => response.write(': still here\n')));
+      ping(response, PINGS, () => ping(response, PINGS, end, () => response.write(': still here\n')));
     });
   });
   expect(result).toMatchObject({ ok: true, answer: { text: 'thought about it' } });
